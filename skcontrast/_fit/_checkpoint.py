@@ -29,7 +29,7 @@ from .._warnings import warn
 from ._identity import Identity
 from ._net import ContrastiveNet
 from ._settings import Settings
-from ._training_state import attributes_not_saved, capture, check_state, own_attributes, restore
+from ._training_state import attributes_not_saved, capture, check_state, restore
 
 # Raised when a change makes older versions misread the files of this one.
 FORMAT = 1
@@ -78,7 +78,6 @@ class EpochState:
         self.state: dict[str, Any] | None = None
         self.is_finished = False
         self._written: int | None = None
-        self._own: dict[str, str] = {}
 
     def begin(self, net: ContrastiveNet) -> int:
         """Resume from the file if it has a state; return how many epochs are left."""
@@ -86,8 +85,6 @@ class EpochState:
             self._resume(net, self.found)
         elif len(net.history):
             self.state = capture(net)
-        if self.path is not None:
-            self._own = own_attributes(net)
         return max(0, net.first_epoch_ + net.max_epochs - len(net.history))
 
     def is_over(self, net: ContrastiveNet) -> bool:
@@ -147,12 +144,11 @@ class EpochState:
             return
         error: Exception | None = None
         if self.path is not None and self.identity is not None:
-            if self._written is None and (names := attributes_not_saved(net, self._own)):
+            if self._written is None and (names := attributes_not_saved(net)):
                 warn(
                     f"'checkpoint' does not keep {', '.join(names)}: a resumed fit starts them "
                     "again, and ends elsewhere. A callback keeps what state_dict and "
-                    "load_state_dict say, a module its buffers and what get_extra_state and "
-                    "set_extra_state say; an augmentation must not remember."
+                    "load_state_dict say."
                 )
             try:
                 replace_file(self.path, self._packed(net, state, self.identity, is_finished))

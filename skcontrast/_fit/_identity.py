@@ -10,7 +10,14 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from numbers import Integral
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from types import (
+    BuiltinFunctionType,
+    CellType,
+    CodeType,
+    FunctionType,
+    MethodType,
+    ModuleType,
+)
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,12 +53,10 @@ _ROWS_READ_TWICE = 4
 _LIBRARIES = {
     "builtins", "numpy", "scipy", "skcontrast", "sklearn", "skorch", "torch", "torchvision",
 }  # fmt: skip
-_PLAIN = (str, bytes, int, float, complex, np.generic, type(None))
-_FUNCTIONS = (FunctionType, MethodType, BuiltinFunctionType)
+_PLAIN = (str, bytes, int, float, complex, np.generic, torch.dtype, type(None))
 _ADDRESS = " at 0x[0-9a-fA-F]+"
 _LONGEST_TEXT = 100
 _LONGEST_ITEM = 16
-_DEEPEST = 12
 _WEIGHTS = "tensors with checksum "
 
 
@@ -186,23 +191,9 @@ def described(name: str, value: Any, *, weights: bool = True) -> dict[str, str]:
     value : object
         A parameter. Functions and objects without parameters have a digest in their text.
     weights : bool, default=True
-        Whether the weights of modules count, and their attributes, which may differ between
-        ranks.
+        Whether the weights of modules count, which may differ between ranks.
     """
     return dict(_described(name, value, weights))
-
-
-def digest(value: Any) -> str:
-    """Return a text that differs, almost surely, for other code, captured values or attributes.
-
-    Of functions, the code, defaults, captured values and what they read from their module count;
-    of modules, tensors and public attributes; of other objects, the attributes. Values nested more
-    than 12 deep count by their class.
-    """
-    found = hashlib.sha256()
-    for piece in _pieces(value, ()):
-        found.update(piece.encode())
-    return found.hexdigest()[:16]
 
 
 def _described(name: str, value: Any, weights: bool) -> Iterator[tuple[str, str]]:
@@ -227,28 +218,16 @@ def _described(name: str, value: Any, weights: bool) -> Iterator[tuple[str, str]
 
 
 def _described_module(name: str, module: nn.Module, weights: bool) -> Iterator[tuple[str, str]]:
-    """Yield the shapes and layers of a module, and checksums of what else it holds."""
-    for key, tensor in module.state_dict(keep_vars=True).items():
-        is_known = isinstance(tensor, Tensor) and not nn.parameter.is_lazy(tensor)
+    """Yield the shapes and layers of a module, and the checksum of its tensors."""
+    tensors = [*module.named_parameters(), *module.named_buffers()]
+    for key, tensor in tensors:
+        is_known = not nn.parameter.is_lazy(tensor)
         yield f"{name}__{key}", str(tuple(tensor.shape)) if is_known else "()"
     for k, layer in enumerate(module.modules()):
         text = f"{_name(type(layer))}({re.sub(_ADDRESS, '', layer.extra_repr())})"
         yield f"{name}__layers[{k}]", _shortened(text)
     if weights:
-        others, tensors = _state(module)
-        yield f"{name}__attributes", f"checksum {digest(others)}"
-        yield f"{name}__weights", _WEIGHTS + checksum(map(_array, tensors))
-
-
-def _state(module: nn.Module) -> tuple[list[Any], list[Tensor]]:
-    """Return the public attributes and other state of a module, and its tensors."""
-    state = {**module.state_dict(keep_vars=True), **dict(module.named_buffers())}
-    values = [state[key] for key in sorted(state)]
-    others: list[Any] = [value for value in values if not isinstance(value, Tensor)]
-    for part in module.modules():
-        public = {k: v for k, v in vars(part).items() if k[0] != "_" and k != "training"}
-        others += [type(part), public]
-    return others, [value for value in values if isinstance(value, Tensor)]
+        yield f"{name}__weights", _WEIGHTS + checksum(_array(tensor) for _, tensor in tensors)
 
 
 def _is_short(item: Any) -> bool:
@@ -270,16 +249,64 @@ def _text(value: Any) -> str:
         return _shortened(repr(value))
     if isinstance(value, type) or _is_of_library(value):
         return _name(value)
-    if isinstance(value, _FUNCTIONS):
-        return f"{_name(value)} with code {digest(value)}"
-    return f"{_name(type(value))} with contents {digest(value)}"
+    digest = _digest(_contents(value))
+    if isinstance(value, (FunctionType, MethodType)):
+        return f"{_name(value)} with code {digest}"
+    return f"{_name(type(value))} with contents {digest}"
+
+
+def _contents(value: Any) -> Iterable[str]:
+    """Return what tells two functions, or two objects, of the same name apart."""
+    if isinstance(value, FunctionType):
+        cells = [cell.cell_contents for cell in value.__closure__ or () if cell != CellType()]
+        held = [*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values(), *cells]
+        return [*_code(value.__code__), *map(_held, held)]
+    if isinstance(value, MethodType):
+        return [*_contents(value.__func__), *_contents(value.__self__)]
+    if isinstance(value, functools.partial):
+        held = [*value.args, *sorted(value.keywords.items())]
+        return [_text(value.func), *map(_held, held)]
+    if isinstance(value, (np.ndarray, Tensor, nn.Module)):
+        return [_held(value)]
+    if hasattr(value, "__dict__"):
+        return [f"{name} {_held(item)}" for name, item in sorted(vars(value).items())]
+    if isinstance(value, (set, frozenset)):
+        return sorted(map(_held, value))
+    return [re.sub(_ADDRESS, "", repr(value))]
+
+
+def _code(code: CodeType) -> Iterator[str]:
+    """Yield what a function does, and those inside it do."""
+    yield f"{code.co_code!r} {code.co_names}"
+    for item in code.co_consts:
+        if isinstance(item, CodeType):
+            yield from _code(item)
+        else:
+            yield repr(item)
+
+
+def _held(value: Any) -> str:
+    """Return a text for a number, a text or an array; anything else counts by its class."""
+    if isinstance(value, nn.Module):
+        tensors = [*value.parameters(), *value.buffers()]
+        return _name(type(value)) + checksum(map(_array, tensors))
+    if isinstance(value, Tensor) or (isinstance(value, np.ndarray) and value.dtype != object):
+        return checksum([_array(value)])
+    if isinstance(value, (list, tuple)) and all(isinstance(item, _PLAIN) for item in value):
+        return repr(value)
+    is_shown = isinstance(value, (*_PLAIN, type)) or _is_of_library(value)
+    return _text(value) if is_shown else _name(type(value))
+
+
+def _digest(texts: Iterable[str]) -> str:
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]
 
 
 def _shortened(text: str) -> str:
     """Return a text, of which a long one ends in a checksum of the whole."""
     if len(text) <= _LONGEST_TEXT:
         return text
-    return f"{text[:_LONGEST_TEXT]}... (checksum {digest(text)})"
+    return f"{text[:_LONGEST_TEXT]}... (checksum {_digest([text])})"
 
 
 def _name(thing: Any) -> str:
@@ -294,52 +321,6 @@ def _is_of_library(value: Any) -> bool:
     return not is_bound and str(value.__module__).partition(".")[0] in _LIBRARIES
 
 
-def _pieces(value: Any, within: tuple[int, ...]) -> Iterator[str]:
-    """Yield what distinguishes a value; what contains itself is gone through once."""
-    yield f"{_name(type(value))}("
-    if isinstance(value, _PLAIN):
-        yield repr(value)
-    elif isinstance(value, type) or _is_of_library(value):
-        yield _name(value)
-    elif isinstance(value, Tensor) or (isinstance(value, np.ndarray) and value.dtype != object):
-        yield checksum([_array(value)])
-    elif isinstance(value, (set, frozenset)):
-        yield from sorted(map(digest, value))
-    elif id(value) not in within and len(within) < _DEEPEST:
-        for part in _parts(value):
-            yield from _pieces(part, (*within, id(value)))
-    yield ")"
-
-
-def _parts(value: Any) -> Iterable[Any]:
-    """Return the values of which a value consists."""
-    if isinstance(value, CodeType):
-        arguments = value.co_varnames[: value.co_argcount]
-        return value.co_code, value.co_names, value.co_freevars, arguments, value.co_consts
-    if isinstance(value, FunctionType):
-        cells = map(_content, value.__closure__ or ())
-        defaults = value.__defaults__, value.__kwdefaults__
-        return _name(value), value.__code__, *defaults, *cells, _globals(value)
-    if isinstance(value, MethodType):
-        return value.__func__, value.__self__
-    if isinstance(value, functools.partial):
-        return value.func, value.args, value.keywords
-    if isinstance(value, BaseEstimator):
-        return [value.get_params(deep=False)]
-    if isinstance(value, nn.Module):
-        return _state(value)
-    if isinstance(value, dict):
-        return [item for key in sorted(value, key=str) for item in (str(key), value[key])]
-    if isinstance(value, (list, tuple, np.ndarray)):
-        return value
-    if isinstance(value, ModuleType):
-        return [value.__name__]
-    if hasattr(value, "__wrapped__"):  # such as a function with a cache
-        return [value.__wrapped__]
-    has_text = type(value).__repr__ is not object.__repr__ and not hasattr(value, "__dict__")
-    return [re.sub(_ADDRESS, "", repr(value)) if has_text else object.__getstate__(value)]
-
-
 def _array(value: Tensor | np.ndarray) -> np.ndarray:
     """Return the bytes of a tensor, of any dtype and device, with its shape."""
     if isinstance(value, np.ndarray):
@@ -349,30 +330,3 @@ def _array(value: Tensor | np.ndarray) -> np.ndarray:
     value = value.to_dense() if value.layout is not torch.strided else value
     value = value.detach().resolve_conj().resolve_neg().cpu().contiguous()
     return (value.view(torch.int16) if value.dtype == torch.bfloat16 else value).numpy()
-
-
-def _content(cell: Any) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # not assigned yet
-        return None
-
-
-def _globals(function: FunctionType) -> dict[str, Any]:
-    """Return what a function reads from its module and may hold a choice of the user."""
-    found = {name: function.__globals__.get(name) for name in _names(function.__code__)}
-    kinds = (*_PLAIN, tuple, np.ndarray, Tensor, nn.Module, functools.partial)
-    return {
-        name: value
-        for name, value in found.items()
-        if isinstance(value, kinds)
-        or (isinstance(value, FunctionType) and value.__module__ == function.__module__)
-    }
-
-
-def _names(code: CodeType) -> Iterator[str]:
-    """Yield the global names in a function and in the functions inside it."""
-    yield from code.co_names
-    for item in code.co_consts:
-        if isinstance(item, CodeType):
-            yield from _names(item)

@@ -6,8 +6,6 @@ Random generators are not part of it, since each epoch seeds them by the fit's s
 from __future__ import annotations
 
 import copy
-import hashlib
-import pickle
 from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any
@@ -16,10 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .._checks import belongs_to_package
 from .._network._inference import map_leaves, tensors_in
 from .._skorch import Callback, History
-from ._identity import digest
 from ._net import ContrastiveNet
 from ._resume import parameter_places
 
@@ -148,60 +144,14 @@ def _check_optimizer(net: ContrastiveNet, state: dict[str, Any]) -> None:
             _check_alike(f"optimizer.state.{index}.{name}", value, kept.get(name))
 
 
-def own_attributes(net: ContrastiveNet) -> dict[str, str]:
-    """Return digests of what `capture` leaves out of the user's modules and augmentations."""
-    pieces: list[Any] = [
-        part
-        for module in (net.module_, net.criterion_)
-        for part in module.modules()
-        if not type(part).__module__.startswith(("torch.", "torch_geometric.", "skcontrast."))
-        and type(part).get_extra_state is nn.Module.get_extra_state
-    ]
-    pieces += _augmentations(net.plan.draw)
-    return {
-        f"{type(piece).__name__}.{name}": _content(value)
-        for piece in pieces
-        for name, value in vars(piece).items()
-        if name not in (_MODULE if isinstance(piece, nn.Module) else ())
-        and not (isinstance(piece, nn.Module) and isinstance(value, (bool, int, float)))
-        # What is of the package may call the user's function, and remembers nothing itself.
-        and (callable(value) or not any(map(belongs_to_package, (type(piece), type(value)))))
-    }
-
-
-def _augmentations(composition: Any) -> Iterator[Any]:
-    """Yield what draws views, that of parts of samples too."""
-    for augmentation in composition.augmentations:
-        yield augmentation
-        for draw in getattr(augmentation, "_draws", None) or ():
-            yield from _augmentations(draw)
-
-
-def _content(value: Any) -> str:
-    """Return a text that differs, almost surely, for a value in another state."""
-    try:
-        return hashlib.sha256(pickle.dumps(value)).hexdigest()
-    except Exception:  # whatever the classes of the user raise
-        return digest(value)
-
-
-def attributes_not_saved(net: ContrastiveNet, at_start: dict[str, str]) -> list[str]:
-    """Return the user's attributes that `capture` leaves out, and that the fit may change.
-
-    Parameters
-    ----------
-    net : ContrastiveNet
-        After an epoch.
-    at_start : dict
-        What `own_attributes` returned before it.
-    """
-    changed = sorted({name for name, _ in own_attributes(net).items() ^ at_start.items()})
-    return changed + [
+def attributes_not_saved(net: ContrastiveNet) -> list[str]:
+    """Return the attributes of the user's callbacks that `capture` leaves out."""
+    return [
         f"{type(callback).__name__}.{name}"
         for _, callback in net.callbacks_
         if not type(callback).__module__.startswith(("skorch.", "skcontrast."))
         and not _keeps_its_state(callback)
-        for name, value in _own_attributes(callback)
+        for name, value in _learned(callback)
         if not (_is_plain(value) or _keeps_its_state(value))
     ]
 
@@ -309,7 +259,7 @@ def _keeps_its_state(value: Any) -> bool:
     return not isinstance(value, type) and all(hasattr(value, name) for name in names)
 
 
-def _own_attributes(callback: Callback) -> list[tuple[str, Any]]:
+def _learned(callback: Callback) -> list[tuple[str, Any]]:
     """Return what a callback has learned, by scikit-learn's convention."""
     attributes = vars(callback).items()
     return [(k, v) for k, v in attributes if k.endswith("_") and not k.startswith("_")]
@@ -319,7 +269,7 @@ def _callback_state(callback: Callback) -> dict[str, Any]:
     """Return the plain attributes of a callback, and the states of those that keep one."""
     if _keeps_its_state(callback):
         return {"own": _plain_items(callback)}
-    attributes = _own_attributes(callback)
+    attributes = _learned(callback)
     plain = {name: value for name, value in attributes if _is_plain(value)}
     return {
         "attributes": _copied(plain),

@@ -7,9 +7,7 @@ from skorch.callbacks import Callback
 from torch import nn
 
 from skcontrast._fit import _identity
-from skcontrast.augmentation import Augmentation, GaussianNoise, PerPart
-from skcontrast.datasets import Parts
-from skcontrast.frameworks import CMC, MoCo
+from skcontrast.frameworks import MoCo
 from tests._fit.common import CASES, X, Y, assert_same_bits, fit_case, left_behind
 from tests.common import small
 
@@ -83,62 +81,6 @@ def test_what_a_callback_would_lose_is_named_once(tmp_path):
     with pytest.warns(UserWarning, match=r"does not keep Draws\.rng_.*state_dict") as warned:
         small(callbacks=[Draws()], checkpoint=tmp_path).fit(X)
     assert len(warned) == 1
-
-
-class Remembers(nn.Module):
-    """A network whose output depends on what it has seen."""
-
-    def __init__(self, keeps):
-        super().__init__()
-        self.linear, self.past = nn.Linear(X.shape[1], 4), []
-        self.options = {"eps": 1e-3}  # which never change
-        if keeps:
-            self.__class__ = Keeps
-
-    def forward(self, x):
-        if self.training:
-            self.past.append(float(x.mean()))
-        return self.linear(x) + sum(self.past)
-
-
-class Keeps(Remembers):
-    def get_extra_state(self):
-        return {"past": self.past}
-
-    def set_extra_state(self, state):
-        self.past = list(state["past"])
-
-
-class Counts(Augmentation):
-    """Draws other views at each call."""
-
-    kind = "vectors"
-
-    def augment(self, batch, generator=None):
-        self.calls_ = getattr(self, "calls_", 0) + 1
-        return batch * (1 + 0.1 * (self.calls_ % 3))
-
-
-def test_what_modules_and_augmentations_would_forget_is_named(tmp_path):
-    torch.manual_seed(0)
-    embedder = small(encoder=Remembers(False), augmentation=Counts(), checkpoint=tmp_path)
-    with pytest.warns(UserWarning, match=r"keep Counts\.calls_, Remembers\.past: .*extra_state"):
-        embedder.fit(X)
-
-
-def test_what_the_augmentation_of_a_part_would_forget_is_named(tmp_path):
-    parts = Parts(np.asarray(X)[:, :5], np.asarray(X)[:, 5:9])
-    views = PerPart([Counts(), GaussianNoise()])
-    embedder = small(
-        framework=CMC(), augmentation=views, checkpoint=tmp_path, n_components=4, max_epochs=2
-    )
-    with pytest.warns(UserWarning, match=r"keep Counts\.calls_"):
-        embedder.fit(parts)
-
-
-def test_what_a_module_keeps_itself_and_what_does_not_change_is_not_named(tmp_path):
-    torch.manual_seed(0)
-    small(encoder=Remembers(True), augmentation=GaussianNoise(), checkpoint=tmp_path).fit(X)
 
 
 def test_a_callback_may_say_itself_what_it_keeps(tmp_path):
