@@ -147,61 +147,6 @@ def growth():
     return [row for row in fits if row["exponent of time"] != "–"], [content]
 
 
-def estimation():
-    """Return the estimates of the model's parameters."""
-    content, rows = stored("studies/results/estimation", "estimates")
-    return rows, [content]
-
-
-def starred(difference, p):
-    """Return a difference, with a star where p < .05."""
-    is_beyond_chance = p.startswith("<") or (p != "–" and float(p) < 0.05)
-    return difference + "\u00a0*" * is_beyond_chance
-
-
-def oracle_gap():
-    """Return the oracle's gap by set and temperature, with 5 labels also as a share of errors."""
-    content, rows = stored(FALSE_NEGATIVES, "gap")
-    found = []
-    for row in rows:
-        difference, biased = row["Δ 5 labels"], row["InfoNCE"]
-        of = {name: row[name] for name in ("data", "classes")}
-        of |= {"t": f"{float(row['t']):g}", "AUC": row["AUC"], "InfoNCE": biased}
-        of["gap"] = starred(difference, row["p, 5 labels"])
-        of["of errors"] = f"{float(difference) / (1 - float(biased)):.0%}"
-        of["to best InfoNCE"] = row["5 labels, to best InfoNCE"]
-        of["gap, 20-NN"] = starred(row["Δ 20-NN"], row["p, 20-NN"])
-        found.append(of)
-    return found, [content]
-
-
-def own_best(column):
-    """Return differences from InfoNCE by set and loss, each at its best temperature."""
-    content, rows = stored(FALSE_NEGATIVES, "own best")
-    found = {}
-    for row in rows:
-        of = found.setdefault(row["data"], {"data": row["data"]})
-        is_reference = row["loss"] == "InfoNCE"
-        difference = starred(row[f"Δ {column}"], row[f"p, {column}"])
-        of[row["loss"]] = row[column] if is_reference else difference
-    return list(found.values()), [content]
-
-
-def by_strength():
-    """Return differences from InfoNCE with five labels by data, strength of the views and loss."""
-    found, contents = {}, []
-    for data, table in STRENGTHS.items():
-        content, rows = stored("studies/results/open_questions", table)
-        contents.append(content)
-        for row in rows:
-            strength = f"{float(row['strength']):g}"
-            of = found.setdefault((data, strength), {"data": data, "strength": strength})
-            is_reference = row["loss"] == "InfoNCE"
-            difference = starred(row["Δ 5 labels"], row["p, 5 labels"])
-            of[row["loss"]] = row["5 labels"] if is_reference else difference
-    return list(found.values()), contents
-
-
 def best_of_each():
     """Return the losses at the temperatures that were chosen on other seeds."""
     content, rows = stored(FALSE_NEGATIVES, "best of each")
@@ -216,11 +161,11 @@ def helps():
     for what, data, name, table, before, after in HELPS:
         content, rows = stored(f"studies/results/{name}", table)
         contents.append(content)
-        few, neighbours = JUDGED.get(name, ("5 labels", "20-NN"))
+        neighbours = "5-NN" if name == "series" else "20-NN"
         rows = [row for row in rows if row.get("data", data) == data]
         pair = [next(row for row in rows if one in row.values()) for one in (before, after)]
         row = {"what": what, "data": data}
-        for title, column in (("few labels", few), ("neighbours", neighbours)):
+        for title, column in (("few labels", "5 labels"), ("neighbours", neighbours)):
             row[title] = " → ".join(of[column] for of in pair)
         found.append(row)
     return found, contents
@@ -228,12 +173,8 @@ def helps():
 
 CALLS = "transform", "score", "patches", "kernels", "colours"
 FALSE_NEGATIVES = "studies/results/false_negatives"
-NO_LABELS = "no labels in fit", "SemiSupCon, few labels"
 LIGHT = "turns and shifts alone", "those of the study"
-ALL_LABELS = "default", "SupCon (all labels)"
-TEN = "Fashion-MNIST, 10 classes"
 FASHION, CIFAR = SETS["Fashion-MNIST"], SETS["CIFAR-10"]
-JUDGED = {"few_labels": ("few labels", "20-NN, all labels"), "series": ("5 labels", "5-NN")}
 # what, data, benchmark, table, the row without it and the row with it
 HELPS = (
     ("light in views", "digits", "false_negatives", "views, digits", *LIGHT),
@@ -241,17 +182,11 @@ HELPS = (
     ("training", "digits", "worth", "digits", "untrained", "default"),
     ("training", FASHION, "worth", FASHION, "untrained", "default"),
     ("training", CIFAR, "worth", CIFAR, "untrained", "default"),
-    ("wide features", TEN, "false_negatives", "floors", "InfoNCE", "default"),
     ("wide features", FASHION, "worth", FASHION, "learned", "default"),
     ("wide features", CIFAR, "worth", CIFAR, "learned", "default"),
     ("wide features", "nine sets of series", "series", "mean of 9 sets", "learned", "default"),
     ("groups", "digits", "groups", "digits", "default", "groups, positive"),
     ("groups", "CIFAR-10, 2,500", "groups", "CIFAR-10, 2,500", "default", "groups, positive"),
-    ("few labels in fit", "digits", "few_labels", "digits", *NO_LABELS),
-    ("few labels in fit", FASHION, "few_labels", "Fashion-MNIST", *NO_LABELS),
-    ("few labels in fit", CIFAR, "few_labels", "CIFAR-10", *NO_LABELS),
-    ("all labels in fit", "digits", "worth", "digits", *ALL_LABELS),
-    ("all labels in fit", "nine sets of series", "series", "mean of 9 sets", *ALL_LABELS),
 )
 LOSS_COLUMNS = ["row", "1 label", "5 labels", "20 labels", "20-NN", "linear", "p"]
 LABEL_COLUMNS = ["embedding", "few labels", "20-NN, all labels", "difference", "p"]
@@ -266,21 +201,13 @@ PEER_SETS = {"digits": "digits", "Fashion-MNIST": "Fashion-MNIST, 2,000", "PTC_M
 MEASURED = {
     "worth": worth,
     "losses": partial(joined, "studies/results/worth", LOSS_SETS, LOSS_COLUMNS),
-    "estimation": estimation,
+    "what helps": helps,
     "few labels": partial(joined, "studies/results/few_labels", LABEL_SETS, LABEL_COLUMNS),
     "loss engine": loss_engine,
     "growth": growth,
     "peers": partial(joined, "speed/results/peers_end_to_end", PEER_SETS, PEER_COLUMNS),
 }
-STRENGTHS = {"digits": "strength", "Fashion-MNIST, 1,000": "strength, Fashion-MNIST"}
-HELP = {
-    "oracle's gap": oracle_gap,
-    "own best, 5 labels": partial(own_best, "5 labels"),
-    "own best, 20-NN": partial(own_best, "20-NN"),
-    "best of each": best_of_each,
-    "strength": by_strength,
-    "what helps": helps,
-}
+HELP = {"best of each": best_of_each}
 DOCUMENTED = {MEASURED_PAGE: MEASURED, HELP_PAGE: HELP}
 
 

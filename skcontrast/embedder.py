@@ -86,22 +86,13 @@ class ContrastiveEmbedder(
 ):
     r"""Learn a representation from unlabeled samples by contrasting their augmented views.
 
-    An encoder network is trained so that two augmented views of one sample are close and views of
-    different samples are not. `transform` returns the encoder's output for each sample, which a
-    classifier or any other step can work on. Four choices are independent of each other: how the
-    expectation over true negatives is estimated (`loss`), who is contrasted with whom
-    (`framework`), what the score of two embeddings is (`similarity`), and how a second view is
-    drawn (`augmentation`, or augmentation steps before the embedder in a Pipeline).
-
-    With the scores :math:`s_i^+` of the positives and N negatives per anchor i, `fit` minimises
-    the mean over the anchors of
+    Two views of one sample become close, and views of different samples do not. With the scores
+    :math:`s_i^+` of the positives and N negatives per anchor i, `fit` minimises the mean of
 
     .. math:: L_i = -\log \frac{e^{s_i^+}}{e^{s_i^+} + N \hat E_i^-}
 
     where :math:`\hat E_i^-` is the loss's estimate of the mean of :math:`e^s` over true negatives
-    [1]_.
-
-    The parameters form six groups:
+    [1]_. See :ref:`four-choices`. The parameters form six groups:
 
     - what is learned: `encoder`, `loss`, `framework`, `similarity`, `augmentation`, `n_views`,
       `same_group`;
@@ -114,128 +105,87 @@ class ContrastiveEmbedder(
     Parameters
     ----------
     encoder : Encoder, torch.nn.Module, callable or list of them, default=None
-        The network from sample to representation. For photographs and other images in colour,
-        begin with a network that has learned from others,
-        :class:`Pretrained(network) <skcontrast.encoders.Pretrained>`, beside which its unchanged
-        output, codes of patches and oriented gradients stand. None begins from nothing and
-        chooses by the kind of X: ``Wide(MLP(), [Raw()])`` for vectors, without `Raw` if they have
-        more than 1,000 features; ``Wide(MLP(n_learned=16), [Raw()])`` for tables;
-        ``Wide(SeriesNet(), [MiniRocket()], weights=[4.0])`` for series; ``PatchNet()`` with codes
-        and gradients beside it for images of 16 pixels or more, ``ConvNet()`` for smaller ones;
-        ``GIN()`` with sizes, profiles and colours beside it for
-        graphs, alone with ``InfoGraph()``. An object of
-        :mod:`skcontrast.encoders` is built once the shape of X is known; a module is copied, never
-        trained in place; a callable receives the shape of one sample, ``(n_channels, None)`` for
-        series, ``(None, n_node_features)`` for graphs, or with a third number ``n_edge_features``
-        if their edges have any, and returns a module. Encoders of tables get the features of a row
-        as a vector; those of series find NaN behind the end of series that are shorter than others
-        in their batch. Modules for graphs are called as in PyTorch Geometric,
-        ``module(x, edge_index, batch=batch)``, with ``edge_attr`` and ``edge_weight`` if they take
-        them. With a framework of several encoders, a list has one for each part.
+        The network from sample to representation; None chooses by the kind of X, see
+        :ref:`the defaults <default-encoders>`. For photographs, pass
+        :class:`Pretrained(network) <skcontrast.encoders.Pretrained>`. A module is copied; a
+        callable gets the shape of a sample and returns a module, see :ref:`own-encoder`. A list
+        has one for each part that the framework encodes.
     loss : Loss, default=None
-        An object of :mod:`skcontrast.losses`; None is ``InfoNCE()``. Its hyperparameters may be
-        schedules.
+        An object of :mod:`skcontrast.losses`, whose numbers may be schedules; None is
+        ``InfoNCE()``.
     framework : Framework, default=None
         An object of :mod:`skcontrast.frameworks`; None is ``SimCLR()``.
     similarity : Similarity, default=None
-        An object of :mod:`skcontrast.similarity`; None is ``Cosine()``, or ``DotProduct()`` with
-        ``InfoGraph()``. Its hyperparameters may be schedules.
+        An object of :mod:`skcontrast.similarity`, whose numbers may be schedules; None is
+        ``Cosine()``, or ``DotProduct()`` with ``InfoGraph()``.
     augmentation : augmentation, list or Pipeline of augmentations, default=None
-        Draws the views. None takes the augmentation steps before the embedder in a Pipeline. If
-        there are none, it depends on the kind of X, see :ref:`default-views`:
-        ``MarginalCorruption`` for vectors and tables (which keeps rows of X in the fitted
-        embedder); ``TimeCrop``, ``GaussianNoise``, ``MagnitudeScale`` and ``TimeMask`` for series;
-        ``SimCLRAugmentation()`` for colour images of at most 32 pixels, crops with a weak
-        ``ColorJitter`` for larger ones, or ``RandomAffine()`` if the framework contrasts their
-        channels; crops and blur, or for fewer than 16 pixels ``RandomAffine``, and
-        a strong ``ColorJitter`` for all other images, all of them mirrored and turned as the
-        images allow, see :func:`~skcontrast.augmentation.image_symmetries`; ``NodeDrop()`` for
-        graphs, or no augmentation with ``InfoGraph()``; the default of each part of ``Parts``.
+        Draws the views. None takes the augmentation steps of a Pipeline, or else the default of
+        the kind of X, see :ref:`default-views`.
     n_components : int, default=None
-        Width of the representation; with a framework of several encoders, of the output of each.
-        None leaves it to the encoder.
+        Width of each encoder's representation; None leaves it to the encoder.
     projection_dim : int, default=64
-        Width of the projection head's output, on which the loss is computed; 0 trains the
-        representation itself. With several encoders, each has a head of this width.
+        Width of each projection head, whose output the loss sees; 0 trains the representation
+        itself.
     output : {"representation", "projection"}, default="representation"
-        Which output `transform` returns: that of the encoder or of the projection head.
+        Whether `transform` returns the output of the encoder or of the projection head.
     same_group : {"neutral", "positive"}, default="neutral"
-        How samples of one group relate, if `fit` is passed ``groups``: neither
-        positives nor negatives, or positives like the views of one sample.
+        Whether samples of one group, see `fit`, are positives of each other, or neither positives
+        nor negatives.
     n_views : int, default=2
         Views drawn of each sample in a step, at least 2; ``InfoGraph`` always draws one.
     batch_size : int, default=128
-        The most samples in a step. An epoch is divided into random batches whose sizes differ by
-        at most one, so that no batch has a single sample.
+        The most samples in a step, at least 2. Batches of an epoch differ by at most one sample.
     max_epochs : int or "auto", default="auto"
-        Passes over the data. "auto" takes 100, but no more than give 4,000 steps of `batch_size`,
-        and at least 5: many samples need not be seen as often as few, see :ref:`cost`. Images of
-        48 pixels or more on both sides, which take longer, are trained for at most 60. With
-        ``Pretrained`` it takes as many as give about 140 steps.
+        Passes over the data. "auto" is 100, but at most 4,000 steps and at least 5 epochs, see
+        :ref:`cost`; for images of 48 pixels or more at most 60; with ``Pretrained`` about 140
+        steps.
     optimizer : {"adam", "adamw", "sgd"}, torch.optim.Optimizer class or Optimizer, default="adam"
         "sgd" has momentum 0.9. An :class:`~skcontrast.optimizers.Optimizer` sets other options,
-        and gives parts of the network, such as a pretrained encoder, a separate learning rate.
+        also of parts of the network.
     lr : float, default=1e-3
-        Learning rate.
+        Learning rate, above 0.
     weight_decay : float, default=1e-6
-        Weight decay.
+        Weight decay, at least 0.
     lr_schedule : {"cosine", "constant"} or Schedule, default="cosine"
-        Factor on the learning rate by the progress of the fit. `partial_fit` keeps the learning
-        rate constant, since it has no end.
+        Factor on the learning rate by the progress of the fit; `partial_fit` has none.
     kind : {"auto", "vectors", "tables", "series", "images", "graphs"} or Kind, default="auto"
-        The kind of data in X, and how it is prepared: ``Vectors(standardize=False)`` or
-        ``Graphs(node_features="degree")``, see :mod:`skcontrast.kinds`. "auto" recognises the kind
-        of X, unless the augmentations or the encoder declare a custom one, see :ref:`own-kind`.
+        The kind of data in X; an object of :mod:`skcontrast.kinds` also says how it is prepared.
+        "auto" recognises it, see :ref:`declare-kind`.
     device : str, int or torch.device, default="auto"
         "cpu", "cuda", "cuda:1", "mps"; 1 is "cuda:1"; "auto" is the first available of CUDA, MPS
         and CPU. Under ``torchrun``, "auto" and "cuda" are the GPU of this process.
     precision : {"auto", "float32", "bf16"}, default="auto"
-        The precision in which the network computes during training. "bf16" is bfloat16 where that
-        is safe, by autocast: up to twice as fast for images on processors that support it. "auto"
-        chooses it for images on such processors with an encoder of :mod:`skcontrast.encoders`,
-        other than `Pretrained`, in which it may be slower.
-        Weights, losses and `transform` are float32.
+        The precision of the network in training; weights, losses and `transform` are float32.
+        "bf16" is bfloat16 where that is safe; "auto" chooses it for images, on processors that
+        support it, with built-in encoders other than `Pretrained`.
     compile : bool, default=False
-        Whether to train the network through ``torch.compile``. Compiling takes about a minute,
-        which pays off in long fits. If it fails, a warning says why, and the network runs as it
-        is.
+        Whether to train through ``torch.compile``, which takes a minute at first. If it fails, a
+        warning says why, and the network runs as it is.
     memory_budget : float, default=None
-        The most gigabytes of training samples that are held as tensors on the device. Larger
-        arrays, and Datasets, stay where they are and are read batch by batch, with the same
-        result. None is half of the free memory.
+        The most gigabytes of samples held on the device, at least 0; more are read batch by
+        batch, with the same result. None is half of the free memory.
     n_workers : int, default=0
         Processes that read ahead if samples are read batch by batch; 0 reads in this process.
     callbacks : list, default=None
-        :class:`~skcontrast.callbacks.Evaluation`, which scores held-out samples, and callbacks of
-        skorch, e.g. ``EarlyStopping(monitor="train_loss")``,
-        ``Checkpoint(monitor="train_loss_best")``, or ``LRScheduler`` with
-        ``lr_schedule="constant"``. scikit-learn's own callbacks are set by `set_callbacks`.
+        :class:`~skcontrast.callbacks.Evaluation` and callbacks of skorch, see :ref:`callbacks`;
+        scikit-learn's own are set by `set_callbacks`.
     warm_start : bool, default=False
-        Whether `fit` continues from the weights and the optimizer of the previous fit, and from
-        what the framework remembers, such as a queue.
+        Whether `fit` continues from the weights, optimizer and memory of the previous fit.
     checkpoint : str or path-like, default=None
-        A folder in which `fit` keeps its state, so that the same call resumes a fit that was
-        killed or interrupted, and ends with the same bits. If the fit was finished, the call
-        returns what was fitted without training. ``{fit}`` in the name becomes a code of the
-        parameters and the data, which gives each candidate of a search its own folder.
-        A module with random weights, as `encoder` or in an augmentation, must be built after
-        ``torch.manual_seed``, or be passed as a callable or an object of
-        :mod:`skcontrast.encoders`; otherwise the same call is refused.
-        `partial_fit` ignores the folder. See :ref:`long-fits`.
+        A folder in which `fit` keeps its state: the same call resumes a fit that was killed, with
+        the same result, see :ref:`long-fits`. ``{fit}`` becomes a code of parameters and data.
     random_state : int, RandomState instance or None, default=None
-        Seeds weights, batches and views. The global generators of numpy and torch are left
-        untouched.
+        Seeds weights, batches and views; global generators are left untouched.
     verbose : int, default=0
-        1 shows a progress bar and says, after the first steps, how long the fit will take, and
-        how the default views of images are mirrored and turned.
+        1 shows a progress bar, how long the fit will take, and how default views of images are
+        mirrored and turned.
 
     Attributes
     ----------
     encoder_ : torch.nn.Module
-        The trained encoder, in inference mode. Its first step standardises: it takes vectors as
-        float32, and images as uint8 or as floats in [0, 1]. An encoder of graphs takes a
-        :class:`~skcontrast.graphs.GraphBatch`, whose features are already standardised, and one of
-        tables takes rows of standardised numbers, codes of categories and NaN for gaps.
+        The trained encoder, in inference mode, which standardises: it takes vectors as float32,
+        images as uint8 or as floats in [0, 1]. Graphs come standardised, as a
+        :class:`~skcontrast.graphs.GraphBatch`, tables as rows of standardised numbers and codes.
     projector_ : torch.nn.Module
         The trained projection head.
     loss_, framework_, similarity_ : Loss, Framework, Similarity
@@ -243,18 +193,13 @@ class ContrastiveEmbedder(
     augmentation_ : list of Augmentation
         The fitted augmentations that drew the views.
     history_ : skorch.history.History
-        A row per epoch: ``train_loss``, ``lr``, ``dur`` and the value of every schedule and of
-        every hyperparameter that is estimated from the data, such as ``loss__alpha``, and the
-        scores of an :class:`~skcontrast.callbacks.Evaluation`.
+        A row per epoch: ``train_loss``, ``lr``, ``dur``, schedules and estimates, such as
+        ``loss__alpha``, and scores of an ``Evaluation``.
     estimates_ : dict of str to float
         The last values of the loss's hyperparameters that are "auto".
     improvement_ : float or None
-        How much higher the score without labels, see `score`, is after `fit` than it was before,
-        on at most 256 training samples; features that are not learned are left out. Below 0.01
-        a fit that does not continue another warns. None where the difference would be noise or
-        cannot be scored: after `partial_fit`, fits of a single epoch, of fewer than 100 steps or
-        of fewer than 50 samples, in an embedder from a file, and where the samples have no views
-        other than themselves.
+        How much `fit` has raised `score`, without features that are not learned, on at most 256
+        training samples; a new fit warns below 0.01. None where that is noise or has no views.
     n_epochs_ : int
         Epochs trained in total.
     n_features_in_ : int
@@ -265,12 +210,7 @@ class ContrastiveEmbedder(
     See Also
     --------
     contrastive_loss : The losses as a function, for a training loop of your own.
-    skcontrast.frameworks.MoCo : Many negatives from a queue, with small batches.
-    skcontrast.frameworks.CMC : Contrasts the parts of each sample, such as colour and lightness.
-    skcontrast.similarity.VonMisesFisher : Embeddings that know how sure they are.
-    skcontrast.losses.Supervised : Uses labels, where there are any.
-    skcontrast.augmentation.Augmentation : Base class of the augmentations.
-    skcontrast.kinds.Kind : Base class of the kinds of data.
+    ContrastiveClassifier : A classifier for many samples of which few have labels.
 
     References
     ----------
@@ -284,14 +224,10 @@ class ContrastiveEmbedder(
     >>> from sklearn.pipeline import make_pipeline
     >>> from skcontrast import ContrastiveEmbedder
     >>> from skcontrast.augmentation import RandomAffine
-    >>> X, y = load_digits(return_X_y=True)
-    >>> X = X.reshape(-1, 8, 8)
-    >>> pipe = make_pipeline(
-    ...     RandomAffine(),
-    ...     ContrastiveEmbedder(max_epochs=3, random_state=0),
-    ...     LogisticRegression(max_iter=1000),
-    ... )
-    >>> print(f"{pipe.fit(X[:500], y[:500]).score(X[500:], y[500:]):.1f}")
+    >>> X, y = load_digits().images, load_digits().target
+    >>> embedder = ContrastiveEmbedder(max_epochs=3, random_state=0)
+    >>> pipe = make_pipeline(RandomAffine(), embedder, LogisticRegression(max_iter=1000))
+    >>> round(pipe.fit(X[:500], y[:500]).score(X[500:], y[500:]), 1)
     0.9
     """
 
@@ -438,42 +374,35 @@ class ContrastiveEmbedder(
     def fit(self, X: Any, y: ArrayLike | None = None, **metadata: Any) -> Self:
         """Train the encoder on X.
 
-        Under ``torchrun``, or in any initialised group of ``torch.distributed``, all processes
-        train one embedder together. Each must call `fit` with the same X and y, and takes its
-        share of every batch. See the user guide, "Many machines, many processes".
+        Under ``torchrun``, all processes train one embedder together, each of which calls `fit`
+        with the same X and y: see :doc:`/guide/many_processes`.
 
         Parameters
         ----------
         X : array-like or Views
-            At least 2 samples: vectors of shape (n_samples, n_features), dense or sparse; a
-            DataFrame with categories, times or gaps, see :ref:`tables`; series (n_samples,
-            n_channels, n_times), or of unequal lengths a list of arrays (n_channels, n_times), see
-            :ref:`series`; square grey images (n_samples, height, width); images (n_samples,
-            channels, height, width), uint8 or float; torch tensors; memory maps; a torch Dataset
-            whose items are samples or tuples that start with one; with ``framework=CMC()``
-            :class:`~skcontrast.datasets.Parts`, or a tuple, of several of these with the same
-            samples; a list of networkx graphs or of PyTorch Geometric's ``Data``, or
-            :class:`~skcontrast.graphs.PackedGraphs`; samples of a
-            :ref:`kind of your own <own-kind>`; or the views that an augmentation step of a
-            Pipeline returns.
+            At least 2 samples: vectors (n_samples, n_features), dense or sparse; a DataFrame, see
+            :ref:`tables`; series (n_samples, n_channels, n_times), or a list of arrays of unequal
+            lengths, see :ref:`series`; images (n_samples, height, width) or (n_samples, channels,
+            height, width), uint8 or float; a list of networkx graphs or of PyTorch Geometric's
+            ``Data``, or :class:`~skcontrast.graphs.PackedGraphs`; tensors, memory maps, or a torch
+            Dataset whose items are samples or tuples that start with one; with ``CMC()`` also
+            :class:`~skcontrast.datasets.Parts`; a :ref:`kind of your own <own-kind>`; or the views
+            that an augmentation step of a Pipeline returns.
         y : array-like of shape (n_samples,), default=None
             Classes; −1, None, NaN or ``pandas.NA`` where unknown, as in `groups` and `domains`.
             Used by ``Supervised``, ``SupCon`` and ``SemiSupCon``, and to estimate hyperparameters
             of the loss that are ``"auto"``; otherwise ignored.
         **metadata : dict
-            ``sample_weight``, array-like of shape (n_samples,): factors ≥ 0 on the losses of the
-            samples. ``descriptions``, array-like of shape (n_samples, projection width): vectors
-            that say what each sample shows. The loss of a view with projection z is multiplied by
-            max(0, cos(z, description)), so that a view that does not show what its description
-            says counts less. ``groups``, array-like of shape (n_samples,): which samples are
-            known to belong together, such as those of one patient, video or scene, −1 for a
-            sample without a group; they are never negatives of each other, see `same_group`.
-            ``domains``, array-like of shape (n_samples,): the plate, batch, site or subject that
-            each sample comes from, −1 where unknown. Every batch is drawn from one domain, so that
-            the negatives of a sample are others of its domain and do not teach the network to tell
-            domains apart; not with frameworks that remember samples, such as ``MoCo``. In a
-            Pipeline, pass these as ``embed__groups=``, with the name of the step, or by metadata
-            routing. See :ref:`structure`.
+            In a Pipeline ``embed__groups=``, with the name of the step, or by metadata routing;
+            see :ref:`metadata` and :ref:`structure`.
+
+            - ``sample_weight`` (n_samples,): factors ≥ 0 on the losses of the samples.
+            - ``descriptions`` (n_samples, projection width): vectors t that say what each sample
+              shows. The loss of a view with projection z is multiplied by max(0, cos(z, t)).
+            - ``groups`` (n_samples,): samples that belong together, such as those of one patient,
+              are never negatives of each other, see `same_group`.
+            - ``domains`` (n_samples,): the plate, site or subject of each sample. Every batch is
+              drawn from one domain; not with frameworks that remember samples, such as ``MoCo``.
 
         Returns
         -------
@@ -483,19 +412,17 @@ class ContrastiveEmbedder(
         ------
         ValueError
             If X holds NaN, infinity or a graph without nodes, has a wrong shape or is ambiguous;
-            if a parameter, at any depth, is outside its range; if training diverges; or if
-            processes that train together were given different data or parameters; or if
-            `checkpoint` holds a fit with other data or parameters, or a damaged file. A fitted
-            embedder stays as it was.
+            if a parameter, at any depth, is outside its range; if training diverges; if other
+            processes, or `checkpoint`, have other data or parameters, or its file is damaged. A
+            fitted embedder stays as it was.
         OSError
-            If `checkpoint` cannot be read or written. The last file that was written stays.
+            If `checkpoint` cannot be read or written.
         TypeError
             If a class is passed instead of an instance, or an unknown keyword.
         RuntimeError
-            If processes train together and a different one failed, or did not come in time.
+            If another process failed, or did not come in time.
         KeyboardInterrupt
-            If the user interrupts. The embedder is then, to the bit, what it was at the end of the
-            last finished epoch.
+            If the user interrupts. The embedder is then what it was after the last finished epoch.
         """
         from ._fit._settings import resolve_settings
         from ._fit._watch import EpochTasks
@@ -516,9 +443,8 @@ class ContrastiveEmbedder(
         """Train for one more epoch, on the same or on different data.
 
         The first call builds the encoder and learns the scaling of the input; later calls keep
-        both. The queue of ``MoCo`` and vectors of the bank of ``CMC`` stay as negatives when the
-        next part of a stream comes, see :ref:`streams`. Schedules advance by the epochs trained so
-        far; the learning rate stays at `lr`. `checkpoint` is ignored.
+        both, and what a framework remembers, see :ref:`streams`. Schedules advance by the epochs
+        trained so far; the learning rate stays at `lr`, and `checkpoint` is ignored.
 
         Parameters
         ----------
@@ -632,20 +558,17 @@ class ContrastiveEmbedder(
 
         .. math:: \frac1{10n} \sum_i \left| N_{10}(h_i) \cap N_{10}(h_i') \right|
 
-        where h and h' are what `transform` returns for two fresh views of the samples, and
-        :math:`N_{10}` the ten samples with the highest cosines, among at most 1,024 samples at a
-        time; see :func:`skcontrast.metrics.neighbor_agreement`. It needs no labels and does not
-        depend on the loss, similarity, batch size and augmentation of the training: the views are
-        those of the default augmentation of the kind of X, or, for kinds of your own, of
-        `augmentation_`. So a search over these compares like with like. How far it agrees with
-        accuracies, and when it does not: :ref:`label-free`.
+        where h and h' are what `transform` returns for two fresh views, and :math:`N_{10}` the ten
+        samples with the highest cosines, among at most 1,024 at a time. It needs no labels. The
+        views are those of the default augmentation of the kind of X, whatever the training had,
+        so a search compares like with like; for kinds of your own, those of `augmentation_`. How
+        far it agrees with accuracies: :ref:`label-free`.
 
         Parameters
         ----------
         X : array-like, Dataset, Parts or list of graphs
-            At least 12 samples of the shape seen in `fit`; better a few hundred that were not used
-            in it: fewer than 100 are warned about. Scores of the same number of samples can be
-            compared.
+            At least 12 samples of the shape seen in `fit`, better a few hundred that were not used
+            in it; fewer than 100 are warned about. Compare scores of equally many samples.
         y : ignored
             Present for API consistency.
 
@@ -697,9 +620,8 @@ class ContrastiveEmbedder(
     ) -> tuple[Any, ...]:
         """Draw views of samples to look at, as training draws them.
 
-        The embedder need not be fitted: then the augmentation, the range of intensities and all
-        else are those that `fit` would use for this X, which is how augmentations are checked
-        before a long fit. A fitted embedder uses the augmentation that it was trained with.
+        The embedder need not be fitted: then the augmentation and the range of intensities are
+        those that `fit` would use for this X.
 
         Parameters
         ----------
@@ -709,10 +631,8 @@ class ContrastiveEmbedder(
         n_views : int, default=2
             Views of each sample, at least 1.
         rows : array-like of int or bool, or slice, default=None
-            The samples whose views are drawn; None is all. The others only serve an embedder that
-            is not fitted, whose augmentation and scale are learned from X as a whole; of a Dataset
-            of uint8 images, they are read only if an augmentation learns from them, as the default
-            one does of at least 600 images of 16 pixels or more.
+            The samples whose views are drawn; None is all. An embedder that is not fitted learns
+            augmentation and scale from X as a whole.
         random_state : int, RandomState instance or None, default=None
             Seeds the draws; None gives different views at each call. The global generators are
             left untouched.
@@ -766,9 +686,8 @@ class ContrastiveEmbedder(
         -------
         kappa : ndarray of shape (n_samples,), dtype float32
             Concentrations κ > 0, high if the views of the sample are close together and far from
-            other samples. The κ of a sample does not depend on the other samples in X. With a
-            framework that has several encoders, κ is the concentration of the product of their
-            distributions, :math:`|\\sum_p \\kappa_p \\mu_p|`, at most κ_max times their number.
+            other samples; of several encoders, that of the product of their distributions,
+            :math:`|\\sum_p \\kappa_p \\mu_p|`, at most κ_max times their number.
 
         See Also
         --------
@@ -818,9 +737,7 @@ class ContrastiveEmbedder(
         >>> from skcontrast import ContrastiveEmbedder
         >>> from skcontrast.similarity import VonMisesFisher
         >>> X = np.random.default_rng(0).normal(size=(100, 5))
-        >>> embedder = ContrastiveEmbedder(
-        ...     similarity=VonMisesFisher(), max_epochs=2, random_state=0
-        ... )
+        >>> embedder = ContrastiveEmbedder(similarity=VonMisesFisher(), max_epochs=2)
         >>> embedder.fit(X).sample(X[:3], 10, random_state=0).shape
         (3, 10, 64)
         """
@@ -835,9 +752,7 @@ class ContrastiveEmbedder(
 
         The logarithm of the probability density that both embeddings are the same point, relative
         to chance, :math:`h(\tilde\kappa) - h(\kappa_i) - h(\kappa_j)`: above 0 if the two agree
-        more than by chance. With one encoder, it is the score that training maximises for views of
-        one sample, without the temperature. With several encoders, it compares the products of
-        their distributions, see `concentration`.
+        more than by chance. Of several encoders, it compares the products of their distributions.
 
         Only with a similarity that has concentrations, such as ``VonMisesFisher()``.
 
