@@ -5,6 +5,11 @@
 Rows share an embedder where they can: 30 epochs without labels, which the classifier chooses by
 itself. Accuracy on 2,000 test images, one column for each split, and the CPU seconds of the first,
 the embedder included. Label spreading is also tried on the pixels.
+
+    python -m benchmarks.studies.classifier --draws 10
+
+What guesses gain, on four sets with one embedder each, as the classifier makes it by itself: means
+of so many draws of the labels, from the rows to learn from.
 """
 
 from __future__ import annotations
@@ -14,13 +19,16 @@ from time import process_time
 
 import numpy as np
 import torch
+from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 
 from benchmarks._image_sets import load_images
-from benchmarks._results import Table, make_parser
+from benchmarks._results import Table, make_parser, paired, spread
+from benchmarks.studies.few_labels import draw_labels
 from skcontrast import ContrastiveClassifier
 
 N_TRAIN, N_LABELS, N_TEST = 3060, 6, 2000
@@ -78,12 +86,54 @@ def run(seed):
     return found
 
 
+def images(n_train, n_test):
+    """Return Fashion-MNIST, cut and divided."""
+    X, y, X_test, y_test = load_images("Fashion-MNIST")
+    return X[:n_train], X_test[:n_test], y[:n_train], y_test[:n_test]
+
+
+def parted(X, y):
+    """Return samples and classes, three quarters of them to learn from."""
+    return train_test_split(X, y, stratify=y, random_state=0)
+
+
+# Samples, and how many labels there are of each class.
+DRAWN = {
+    "Fashion-MNIST": (lambda: images(N_TRAIN, N_TEST), 6),
+    "digits": (lambda: parted(load_digits().images, load_digits().target), 5),
+    "wine": (lambda: parted(*load_wine(return_X_y=True)), 3),
+    "breast cancer": (lambda: parted(*load_breast_cancer(return_X_y=True)), 5),
+}
+
+
+def compare_draws(args):
+    """Print the table of several draws of the labels."""
+    with Table("classifier: draws", args) as table:
+        for name, (load, n_labels) in DRAWN.items():
+            X, X_test, y, y_test = load()
+            few = draw_labels(y, n_labels, 0)
+            embedder = ContrastiveClassifier(guess=False, random_state=0).fit(X, few).embedder_
+            found = {"known alone": [], "with guesses": []}
+            for seed in range(args.draws):
+                few = draw_labels(y, n_labels, seed)
+                for row, guess in zip(found, (False, True), strict=True):
+                    model = ContrastiveClassifier(embedder, guess=guess, random_state=seed)
+                    found[row].append(model.fit(X, few).score(X_test, y_test))
+            scores = {row: spread(values) for row, values in found.items()}
+            differences = paired(found["with guesses"], found["known alone"])
+            table.add({"set": f"{name}, {n_labels} a class", **scores, **differences})
+
+
 def main():
     """Print the table."""
     parser = make_parser(__doc__)
     parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--draws", type=int, help="draws of the labels on four sets")
     args = parser.parse_args()
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "2")))
+    if args.draws:
+        compare_draws(args)
+        return
     runs = [run(seed) for seed in range(args.seeds)]
     with Table("classifier: Fashion-MNIST", args, ratios=[]) as table:
         for row in runs[0]:
