@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -20,7 +19,7 @@ from .._distributed._connection import exchange
 from .._distributed._world import Shares, World, current_world
 from .._network._acceleration import prepared, trains_in_bf16
 from .._network._inference import on_cpu
-from .._runtime._random import draws_random_numbers, seeded_rng
+from .._runtime._random import LayerDraws, draws_random_numbers, seeded_rng
 from .._skorch import History, PrintLog
 from .._warnings import warn
 from ..augmentation._views import base_of
@@ -158,11 +157,7 @@ def fit_network(
         with net.interrupt_:
             output = settings.given["output"]
             improvement = Improvement(net, setup, data.X, output, continues=past is not None)
-            # Other threads wait only where the network itself draws random numbers.
-            draws = net.plan.seeds_layers
-            own = seeded_rng(run.seed, settings.device, is_long=True) if draws else nullcontext()
-            with own:
-                interrupted = train(net)
+            interrupted = train(net)
             check_embeddings(net, setup.projecting(net.module_))
             whole = {**vars(setup), "network": net.module_.eval()}
             fitted = Fitted(
@@ -320,6 +315,7 @@ class _Run:
             shares=self.shares,
         )
         module = setup.network.to(device)
+        draws = settings.framework.draws_random_numbers or draws_random_numbers(module)
         network = prepare(module)
         n_extra = setup.widths.n_parts * settings.similarity.n_extra
         groups = self.data.metadata.get("groups")
@@ -345,7 +341,7 @@ class _Run:
             first_epoch=past.n_epochs if one_epoch and past is not None else 0,
             lr_schedule=None if one_epoch else settings.lr_schedule,
             seed=self.seed,
-            seeds_layers=settings.framework.draws_random_numbers or draws_random_numbers(module),
+            layer_draws=LayerDraws(device, some=draws),
             world=self.world,
         )
 

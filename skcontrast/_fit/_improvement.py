@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
 from torch import nn
 
 from .._layers._wide import learned_alone
-from .._runtime._random import seeded_rng
 from .._warnings import warn
 from ..kinds._recognise import naming_kind
 from ..metrics import neighbor_agreement
@@ -78,7 +76,7 @@ class Improvement:
         """Return the score, None where the views or embeddings of these samples have none."""
         setup, device = self.setup, self.net.plan.device
         try:
-            with self._seeded(), naming_kind(setup.schema.kind):
+            with self.net.plan.layer_draws.aside(), naming_kind(setup.schema.kind):
                 chain = scored_views(setup, self.samples)
                 if not chain:  # both views are the sample
                     return None
@@ -87,10 +85,6 @@ class Improvement:
                     return setup.score(*scored, chain, device)
         except (RuntimeError, TypeError, ValueError):
             return None
-
-    def _seeded(self) -> AbstractContextManager[None]:
-        """Return a context for layers that draw random numbers in inference mode, too."""
-        return seeded_rng(0, self.net.plan.device) if self.net.plan.seeds_layers else nullcontext()
 
     def _network(self) -> nn.Module:
         """Return the map from samples to the output of `transform`."""

@@ -18,7 +18,6 @@ from .._distributed._world import World, broadcast_weights, sum_gradients
 from .._network._inference import encode_batches
 from .._objective._functional import Contrast, objective_value
 from .._runtime._interrupts import NotedInterrupt
-from .._runtime._random import drawing
 from .._skorch import Callback, EpochTimer, NeuralNet, PassthroughScoring
 from ..frameworks import Session
 from ..frameworks._checks import as_contrasts, check_contrasts, started
@@ -175,7 +174,7 @@ class ContrastiveNet(NeuralNet):
         order, views, layers = self.plan.seeds(epoch)
         self.sampler_.generator.manual_seed(order)
         self.plan.generator.manual_seed(views)
-        self.plan.seed_layers(layers)
+        self.plan.layer_draws.seed(layers)
         self.auto.start_epoch(epoch)
         self._complete_labels(epoch)
         self.step_ = 0
@@ -187,7 +186,7 @@ class ContrastiveNet(NeuralNet):
         is_for_estimates = spreader.has_some_labels and bool(self.auto.due)
         if not (is_for_loss or is_for_estimates):
             return
-        h = encode_batches(self.module_.encoder, self.training_set.in_order(plan.batch_size))
+        h = torch.cat([self._encode(x) for x in self.training_set.in_order(plan.batch_size)])
         probabilities = spreader.probabilities(h)
         if plan.world is not None:
             probabilities = from_first_rank(probabilities)
@@ -200,6 +199,11 @@ class ContrastiveNet(NeuralNet):
         else:
             labels = spreader.draw(probabilities, [plan.seed, epoch])
         self.training_set.metadata["labels"] = labels.to(self.training_set.device)
+
+    def _encode(self, x: Any) -> Tensor:
+        """Return the representations of a batch; some networks draw in inference mode, too."""
+        with self.plan.layer_draws.turn():
+            return encode_batches(self.module_.encoder, [x])
 
     def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
         """Record the learning rate, check for divergence and make the due estimates."""
@@ -304,9 +308,9 @@ class ContrastiveNet(NeuralNet):
 
     def train_step(self, batch: Batch, **fit_params: Any) -> dict[str, Any]:
         """Take a step of the optimizer, then update the framework's session."""
-        with drawing() if self.plan.seeds_layers else nullcontext():
+        with self.plan.layer_draws.turn():
             step = super().train_step(batch, **fit_params)
-        self.criterion_.update()
+            self.criterion_.update()
         return step
 
     def train_step_single(self, batch: Batch, **fit_params: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from .._distributed._world import World
 from .._objective._tile import GroupRole
-from .._runtime._random import seed_generators
+from .._runtime._random import LayerDraws
 from ..frameworks import FitContext, Framework
 from ..losses import Loss
 from ..schedules import Schedule, at_progress
@@ -38,8 +38,8 @@ class Plan(FitContext):
     seed : int
         Seeds the generators of every epoch together with the epoch's number, so that a resumed
         fit does not repeat the draws of earlier epochs.
-    seeds_layers : bool
-        Whether the network draws from torch's global generators, as dropout does.
+    layer_draws : LayerDraws
+        What the network draws from torch's global generators, as dropout does.
     same_group : {"neutral", "positive"}
         How samples of one group relate.
     domains : Tensor of shape (n_samples,), dtype int64, or None
@@ -56,7 +56,7 @@ class Plan(FitContext):
     first_epoch: int
     lr_schedule: Schedule | None
     seed: int
-    seeds_layers: bool
+    layer_draws: LayerDraws
     same_group: GroupRole
     domains: Tensor | None = None
     world: World | None
@@ -94,11 +94,6 @@ class Plan(FitContext):
         order, views, layers = (int(s) for s in sequence.generate_state(3))
         # The layers of each rank get different rows.
         return order, views, layers + (0 if self.world is None else self.world.rank)
-
-    def seed_layers(self, seed: int) -> None:
-        """Seed torch's global generators, where layers draw from them."""
-        if self.seeds_layers:
-            seed_generators(seed, self.device)
 
 
 def epoch_progress(epoch: int, n_epochs: int) -> float:

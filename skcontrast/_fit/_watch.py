@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ from tqdm.auto import tqdm
 
 from .._layers._wide import learned_alone
 from .._network._inference import encode_batches
-from .._runtime._random import forked_rng
 from .._skorch import Callback, NeuralNet
 from .._warnings import CollapseWarning, warn
 from ..callbacks import Evaluation
@@ -55,8 +53,7 @@ class CollapseCheck(Callback):
         if not (self.rank_ >= 1 and _is_due(net)):
             return
         if self._samples is None:  # the fit was resumed
-            with _undisturbed(net):
-                (self._samples,) = net.training_set.source.batches([self.rows_], seed=0)
+            (self._samples,) = net.training_set.source.batches([self.rows_], seed=0)
         rank = _rank(net, self._samples)
         if rank < min(_LOWEST_RANK, self.rank_ / 2):
             if net.plan.world is None or net.plan.world.rank == 0:
@@ -80,17 +77,12 @@ def _is_due(net: Any) -> bool:
     return epoch & (epoch - 1) == 0 or net.is_last_epoch
 
 
-def _undisturbed(net: Any) -> AbstractContextManager[None]:
-    """Return a context that leaves the random numbers of the training unchanged."""
-    return forked_rng(net.plan.device) if net.plan.seeds_layers else nullcontext()
-
-
 def _rank(net: Any, samples: Any) -> float:
     """Return the effective rank of representations, NaN if they are not finite."""
     encoder = net.module_.encoder
     # What stands beside the learned part cannot collapse, and a scale would hide that it has. A
     # module may draw random numbers even in inference mode.
-    with _undisturbed(net), learned_alone(encoder, raw=True):
+    with net.plan.layer_draws.aside(), learned_alone(encoder, raw=True):
         h = encode_batches(encoder, [samples])
     net.module_.train()
     return effective_rank(h.cpu().numpy()) if bool(h.isfinite().all()) else np.nan

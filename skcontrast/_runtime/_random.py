@@ -13,38 +13,26 @@ from typing import Any
 import numpy as np
 import torch
 from sklearn.utils import check_random_state
-from torch import nn
+from torch import Tensor, nn
 
-# Held by a thread for as long as the global generators are its own.
-_GLOBAL_GENERATORS = threading.RLock()
-# Held while numbers are drawn from them, and while this process forks. A process that is forked
-# while another thread draws would wait for the generator, which nothing releases there.
-_DRAWING = threading.RLock()
-
-
-def _after_fork() -> None:
-    """Forget, in a forked process, that a thread held the lock which this process lacks."""
-    global _GLOBAL_GENERATORS
-    _GLOBAL_GENERATORS = threading.RLock()
-    _DRAWING.release()
-
+# Held while the global generators are a thread's own, and while this process forks: a process that
+# is forked while another thread draws would wait for the generator, which nothing releases there.
+_GENERATORS = threading.RLock()
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
-        before=_DRAWING.acquire, after_in_parent=_DRAWING.release, after_in_child=_after_fork
+        before=_GENERATORS.acquire,
+        after_in_parent=_GENERATORS.release,
+        after_in_child=_GENERATORS.release,
     )
 
 
-def drawing() -> contextlib.AbstractContextManager[Any]:
-    """Return a context for what draws from torch's global generators: no process is forked."""
-    return _DRAWING
-
-
 @contextlib.contextmanager
-def seeded_rng(seed: int, device: torch.device, *, is_long: bool = False) -> Iterator[None]:
+def seeded_rng(seed: int, device: torch.device) -> Iterator[None]:
     """Seed torch's global generators within the context, and restore them afterwards.
 
-    The generators belong to the whole process, so only one thread enters at a time.
+    The generators belong to the whole process, so only one thread enters at a time, and no process
+    is forked by another thread meanwhile.
 
     Parameters
     ----------
@@ -52,13 +40,48 @@ def seeded_rng(seed: int, device: torch.device, *, is_long: bool = False) -> Ite
         Any.
     device : torch.device
         Its generator is seeded along with that of the CPU.
-    is_long : bool, default=False
-        Whether processes may be forked within the context, which then draws in `drawing` alone.
     """
-    alone = contextlib.nullcontext() if is_long else drawing()
-    with _GLOBAL_GENERATORS, alone, forked_rng(device):
+    with _GENERATORS, _forked_rng(device):
         seed_generators(seed, device)
         yield
+
+
+class LayerDraws:
+    """What the layers of a fit draw from torch's global generators, as if these were its own.
+
+    The fit has them only where `turn` is entered, for a step; threads that wait then get theirs.
+
+    Parameters
+    ----------
+    device : torch.device
+        Its generator is used along with that of the CPU.
+    some : bool
+        Whether the layers draw any numbers; otherwise nothing is done.
+    """
+
+    def __init__(self, device: torch.device, *, some: bool):
+        self.device, self.some = device, some
+
+    def seed(self, seed: int) -> None:
+        """Let the next turn begin with the numbers of a seed."""
+        if self.some:
+            with seeded_rng(seed, self.device):
+                self._next = _states(self.device)
+
+    @contextlib.contextmanager
+    def turn(self) -> Iterator[None]:
+        """Continue with the draws of the turn before."""
+        if not self.some:
+            yield
+            return
+        with _GENERATORS, _forked_rng(self.device):
+            _set_states(self._next, self.device)
+            yield
+            self._next = _states(self.device)
+
+    def aside(self) -> contextlib.AbstractContextManager[None]:
+        """Return a context for what draws between the turns; theirs stay the same."""
+        return seeded_rng(0, self.device) if self.some else contextlib.nullcontext()
 
 
 def seed_generators(seed: int, device: torch.device) -> None:
@@ -73,12 +96,27 @@ def seed_generators(seed: int, device: torch.device) -> None:
         torch.get_device_module(device).set_rng_state(state, device)
 
 
-def forked_rng(device: torch.device) -> contextlib.AbstractContextManager[None]:
-    """Return a context that restores the generators of the CPU and of a device at its end."""
-    is_cpu = device.type == "cpu"
-    return torch.random.fork_rng(
-        [] if is_cpu else [device], device_type="cuda" if is_cpu else device.type
-    )
+def _states(device: torch.device) -> list[Tensor]:
+    """Return the states of the generators of the CPU and of a device."""
+    own = [] if device.type == "cpu" else [torch.get_device_module(device).get_rng_state(device)]
+    return [torch.default_generator.get_state(), *own]
+
+
+def _set_states(states: list[Tensor], device: torch.device) -> None:
+    """Set the states of the generators of the CPU and of a device."""
+    torch.default_generator.set_state(states[0])
+    for state in states[1:]:
+        torch.get_device_module(device).set_rng_state(state, device)
+
+
+@contextlib.contextmanager
+def _forked_rng(device: torch.device) -> Iterator[None]:
+    """Restore the generators of the CPU and of a device at the end of the context."""
+    states = _states(device)
+    try:
+        yield
+    finally:
+        _set_states(states, device)
 
 
 @contextlib.contextmanager

@@ -2,12 +2,12 @@
 
 from types import SimpleNamespace
 
-import pytest
 import torch
 from torch import nn
 
 from skcontrast._fit._estimated_parameters import AutoParameters
 from skcontrast._fit._plan import Plan, epoch_progress
+from skcontrast._runtime._random import LayerDraws
 from skcontrast.frameworks import SimCLR
 from skcontrast.losses import BCL, HCL, InfoNCE
 from skcontrast.schedules import Auto, Linear
@@ -34,7 +34,7 @@ def plan(**kwargs):
         "first_epoch": 0,
         "lr_schedule": None,
         "seed": 7,
-        "seeds_layers": True,
+        "layer_draws": LayerDraws(torch.device("cpu"), some=True),
         "same_group": "neutral",
         "world": None,
     }
@@ -75,11 +75,3 @@ def test_ranks_share_the_order_and_the_views_and_not_the_layers():
     first, second = (plan(world=SimpleNamespace(rank=rank)).seeds(4) for rank in (0, 1))
     assert first == plan().seeds(4)
     assert first[:2] == second[:2] and first[2] != second[2]
-
-
-@pytest.mark.parametrize("seeds_layers", [True, False])
-def test_global_generators_are_seeded_only_where_layers_draw(seeds_layers):
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        plan(seeds_layers=seeds_layers).seed_layers(5)
-        assert torch.initial_seed() == (5 if seeds_layers else 0)

@@ -85,7 +85,7 @@ def end_of(process):
 
 
 def fit_in_a_process_that_is_forked_while_a_thread_fits():
-    with Holder(seeded_rng(0, CPU, is_long=True), _modes._LOCK):
+    with Holder(_modes._LOCK):
         process = os.fork()
         if not process:
             signal.alarm(60)  # ends this process if it waits
@@ -105,24 +105,41 @@ def fork_while_a_thread_draws():
         assert holder.may_leave.is_set() and end_of(process) == 0
 
 
-class MayFork(torch.nn.Dropout):
-    """Notes whether a different thread could fork the process now."""
+def others_may_draw():
+    """Return whether a different thread could draw, or fork the process, now."""
+    found = []
+
+    def note():
+        may = _random._GENERATORS.acquire(blocking=False)
+        if may:
+            _random._GENERATORS.release()
+        found.append(may)
+
+    thread = threading.Thread(target=note)
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+class Noting(torch.nn.Dropout):
+    """Notes, in each step of a training, whether other threads may draw."""
 
     def forward(self, x):
-        thread = threading.Thread(target=self.note)
-        thread.start()
-        thread.join()
+        if self.training:
+            found.append(others_may_draw())
         return super().forward(x)
 
-    def note(self):
-        may_fork = _random._DRAWING.acquire(blocking=False)
-        if may_fork:
-            _random._DRAWING.release()
-        if self.training:
-            found.append(may_fork)
+
+class NotingDataset(torch.utils.data.TensorDataset):
+    """Notes whether other threads may draw where a sample is read, as where a worker starts."""
+
+    def __getitem__(self, i):
+        found.append(others_may_draw())
+        return super().__getitem__(i)
 
 
 found: list[int] = []
+DRAWS = torch.nn.Sequential(torch.nn.Linear(5, 8), Noting(0.5))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="forks")
@@ -135,11 +152,17 @@ def test_a_forked_process_does_not_wait_for_a_fit_that_it_does_not_have(use):
 
 def test_no_process_is_forked_within_a_step_that_draws():
     found.clear()
-    encoder = torch.nn.Sequential(torch.nn.Linear(5, 8), MayFork(0.5))
-    ContrastiveEmbedder(encoder, max_epochs=1, batch_size=20).fit(vectors())
+    ContrastiveEmbedder(DRAWS, max_epochs=1, batch_size=20).fit(vectors())
     assert len(found) > 2 and not any(found)
-    assert _random._DRAWING.acquire(blocking=False)
-    _random._DRAWING.release()
+    assert others_may_draw()
+
+
+def test_other_threads_draw_while_a_fit_that_draws_reads_its_samples_or_starts_workers():
+    found.clear()
+    dropout = MLP((8,), dropout=0.5)
+    samples = NotingDataset(torch.as_tensor(vectors()))
+    ContrastiveEmbedder(dropout, max_epochs=2, batch_size=20).fit(samples)
+    assert len(found) > 2 * len(samples) and all(found)
 
 
 @pytest.mark.parametrize(
