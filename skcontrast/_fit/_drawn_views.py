@@ -109,5 +109,7 @@ def _draw(
     for _ in range(n_views):
         drawn = [draw(setup.scaler.to_tensor(batch, device), generator) for batch in batches]
         together = torch.cat([batch.to("cpu") for batch in drawn])
+        if isinstance(together, torch.Tensor) and bool(together.isinf().any()):
+            raise ValueError("X is too far from the samples of fit for its views to be numbers.")
         views.append(as_given(setup.scaler, together, samples))
     return tuple(views)

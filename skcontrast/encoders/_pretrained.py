@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .._checks import NON_NEGATIVE, POSITIVE, POSITIVE_INT, Interval, Numbers
+from .._checks import NON_NEGATIVE, POSITIVE, POSITIVE_INT, Interval, Numbers, naming
 from .._layers._pretrained import NoRows, Pixels, PretrainedNetwork, without_head
 from .._warnings import warn
 from ..frameworks._momentum import BATCH_NORM
@@ -233,7 +233,8 @@ class Pretrained(Encoder):
         size = known.get("size") if self.size is None else self.size
         if size is None:
             size = _free_size(sample_shape[-2:])
-        height, width = np.broadcast_to(size, 2).tolist()
+        with naming("size", "an int, or height and width, in Pretrained", size):
+            height, width = np.broadcast_to(size, 2).tolist()
         return Pixels(
             np.resize(found[0], channels), np.resize(found[1], channels), (height, width)
         )

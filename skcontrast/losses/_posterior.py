@@ -96,7 +96,7 @@ def false_negative_probability(
     if sharpness == 0:
         return torch.full_like(u, tau_plus)
     middle = _middle(float(sharpness), float(rest))
-    return least + (1 - least) * torch.sigmoid(sharpness * (torch.logit(u) - middle))
+    return least + (1 - least) * torch.sigmoid(sharpness * torch.logit(u) - middle)
 
 
 def ranks_inside(n: int) -> Tensor:
@@ -106,11 +106,11 @@ def ranks_inside(n: int) -> Tensor:
 
 @functools.lru_cache(maxsize=256)
 def _middle(sharpness: float, tau_plus: float) -> float:
-    """Return m, the root of a decreasing function."""
+    """Return km, the root of a decreasing function."""
     logits = sharpness * torch.logit(ranks_inside(_STEPS))
 
     def excess(middle: float) -> float:
-        return float(torch.sigmoid(logits - sharpness * middle).mean()) - tau_plus
+        return float(torch.sigmoid(logits - middle).mean()) - tau_plus
 
-    farthest = _FARTHEST / min(sharpness, 1.0)
+    farthest = _FARTHEST * max(sharpness, 1.0)
     return float(brentq(excess, -farthest, farthest, xtol=1e-16))

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
+from .._data._statistics import as_tensor
 from .._objective._functional import contrastive_loss
 from ..similarity import Similarity
 from ._embeddings import check_views
@@ -262,7 +263,7 @@ def bits_above_chance(
     >>> round(abs(bits_above_chance(np.ones((32, 4)), np.ones((32, 4)))), 6)
     0.0
     """
-    first, second = (torch.from_numpy(z) for z in check_views(z1, z2))
+    first, second = (as_tensor(z) for z in check_views(z1, z2))
     with torch.no_grad():
         loss = float(contrastive_loss(first, second, similarity=similarity))
     if not math.isfinite(loss):

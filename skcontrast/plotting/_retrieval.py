@@ -97,6 +97,10 @@ class RetrievalDisplay:
     ):
         with naming("pictures", "an array of images or texts", pictures):
             self.pictures = np.asarray(as_pictures(pictures))
+            if is_images(self.pictures) and np.isinf(self.pictures).any():
+                raise ValueError("got numbers that are infinite")
+            if np.iscomplexobj(self.pictures):
+                raise TypeError("got complex numbers")
         if not (is_images(self.pictures) or self.pictures.ndim == 1):
             raise ValueError(
                 f"pictures must be images or texts, got shape {self.pictures.shape}: pass "

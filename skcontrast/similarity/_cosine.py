@@ -18,7 +18,7 @@ class Cosine(Similarity):
     Parameters
     ----------
     temperature : float or Schedule, default=0.5
-        The temperature t > 0. Scores are in [−1/t, 1/t]. With small values
+        The temperature t in [1e-30, 1e30]. Scores are in [−1/t, 1/t]. With small values
         only the closest negatives count in the loss.
 
     See Also
@@ -34,7 +34,7 @@ class Cosine(Similarity):
     tensor([[1.2000, 2.0000]])
     """
 
-    _parameter_constraints: dict = {"temperature": interval(0, None, "neither")}
+    _parameter_constraints: dict = {"temperature": interval(1e-30, 1e30, "both")}
 
     def __init__(self, temperature: Number = 0.5):
         self.temperature = temperature

@@ -52,9 +52,9 @@ class VonMisesFisher(ProbabilisticSimilarity):
     Parameters
     ----------
     temperature : float or Schedule, default=8.0
-        The temperature t > 0 that scores are divided by. 1 is the likelihood itself, whose scores
-        range over tens, so that only the closest negatives count in the loss. Concentrations, and
-        the differences between them, grow with t.
+        The temperature t in [1e-30, 1e30] that scores are divided by. 1 is the likelihood itself,
+        whose scores range over tens, so that only the closest negatives count in the loss.
+        Concentrations, and the differences between them, grow with t.
     kappa_max : float, default=1000.0
         Upper bound of the concentrations of each encoder, in (0, 1e6].
 
@@ -87,7 +87,7 @@ class VonMisesFisher(ProbabilisticSimilarity):
     """
 
     _parameter_constraints: dict = {
-        "temperature": interval(0, None, "neither"),
+        "temperature": interval(1e-30, 1e30, "both"),
         "kappa_max": [Interval(Real, 0, _LARGEST, closed="right")],
     }
     n_terms = 2

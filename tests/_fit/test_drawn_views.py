@@ -191,6 +191,12 @@ def test_no_rows_and_bad_seeds_are_refused():
         small().views(vectors(), random_state="x")
 
 
+def test_samples_that_are_too_far_for_views_are_refused():
+    embedder = small().fit(vectors())
+    with pytest.raises(ValueError, match="X is too far from the samples of fit"):
+        embedder.views(vectors() * 1e160)
+
+
 class Darkest(Augmentation):
     """Paints everything in the darkest intensity of the training samples."""
 

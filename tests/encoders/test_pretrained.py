@@ -489,6 +489,7 @@ def test_a_network_that_draws_random_numbers_is_refused():
     "given, message",
     [
         ({"mean": (123.7, 116.3, 103.5), "std": 58.0}, "divide them by 255"),
+        ({"size": [64, 64, 3]}, "size must be an int, or height and width, in Pretrained"),
         ({"mean": float("nan")}, "'mean' parameter of Pretrained must be"),
         ({"frozen": 1.0}, "'frozen' parameter of Pretrained must be"),
         (
@@ -500,7 +501,7 @@ def test_a_network_that_draws_random_numbers_is_refused():
             "do_rescale=False, which is not followed",
         ),
     ],
-    ids=["units", "nan", "all frozen", "processor"],
+    ids=["units", "size", "nan", "all frozen", "processor"],
 )
 def test_wrong_choices_are_refused(net, given, message):
     with pytest.raises(ValueError, match=message):

@@ -62,6 +62,11 @@ def test_the_mean_probability_is_the_prior_and_the_least_is_the_floor(sharpness,
         assert float(p[0]) == pytest.approx(floor * tau_plus, abs=1e-3)
 
 
+def test_a_sharpness_of_nearly_nothing_leaves_the_prior():
+    p = false_negative_probability(ranks_inside(100), 1e-310, 0.1)
+    torch.testing.assert_close(p, torch.full_like(p, 0.1))
+
+
 @pytest.mark.parametrize("tau_plus", [0.05, 0.1, 0.5])
 @pytest.mark.parametrize("auc", [0.55, 0.75, 0.9, 0.97])
 def test_the_sharpness_gives_back_the_auc(auc, tau_plus):

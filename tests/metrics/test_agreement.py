@@ -202,6 +202,12 @@ def test_bits_are_those_of_the_loss_with_any_similarity():
     assert bits_above_chance(*pair, similarity=DotProduct()) == pytest.approx(expected)
 
 
+def test_the_order_of_the_numbers_in_memory_does_not_matter():
+    z1, z2 = views(3)
+    copied = bits_above_chance(z1[::-1].copy(), z2[::-1].copy())
+    assert bits_above_chance(z1[::-1], z2[::-1]) == copied
+
+
 @pytest.mark.parametrize("measure", [top_k, bits_above_chance])
 def test_contrastive_measures_refuse_views_that_do_not_match(measure):
     z1, z2 = views(0)

@@ -103,6 +103,10 @@ def test_what_cannot_be_drawn_is_refused():
         RetrievalDisplay.from_embeddings(X_DIGITS, IMAGES, queries=201)
     with pytest.raises(ValueError, match="must have one entry per sample"):
         RetrievalDisplay.from_embeddings(X_DIGITS, IMAGES[:50])
+    with pytest.raises(ValueError, match=r"pictures must be .* infinite"):
+        RetrievalDisplay.from_embeddings(X_DIGITS, np.full_like(IMAGES, np.inf))
+    with pytest.raises(TypeError, match=r"pictures must be .* complex"):
+        RetrievalDisplay.from_embeddings(X_DIGITS, IMAGES * 1j)
     with pytest.raises(ValueError, match="queries and neighbors must have shapes"):
         RetrievalDisplay(IMAGES, [0], [[1, 2], [3, 4]])
 

@@ -37,7 +37,7 @@ def test_a_zero_vector_scores_zero_with_finite_gradient():
     assert z.grad.isfinite().all()
 
 
-@pytest.mark.parametrize("temperature", [0, -1, "low", None])
+@pytest.mark.parametrize("temperature", [0, -1, 1e-310, 1e40, "low", None])
 def test_bad_temperature_is_refused(temperature):
     with pytest.raises(ValueError, match=r"'temperature' parameter of Cosine must be"):
         contrastive_loss(*random_views(4, 3), similarity=Cosine(temperature))

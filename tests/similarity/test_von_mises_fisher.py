@@ -100,7 +100,7 @@ def test_a_bank_remembers_directions_of_length_one_and_the_number_as_it_is():
     torch.testing.assert_close(Cosine().bank_vectors(z[:, :2]), torch.tensor([[0.6, 0.8]]))
 
 
-@pytest.mark.parametrize("temperature", [0, Linear(1, 2)])
+@pytest.mark.parametrize("temperature", [0, 1e-45, Linear(1, 2)])
 def test_a_call_refuses_a_bad_temperature(temperature):
     with pytest.raises(ValueError, match="'temperature' parameter of VonMisesFisher"):
         VonMisesFisher(temperature)((MU, KAPPA), (MU, KAPPA))
