@@ -105,7 +105,7 @@ SCORINGS = {
     "a function": (width, {}, {"width"}),
     "a given name": (width, {"name": "size"}, {"size"}),
     "a lambda": (lambda e, X, y: 0.5, {}, {"score"}),
-    "views": (make_view_scorer(uniformity, n_views=1), {}, {"uniformity"}),
+    "views": (make_view_scorer(alignment), {}, {"alignment"}),
     "a dictionary": ({"a": width, "b": lambda e, X, y: 2}, {}, {"a", "b"}),
     "several numbers": (lambda e, X, y: {"a": 1, "b": np.float32(2)}, {}, {"a", "b"}),
     "several, with a name": ({"a": width, "b": width}, {"name": "test"}, {"test_a", "test_b"}),

@@ -45,7 +45,6 @@ ADMITTED = [
     # Admissible by themselves, but not together with the other arguments, which the error names.
     ("Auto", "initial", "1e+30"),
     ("make_embedding_scorer", "needs_y", "False"),
-    ("make_view_scorer", "n_views", "True"),
     ("few_label_accuracy", "y", "a row"),
     ("linear_probe", "y", "a row"),
     ("map_at_r", "y_test", "a Dataset"),

@@ -101,13 +101,8 @@ def check_model(model: Any, function: str) -> None:
     check_is_fitted(model)
 
 
-@checked(path=_PATH, training_samples=["boolean"])
-def save(
-    embedder: ContrastiveEmbedder | ContrastiveClassifier,
-    path: str | os.PathLike,
-    *,
-    training_samples: bool = False,
-) -> None:
+@checked(path=_PATH)
+def save(embedder: ContrastiveEmbedder | ContrastiveClassifier, path: str | os.PathLike) -> None:
     """Write a fitted embedder or classifier to a file that runs no code when it is loaded.
 
     Numbers are stored as safetensors; parameters, shapes, history and versions as JSON in the
@@ -124,11 +119,6 @@ def save(
         or ``LinearSVC``.
     path : str or path-like
         Where to write, usually ``NAME.safetensors``. A file that is there is replaced.
-    training_samples : bool, default=False
-        Whether to keep the training samples that the augmentation holds:
-        :class:`~skcontrast.augmentation.MarginalCorruption`, the default for vectors, has a copy
-        of up to 10,000. Without them the file is smaller and shows none of them; a later
-        `partial_fit` takes samples from its own X.
 
     Raises
     ------
@@ -149,7 +139,9 @@ def save(
 
     Notes
     -----
-    The file is for inference: it has no state of the optimizer and of the framework. Training a
+    The file is for inference: it has no state of the optimizer and of the framework, and not the
+    training samples that an augmentation holds, such as the up to 10,000 of
+    :class:`~skcontrast.augmentation.MarginalCorruption`, the default for vectors. Training a
     loaded embedder further, by `partial_fit` or with ``warm_start=True``, continues with its
     network, history and number of epochs, but with a fresh optimizer and an empty memory of the
     framework, such as the queue of ``MoCo``. To continue an unfinished fit exactly, use the
@@ -178,7 +170,7 @@ def save(
             f"save writes safetensors, but path ends in {place.suffix!r}: end it in .safetensors. "
             "Pickles are written by joblib.dump, .onnx and .pt2 by skcontrast.export."
         )
-    writer = Writer(names(), training_samples)
+    writer = Writer(names())
     model = _model(embedder) if isinstance(embedder, ContrastiveClassifier) else None
     if isinstance(embedder, ContrastiveClassifier):
         embedder = embedder.embedder_

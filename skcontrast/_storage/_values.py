@@ -58,8 +58,6 @@ class Writer:
     ----------
     names : dict of type to str
         The names in the file of the classes that it may name.
-    keep_samples : bool, default=True
-        Whether augmentations keep the training samples that they hold.
 
     Attributes
     ----------
@@ -69,8 +67,8 @@ class Writer:
         Names of what must be passed when the file is read, and where it occurs first.
     """
 
-    def __init__(self, names: Mapping[type, str], keep_samples: bool = True):
-        self.names, self.keep_samples = names, keep_samples
+    def __init__(self, names: Mapping[type, str]):
+        self.names = names
         self.tensors: dict[str, Tensor] = {}
         self.own: dict[str, str] = {}
         self._custom: dict[str, list[Any]] = {}
@@ -143,8 +141,7 @@ class Writer:
 
     def _state(self, value: Any, name: str) -> dict[str, Any]:
         """Return the attributes of an object."""
-        samples = () if self.keep_samples else getattr(value, "_samples", ())
-        left_out = (*samples, *getattr(value, "_transient", ()))
+        left_out = (*getattr(value, "_samples", ()), *getattr(value, "_transient", ()))
         attributes = {key: item for key, item in vars(value).items() if key not in left_out}
         return {key: self._write(item, f"{name}.{key}") for key, item in attributes.items()}
 

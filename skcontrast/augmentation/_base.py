@@ -69,7 +69,7 @@ class Augmentation(Transformer):
     _parameter_constraints: dict = {}
 
     kind: str | Kind | tuple[str | Kind, ...] | None = None
-    # Attributes that hold training samples, which `save` leaves out unless asked for.
+    # Attributes that hold training samples, which `save` leaves out.
     _samples: tuple[str, ...] = ()
     # Attributes besides those that end in "_" in which a fitted augmentation keeps something.
     _learned: tuple[str, ...] = ("_schema",)

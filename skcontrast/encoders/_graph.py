@@ -58,8 +58,6 @@ class GIN(Encoder):
         graphs decide on distances and slopes; "log-sum" is its logarithm, as above.
     batch_norm : bool, default=True
         Whether what one layer passes to the next is normalised over the nodes of the batch.
-    jumping_knowledge : bool, default=True
-        Whether the outputs of all layers are used; otherwise only the last one is.
     readout_input : bool, default=True
         Whether the features of the nodes, and of the edges, are used alongside the outputs of the
         layers.
@@ -101,7 +99,6 @@ class GIN(Encoder):
         "width": POSITIVE_INT,
         "pooling": [StrOptions({"log-sum", "sum", "mean"})],
         "batch_norm": ["boolean"],
-        "jumping_knowledge": ["boolean"],
         "readout_input": ["boolean"],
     }
 
@@ -111,14 +108,12 @@ class GIN(Encoder):
         width: int = 32,
         pooling: Literal["log-sum", "sum", "mean"] = "log-sum",
         batch_norm: bool = True,
-        jumping_knowledge: bool = True,
         readout_input: bool = True,
     ):
         self.n_layers = n_layers
         self.width = width
         self.pooling = pooling
         self.batch_norm = batch_norm
-        self.jumping_knowledge = jumping_knowledge
         self.readout_input = readout_input
 
     def build(self, sample_shape: tuple, n_components: int | None = None) -> nn.Module:
@@ -217,10 +212,9 @@ class MessagePassing(nn.Module):
         self.layers = nn.ModuleList(layer(before, width) for before in widths)
         norm = nn.BatchNorm1d if encoder.batch_norm else nn.Identity
         self.norms = nn.ModuleList(norm(width) for _ in widths[1:])
-        self.jumping_knowledge = encoder.jumping_knowledge
         self.readout_input = encoder.readout_input
         self.readout_edges = self.readout_input and edge_features > 0
-        self.width = width * (encoder.n_layers if self.jumping_knowledge else 1)
+        self.width = width * encoder.n_layers
         self.width += in_features + edge_features if self.readout_input else 0
         self.last: nn.Module = nn.Identity()
         if n_components is not None:
@@ -232,8 +226,7 @@ class MessagePassing(nn.Module):
         states = [self.layers[0](None, graphs)]
         for norm, layer in zip(self.norms, self.layers[1:], strict=True):
             states.append(layer(norm(states[-1]), graphs))
-        read = states if self.jumping_knowledge else states[-1:]
-        return self.last(torch.cat([*self._input(graphs), *read], 1))
+        return self.last(torch.cat([*self._input(graphs), *states], 1))
 
     def _input(self, graphs: GraphBatch) -> list[Tensor]:
         """Return the part of the input that is read out, tensors with a row per node."""

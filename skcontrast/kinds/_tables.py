@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from torch import Tensor, nn
 
-from .._checks import POSITIVE_INT, Interval, validate_parameters
+from .._checks import POSITIVE_INT, validate_parameters
 from .._data._array_like import refuse_unordered
 from .._data._columns import ColumnType, Table, Values, mixed_table
 from .._data._statistics import FARTHEST, mean_and_std
@@ -30,6 +29,8 @@ _PERIODS = (_DAY, 7 * _DAY, 365.2425 * _DAY)
 _DATE = re.compile(r"\d{4}-\d\d?-\d\d?\b|\d\d?([./])\d\d?\1\d{2,4}\b")
 # The name of rare categories in views that are shown.
 _RARE = "<rare>"
+# Of a column; less frequent ones are rare.
+_MOST_CATEGORIES = 1000
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,7 @@ def _is_number(name: str) -> bool:
     return True
 
 
-def _learned(values: Values, label: str, min_frequency: int, max_categories: int) -> Column:
+def _learned(values: Values, label: str, min_frequency: int) -> Column:
     """Return what there is to know about a column of training samples."""
     if values.type != "category":
         gaps = np.isnan(values.numbers)
@@ -141,7 +142,7 @@ def _learned(values: Values, label: str, min_frequency: int, max_categories: int
     counts = Counter(values.labels)
     n_gaps = counts.pop(None, 0)
     frequent = [item for item in counts.items() if item[1] >= min_frequency]
-    kept = sorted(frequent, key=lambda item: (-item[1], item[0]))[:max_categories]
+    kept = sorted(frequent, key=lambda item: (-item[1], item[0]))[:_MOST_CATEGORIES]
     names = tuple(sorted(str(name) for name, _ in kept))
     return Column(label, "category", names, len(names) < len(counts), n_gaps > 0)
 
@@ -178,10 +179,9 @@ class Tables(ArrayKind):
     categorical : list of str or int, default=None
         Names or positions of columns of numbers that are categories, such as codes.
     min_frequency : int, default=2
-        Categories that occur less often in `fit` are rare, and all rare categories of a column
-        are one. So the names of persons, for example, are all the same, and do no harm.
-    max_categories : int, default=1000
-        The most categories of a column; the less frequent ones are rare.
+        Categories that occur less often in `fit` are rare, and so are all but the 1,000 most
+        frequent ones; all rare categories of a column are one. So the names of persons, for
+        example, are all the same, and do no harm.
     standardize : bool, default=True
         Whether to scale columns of numbers to zero mean and unit variance.
 
@@ -236,7 +236,6 @@ class Tables(ArrayKind):
     _parameter_constraints: dict = {
         "categorical": ["array-like", None],
         "min_frequency": POSITIVE_INT,
-        "max_categories": [Interval(Integral, 1, int(FARTHEST), closed="left")],
         "standardize": ["boolean"],
     }
 
@@ -246,12 +245,10 @@ class Tables(ArrayKind):
         self,
         categorical: Sequence[str | int] | None = None,
         min_frequency: int = 2,
-        max_categories: int = 1000,
         standardize: bool = True,
     ):
         self.categorical = categorical
         self.min_frequency = min_frequency
-        self.max_categories = max_categories
         self.standardize = standardize
 
     def recognise(self, X: Any, *, is_declared: bool = False) -> Any | None:
@@ -286,7 +283,7 @@ class Tables(ArrayKind):
         for j in range(table.shape[1]):
             values = table.values(j)
             values = values.as_categories() if j in categorical else values
-            column = _learned(values, table.label(j), self.min_frequency, self.max_categories)
+            column = _learned(values, table.label(j), self.min_frequency)
             columns.append(column)
             coded.append(column.encode(values))
         kind = clone(self)

@@ -5,14 +5,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from numbers import Integral
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
-from .._checks import Options, brief, checked
+from .._checks import brief, checked
 
 if TYPE_CHECKING:
     from ..augmentation import Augmentation
@@ -124,15 +122,12 @@ class EmbeddingScorer:
         return _call("make_embedding_scorer", self)
 
 
-@checked(
-    measure=[callable], greater_is_better=["boolean", None], n_views=[Options(Integral, {1, 2})]
-)
+@checked(measure=[callable], greater_is_better=["boolean", None])
 def make_view_scorer(
     measure: Callable[..., float],
     *,
     augmentation: Augmentation | Pipeline | Sequence[Augmentation] | None = None,
     greater_is_better: bool | None = None,
-    n_views: Literal[1, 2] = 2,
 ) -> ViewScorer:
     """Return a scorer without labels: a measure of two views of held-out samples.
 
@@ -150,10 +145,6 @@ def make_view_scorer(
     greater_is_better : bool, default=None
         If False, the score is minus the measure. None is False for :func:`alignment` and
         :func:`uniformity`, and True for all others.
-    n_views : {1, 2}, default=2
-        Number of views that the measure takes: 1 for ``measure(z)``, such as :func:`uniformity`
-        and :func:`effective_rank`, of augmented samples. For those of the samples as they are,
-        see :func:`make_embedding_scorer`.
 
     Returns
     -------
@@ -178,7 +169,7 @@ def make_view_scorer(
     >>> cross_val_score(embedder, X, cv=3, scoring=scorer).shape
     (3,)
     """
-    return ViewScorer(measure, augmentation, _direction(measure, greater_is_better), n_views)
+    return ViewScorer(measure, augmentation, _direction(measure, greater_is_better))
 
 
 @dataclass(frozen=True, repr=False)
@@ -188,17 +179,12 @@ class ViewScorer:
     measure: Callable[..., float]
     augmentation: Any = None
     greater_is_better: bool = True
-    n_views: int = 2
 
     def __call__(self, estimator: Any, X: Any, y: Any = None) -> float:
         before, embedder = split_at_embedder(estimator, "estimator")
         X = X if before is None else before.transform(X)
-        score = embedder._score_views(X, self._of_views, self.augmentation)
+        score = embedder._score_views(X, self.measure, self.augmentation)
         return score if self.greater_is_better else -score
-
-    def _of_views(self, *views: NDArray[np.float32]) -> float:
-        """Return the measure of as many of the views as it takes."""
-        return self.measure(*views[: self.n_views])
 
     def __repr__(self) -> str:
         return _call("make_view_scorer", self)

@@ -73,7 +73,7 @@ def files(tmp_path_factory):
     path, found = tmp_path_factory.mktemp("files") / "a", {}
     for name, (X, params) in CASES.items():
         embedder = ContrastiveEmbedder(projection_dim=4, max_epochs=1, random_state=0, **params)
-        skcontrast.save(embedder.fit(X), path, training_samples=True)
+        skcontrast.save(embedder.fit(X), path)
         with safe_open(path, framework="pt") as file:
             tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
             found[name] = X, json.loads(file.metadata()["skcontrast"]), tensors

@@ -32,13 +32,12 @@ def built(encoder, n_components=None):
 
 
 @pytest.mark.parametrize("pooling", POOLINGS)
-@pytest.mark.parametrize("jumping_knowledge", [True, False])
 @pytest.mark.parametrize("readout_input", [True, False])
 @pytest.mark.parametrize("n_components", [None, 1, 7])
-def test_widths(pooling, jumping_knowledge, readout_input, n_components):
-    encoder = GIN(4, 6, pooling, jumping_knowledge=jumping_knowledge, readout_input=readout_input)
+def test_widths(pooling, readout_input, n_components):
+    encoder = GIN(4, 6, pooling, readout_input=readout_input)
     module, width = build_encoder(encoder, (None, WIDTH), n_components)
-    expected = (24 if jumping_knowledge else 6) + (WIDTH if readout_input else 0)
+    expected = 24 + (WIDTH if readout_input else 0)
     assert width == (n_components or expected)
     batch = as_batch(graphs_of("undirected"), dtype=torch.float32)
     assert module.nodes(batch).shape == (batch.n_nodes, width)
@@ -57,15 +56,6 @@ def test_a_graph_is_the_sum_or_the_mean_of_its_nodes(encoder, n_components):
         expected = expected.sign() * expected.abs().log1p()
     torch.testing.assert_close(module(batch), expected)
     torch.testing.assert_close(module.pool(nodes, batch), expected)
-
-
-def test_jumping_knowledge_is_all_layers_side_by_side():
-    batch, every = as_batch(graphs_of("undirected")), built(GIN(3, 4))
-    last = built(GIN(3, 4, jumping_knowledge=False))
-    last.load_state_dict(every.state_dict())
-    nodes = every.nodes(batch)
-    assert nodes[:, :WIDTH].equal(batch.x)
-    torch.testing.assert_close(nodes[:, WIDTH + 8 :], last.nodes(batch)[:, WIDTH:])
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -156,7 +146,6 @@ def test_encoders_are_parameter_objects(encoder):
         "width",
         "pooling",
         "batch_norm",
-        "jumping_knowledge",
         "readout_input",
     }
 
@@ -168,7 +157,6 @@ def test_encoders_are_parameter_objects(encoder):
         (GIN(width=2.5), "'width' parameter of GIN"),
         (GIN(pooling="max"), "'pooling' parameter of GIN must be a str among .*'log-sum'"),
         (GIN(batch_norm=None), "'batch_norm' parameter of GIN"),
-        (GIN(jumping_knowledge="cat"), "'jumping_knowledge' parameter of GIN"),
         (GIN(readout_input=2), "'readout_input' parameter of GIN"),
     ],
     ids=repr,

@@ -19,7 +19,7 @@ from skcontrast.augmentation import FunctionAugmentation, GaussianNoise, Margina
 from skcontrast.encoders import MLP
 from skcontrast.features import Raw
 from skcontrast.frameworks import CMC, MoCo
-from skcontrast.kinds import Images, Tables, Vectors
+from skcontrast.kinds import Images, Tables, Vectors, _tables
 from skcontrast.kinds._base import Request
 from skcontrast.kinds._recognise import recognised
 from skcontrast.losses import Supervised
@@ -299,10 +299,11 @@ def test_categories_that_occur_nowhere_are_no_categories():
     assert read(X)[1].kind.columns_[0].categories == ("x", "y")
 
 
-def test_the_most_frequent_categories_are_kept():
+def test_the_most_frequent_categories_are_kept(monkeypatch):
     X = pd.DataFrame({"a": ["x"] * 5 + ["y"] * 4 + ["z"] * 3 + ["w"]})
-    assert read(X, max_categories=2)[1].kind.columns_[0].categories == ("x", "y")
     assert read(X, min_frequency=1)[1].kind.columns_[0].categories == ("w", "x", "y", "z")
+    monkeypatch.setattr(_tables, "_MOST_CATEGORIES", 2)
+    assert read(X)[1].kind.columns_[0].categories == ("x", "y")
 
 
 def test_numbers_are_categories_where_they_are_declared():

@@ -92,19 +92,9 @@ def test_a_scorer_shows_how_it_was_made():
     assert repr(make_view_scorer(neighbor_agreement)) == "make_view_scorer(neighbor_agreement)"
 
 
-@pytest.mark.parametrize("measure", [uniformity, effective_rank])
-def test_a_measure_of_one_view_gets_one(measure):
-    embedder = small(augmentation=GaussianNoise(0.1)).fit(X_DIGITS)
-    scorer = make_view_scorer(measure, augmentation=GaussianNoise(0.0), n_views=1)
-    expected = measure(embedder.transform(X_DIGITS))
-    assert scorer(embedder, X_DIGITS) == pytest.approx(SIGN[measure] * expected)
-
-
 def test_what_is_no_measure_or_no_embedder_is_refused():
     with pytest.raises(TypeError, match="'measure' parameter of make_"):
         make_view_scorer("alignment")
-    with pytest.raises(ValueError, match="'n_views' parameter of make_view_scorer must be"):
-        make_view_scorer(alignment, n_views=3)
     pipe = make_pipeline(small(), LogisticRegression(max_iter=1000))
     with pytest.raises(TypeError, match="estimator must be a ContrastiveEmbedder"):
         MISALIGNED(pipe.fit(X_DIGITS, np.arange(len(X_DIGITS)) % 10), X_DIGITS)
