@@ -36,6 +36,8 @@ panels = {
     "temperature": 2.0 ** np.arange(-3, 2),
     "gamma": np.linspace(0, 1, 11),
     "n_candidates": 2 ** np.arange(4, 13),
+    "n_positives": 2 ** np.arange(0, 9),
+    "n_anchors": 2 ** np.arange(4, 13),
 }
 labels = {
     "alpha": "location parameter α",
@@ -43,6 +45,8 @@ labels = {
     "temperature": "temperature t",
     "gamma": "variation of the proposal γ",
     "n_candidates": "number of candidates N",
+    "n_positives": "number of positives K",
+    "n_anchors": "number of anchors M",
 }
 
 
@@ -50,11 +54,9 @@ def simulate(parameter, **settings):
     """Return the comparisons of the estimators along the values of one parameter."""
     rng, curve = np.random.default_rng(0), []
     for value in panels[parameter].tolist():
-        if parameter == "n_candidates":
-            model, size = ScoreModel(**settings), {"n_candidates": value}
-        else:
-            model, size = ScoreModel(**{parameter: value}, **settings), {}
-        curve.append(compare_estimators(model, n_anchors=1000, random_state=rng, **size))
+        size, given = {"n_anchors": 1000}, dict(settings)
+        (size if parameter.startswith("n_") else given)[parameter] = value
+        curve.append(compare_estimators(ScoreModel(**given), random_state=rng, **size))
     return curve
 
 
@@ -67,7 +69,7 @@ def draw(axis, parameter, curve, metric="mse", names=names):
         axis.plot(values, mean, color=color, marker=marker, markersize=4, label=name)
         axis.fill_between(values, mean - 2 * error, mean + 2 * error, color=color, alpha=0.15)
     axis.set(xlabel=labels[parameter], yscale="log" if metric == "mse" else "linear")
-    if parameter in ("temperature", "n_candidates"):
+    if parameter == "temperature" or parameter.startswith("n_"):
         ticks = values if parameter == "temperature" else values[::2]
         axis.set_xscale("log", base=2)
         axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
@@ -76,20 +78,21 @@ def draw(axis, parameter, curve, metric="mse", names=names):
 # %%
 # Mean squared errors, and one bias
 # ---------------------------------
-# The bands extend two Monte-Carlo standard errors to either side. The last panel shows the bias
-# against the number of candidates. It leaves out BIASED, whose bias is three times as large as
-# that of the printed form.
+# The bands extend two Monte-Carlo standard errors to either side. DCL alone uses the positives, so
+# their number K changes its error and no other; the anchors are the repetitions, so their number M
+# changes the width of the bands. The last panel shows the bias against the number of candidates.
+# It leaves out BIASED, whose bias is three times as large as that of the printed form.
 
 curves = {parameter: simulate(parameter) for parameter in panels}
-figure, axes = plt.subplots(3, 2, figsize=(7, 8.4), layout="constrained")
+figure, axes = plt.subplots(4, 2, figsize=(7, 11), layout="constrained")
 for axis, (parameter, curve) in zip(axes.flat, curves.items(), strict=False):
     draw(axis, parameter, curve)
 for axis in axes[:, 0]:
     axis.set_ylabel("mean squared error of the mean of $e^s$", size="small")
 axes[0, 0].legend()
-draw(axes[2, 1], "n_candidates", curves["n_candidates"], "bias", names[1:])
-axes[2, 1].axhline(0, color="black", linewidth=0.8, zorder=0)
-axes[2, 1].set_ylabel("bias of the mean of $e^s$", size="small")
+draw(axes[3, 1], "n_candidates", curves["n_candidates"], "bias", names[1:])
+axes[3, 1].axhline(0, color="black", linewidth=0.8, zorder=0)
+axes[3, 1].set_ylabel("bias of the mean of $e^s$", size="small")
 figure.savefig("estimator_error.png", dpi=120)
 
 # %%
