@@ -336,9 +336,8 @@ class ContrastiveEmbedder(
     def set_params(self, **params: Any) -> Self:
         """Set parameters, including the parameters of components that are None.
 
-        For example, ``similarity__temperature=0.2`` on an embedder whose `similarity` is None sets
-        `similarity` to ``Cosine(temperature=0.2)``, unless its framework has another default. In
-        the same way, ``optimizer__betas`` makes an ``Optimizer`` of the name "adam".
+        ``similarity__temperature=0.2`` on an embedder whose `similarity` is None sets it to
+        ``Cosine(temperature=0.2)``; ``optimizer__betas`` makes an ``Optimizer`` of a name.
 
         Parameters
         ----------
@@ -523,9 +522,9 @@ class ContrastiveEmbedder(
         Returns
         -------
         h : ndarray of shape (n_samples, n_components), dtype float32
-            Representations, or projections if ``output="projection"``. If the similarity has
-            concentrations, projections are mean directions, of length 1 for each encoder. The row
-            of a sample does not depend on the other samples in X, except for the last digits.
+            Representations, or projections if ``output="projection"``; with concentrations these
+            are mean directions, of length 1 for each encoder. The row of a sample does not depend
+            on the others, except for the last digits.
         """
         return labeled_output(self._encode(X, self._transforming()), X, self)
 
@@ -640,9 +639,9 @@ class ContrastiveEmbedder(
         Returns
         -------
         views : tuple of n_views arrays of shape (n, ...)
-            Each holds one view of each sample, in the units, shape and dtype of X: images have
-            their own intensities. Of several parts, :class:`~skcontrast.datasets.Parts`; of
-            graphs, :class:`~skcontrast.graphs.PackedGraphs`, in which a masked label is None.
+            Each holds one view of each sample, in the units, shape and dtype of X; of several
+            parts, :class:`~skcontrast.datasets.Parts`; of graphs,
+            :class:`~skcontrast.graphs.PackedGraphs`, in which a masked label is None.
 
         Raises
         ------
@@ -675,7 +674,7 @@ class ContrastiveEmbedder(
     def concentration(self, X: Any) -> NDArray[np.float32]:
         """Return how sure the embedding of each sample is.
 
-        Only with a similarity that has concentrations, such as ``VonMisesFisher()``.
+        Only with a similarity such as ``VonMisesFisher()``.
 
         Parameters
         ----------
@@ -714,7 +713,7 @@ class ContrastiveEmbedder(
     ) -> NDArray[np.float32]:
         """Draw embeddings of each sample from its distribution.
 
-        Only with a similarity that has concentrations, such as ``VonMisesFisher()``.
+        Only with a similarity such as ``VonMisesFisher()``.
 
         Parameters
         ----------
@@ -754,7 +753,7 @@ class ContrastiveEmbedder(
         to chance, :math:`h(\tilde\kappa) - h(\kappa_i) - h(\kappa_j)`: above 0 if the two agree
         more than by chance. Of several encoders, it compares the products of their distributions.
 
-        Only with a similarity that has concentrations, such as ``VonMisesFisher()``.
+        Only with a similarity such as ``VonMisesFisher()``.
 
         Parameters
         ----------
