@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
+import torch
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.decomposition import PCA
@@ -15,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from benchmarks._graph_sets import load_graphs
 from benchmarks._image_sets import load_images
 from benchmarks._made_graphs import MADE, made_graphs
-from benchmarks._results import paired, spread
+from benchmarks._results import means, paired
 from benchmarks._series_sets import load_series
 from skcontrast.encoders import GIN
 from skcontrast.features import PartialWhitening
@@ -27,6 +30,12 @@ SERIES = ("HAR_part", "ECG5000", "FacesUCR")
 TABLES = {"iris": load_iris, "wine": load_wine, "breast cancer": load_breast_cancer}
 LABELS = (1, 5, 20)
 FEW = "5 labels"
+
+
+def use_threads():
+    """Let torch have the threads that OMP_NUM_THREADS says, or two; return how many."""
+    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "2")))
+    return torch.get_num_threads()
 
 
 def digits(args, *, flat=False):
@@ -197,10 +206,7 @@ def learned_width(embedder):
 
 def row_of(name, runs, default, oracle):
     """Return a row of the table: means over the seeds, and how it compares."""
-    row = {"row": name}
-    for column in runs[0]:
-        values = [one[column] for one in runs]
-        row[column] = spread(values) if len(values) > 1 else values[0]
+    row = {"row": name, **means(runs)}
     if default is not None and runs is not default:
         ours, theirs = ([one[FEW] for one in some] for some in (runs, default))
         row |= paired(ours, theirs)

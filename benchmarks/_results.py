@@ -26,9 +26,37 @@ MOVED = 0.1
 OWN_OPTIONS = ("--save", "--compare")
 
 
-def make_parser(doc):
-    """Return a parser for a benchmark, with the options that all benchmarks have."""
+HELP = {
+    "data_home": "folder of the sets of graphs and series",
+    "epochs": "those of the embedder if left out",
+    "n": "samples to train on, of sets that are larger or made",
+    "rounds": "turns of each contestant",
+}
+
+
+def make_parser(doc, **options):
+    """Return a parser for a benchmark, with the options that all benchmarks have.
+
+    Parameters
+    ----------
+    doc : str
+        Docstring of the module.
+    **options : dict
+        Its own options by their defaults: a list for several values, False for a flag, a type
+        where there is none.
+    """
     parser = argparse.ArgumentParser(description=doc.splitlines()[0])
+    for name, default in options.items():
+        given = {"help": HELP.get(name)}
+        if default is False:
+            given["action"] = "store_true"
+        elif isinstance(default, type):
+            given["type"] = default
+        elif isinstance(default, list | tuple):
+            given |= {"nargs": "+", "type": type(default[0]), "default": list(default)}
+        else:
+            given |= {"type": type(default), "default": default}
+        parser.add_argument(f"--{name.replace('_', '-')}", **given)
     parser.add_argument("--save", action="store_true", help="store the figures as JSON")
     parser.add_argument(
         "--compare", action="store_true", help="print what moved by more than 10 %% since then"
@@ -40,6 +68,14 @@ def spread(values):
     """Return mean and standard deviation (n in the denominator) of runs; None for a single one."""
     std = statistics.pstdev(values) if len(values) > 1 else None
     return {"mean": statistics.fmean(values), "std": std}
+
+
+def means(runs):
+    """Return the columns of a row by those of its runs: spreads, or the values of a single run."""
+    if len(runs) == 1:
+        return dict(runs[0])
+    columns = {name: [one[name] for one in runs] for name in runs[0]}
+    return {name: None if None in of else spread(of) for name, of in columns.items()}
 
 
 def paired(ours, theirs, of=""):
@@ -239,8 +275,12 @@ def command(argv):
     """Return a command line without the paths in it and without the options of this module."""
     words = [word for word in argv[1:] if word not in OWN_OPTIONS]
     words = ["…" if os.sep in word else word for word in words]
-    script = Path(argv[0])
-    return " ".join(["python -m", f"benchmarks.{script.parent.name}.{script.stem}", *words])
+    return " ".join(["python -m", module_name(argv[0]), *words])
+
+
+def module_name(path):
+    """Return the name of a benchmark's module by its file."""
+    return f"benchmarks.{Path(path).parent.name}.{Path(path).stem}"
 
 
 def commit():

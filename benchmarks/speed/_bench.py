@@ -16,6 +16,8 @@ import torch
 import torch.nn.functional as F
 from skorch.callbacks import Callback
 
+from benchmarks._results import module_name
+
 LONG = 3.0
 
 
@@ -82,11 +84,6 @@ def peak_memory(function, device="cpu"):
     return (process_status("VmHWM") - before) / 1024
 
 
-def resident_memory():
-    """Return the MiB of resident memory; Linux only."""
-    return process_status("VmRSS") / 1024
-
-
 def process_status(field):
     """Return KiB of this process's memory by their name in /proc; Linux only."""
     lines = Path("/proc/self/status").read_text().splitlines()
@@ -123,7 +120,7 @@ def memory_of_a_long_call(function):
 
 def in_another_process(*options):
     """Run this benchmark with other options in a new process, and return the last printed line."""
-    command = [sys.executable, "-m", sys.modules["__main__"].__spec__.name, *map(str, options)]
+    command = [sys.executable, "-m", module_name(sys.argv[0]), *map(str, options)]
     printed = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
     return printed.splitlines()[-1] if printed else ""
 

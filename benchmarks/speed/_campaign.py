@@ -117,9 +117,3 @@ def unless_too_large(make, args):
     except torch.OutOfMemoryError:
         torch.cuda.empty_cache()
         return {"note": "out of memory"}
-
-
-def first_line(error):
-    """Return an error in a line, for a table."""
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0] if lines else ''}"[:120]

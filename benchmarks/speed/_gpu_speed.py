@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
-import copy
 from statistics import median
 
 import numpy as np
 import torch
 from sklearn.datasets import load_digits
-from torch import nn
 
 from benchmarks.speed._bench import peak_memory, stopped, timed
-from benchmarks.speed._campaign import first_line
-from benchmarks.speed._naive import naive_loss
 from benchmarks.speed.loss_engine import OURS, PEERS, PLAIN, make_problem, make_step
 from benchmarks.speed.overhead import transforms
-from skcontrast import ContrastiveEmbedder, losses
-from skcontrast._network._acceleration import in_bf16
-from skcontrast._objective import _pairs, _pairwise, _rows
+from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import SimCLRAugmentation
 from skcontrast.encoders import MLP, ResNet
 
-SCORES = ("float32", "TF32", "bf16")
-# All in float32, some with scores of a lower precision; plain NT-Xent in float32 comes first.
-LOSSES = [
-    *((name, "float32") for name in (PLAIN, *OURS, *PEERS)),
-    *((name, kind) for kind in SCORES[1:] for name in (PLAIN, "InfoNCE", "DCL", "BCL", "SupCon")),
-]
 WIDTH = 64  # of the projection
 
 
@@ -41,49 +28,13 @@ def seconds_of(function, rounds):
 # The loss
 
 
-class Bf16Products(_pairwise.Products):
-    """Scores and their gradients by products of bfloat16 matrices, summed in float32 on a GPU."""
-
-    def __init__(self, anchors, candidates, out):
-        self.anchors, self.candidates = anchors.bfloat16(), candidates.bfloat16()
-        self.values = out.copy_(product(self.anchors, self.candidates.T))
-
-    def add_gradients(self, d_scores, d_anchors, d_candidates, is_whole):
-        """Pull a gradient with respect to the scores back to anchors and candidates."""
-        matrix = d_scores.matrix.mul_(d_scores.scale).bfloat16()
-        d_anchors.copy_(product(matrix, self.candidates))
-        if d_candidates is not None:
-            d_candidates += product(matrix.T, self.anchors)
-
-
-def product(a, b):
-    """Return the product of two bfloat16 matrices, in float32 if the device can do that."""
-    return torch.mm(a, b, out_dtype=torch.float32) if a.is_cuda else torch.mm(a, b)
-
-
-@contextlib.contextmanager
-def in_precision(kind):
-    """Let products of float32 matrices be of a kind: those of scores, or all for TF32."""
-    before, exact = torch.get_float32_matmul_precision(), _pairwise.Products
-    torch.set_float32_matmul_precision("high" if kind == "TF32" else "highest")
-    _pairwise.Products = Bf16Products if kind == "bf16" else exact
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before)
-        _pairwise.Products = exact
-
-
-def measured_loss(name, scores, batch, campaign):
+def measured_loss(name, batch, campaign):
     """Return milliseconds and memory of a loss, forward and backward."""
-    views, y = (t.to(campaign.device) for t in make_problem(batch, 128))
-    by_hand = name == PLAIN and scores == "bf16"
-    step = make_step(name, views.bfloat16() if by_hand else views, y)
+    step = make_step(name, *(t.to(campaign.device) for t in make_problem(batch, 128)))
     if step is None:
         return {"note": "not installed, or too large"}
-    with in_precision(scores):
-        ms = 1e3 * seconds_of(step, 3 if batch > 4096 else 10)
-        found = {"ms": ms, "MiB": round(peak_memory(step, campaign.device))}
+    ms = 1e3 * seconds_of(step, 3 if batch > 4096 else 10)
+    found = {"ms": ms, "MiB": round(peak_memory(step, campaign.device))}
     rows = campaign.rows("loss")
     plain = [row.get("ms") for row in rows if row["B"] == batch and row["loss"] == PLAIN]
     return {**found, "of plain": ms / plain[0] if plain and plain[0] else None}
@@ -91,53 +42,10 @@ def measured_loss(name, scores, batch, campaign):
 
 def loss(campaign):
     """Losses, forward and backward, beside plain NT-Xent and those of other libraries."""
-    with campaign.table("loss", labels=3) as table:
+    with campaign.table("loss", labels=2) as table:
         for batch in campaign.sized((256, 1024, 4096, 8192, 16384, 32768), (32, 64)):
-            for name, kind in LOSSES:
-                labels = {"B": batch, "loss": name, "scores": kind}
-                table.row(labels, measured_loss, name, kind, batch, campaign)
-
-
-def scores(campaign):
-    """The errors of value and gradient by the precision of the scores, from float64."""
-    with campaign.table("scores", labels=2, digits=7) as table:
-        for name in ("InfoNCE", "DCL", "HCL", "BCL", "Ring", "SupCon"):
-            for kind in SCORES:
-                labels = {"loss": name, "scores": kind}
-                table.row(labels, score_errors, name, kind, campaign)
-
-
-def score_errors(name, kind, campaign):
-    """Return the errors of a loss with scores of a kind, relative to the definition."""
-    views, y = make_problem(campaign.sized(1024, 32), 128)
-    loss = getattr(losses, name)()
-    leaf = views.double().requires_grad_()
-    exact = naive_loss(loss, leaf[0], leaf[1], y if loss.requires_y else None)
-    exact.backward()
-    with in_precision(kind):
-        value, gradient = make_step(name, views.to(campaign.device), y.to(campaign.device))()
-    worst = (gradient.cpu().double() - leaf.grad).abs().max() / leaf.grad.abs().max()
-    return {"value": abs(value.item() / exact.item() - 1), "gradient": worst.item()}
-
-
-def measured_tile(name, batch, exponent, campaign):
-    """Return milliseconds and memory of a loss in tiles of a size."""
-    before = _rows.tile_rows, _pairs._STRIP_ROWS
-    _rows.tile_rows, _pairs._STRIP_ROWS = lambda _, n: max(1, 2**exponent // n), 2**30
-    try:
-        return measured_loss(name, "float32", batch, campaign)
-    finally:
-        _rows.tile_rows, _pairs._STRIP_ROWS = before
-
-
-def tiles(campaign):
-    """The loss by the size of the tiles that it is computed in."""
-    with campaign.table("tiles", labels=3) as table:
-        for batch in campaign.sized((1024, 4096, 32768), (64,)):
-            for exponent in campaign.sized((20, 22, 24, 26, 28), (10, 12)):
-                for name in ("InfoNCE", "HCL", "BCL"):
-                    labels = {"B": batch, "scores in a tile": f"2^{exponent}", "loss": name}
-                    table.row(labels, measured_tile, name, batch, exponent, campaign)
+            for name in (PLAIN, *OURS, *PEERS):
+                table.row({"B": batch, "loss": name}, measured_loss, name, batch, campaign)
 
 
 # A step of ResNet-18
@@ -245,48 +153,6 @@ def small_cases(campaign):
     return campaign.sized(of_vectors | of_digits, of_vectors)
 
 
-class InBf16(nn.Module):
-    """A network as a fit runs it in bfloat16."""
-
-    def __init__(self, network):
-        super().__init__()
-        self.network = network
-
-    def forward(self, x):
-        """Return the float32 output."""
-        return in_bf16(self.network, x)
-
-
-def forms_of(network, views):
-    """Return ways to run a network by name, each made when it is needed."""
-    forms = {
-        "as it is": lambda: network,
-        "torch.compile": lambda: torch.compile(network),
-        "torch.compile, reduce-overhead": lambda: torch.compile(network, mode="reduce-overhead"),
-    }
-    if views.is_cuda:
-        forms["CUDA graph"] = lambda: torch.cuda.make_graphed_callables(network, (views,))
-    return forms
-
-
-def measured_form(make_network, views, rounds):
-    """Return milliseconds of forward and backward of one way to run a network."""
-    try:
-        network = make_network()
-        gradient = torch.randn_like(network(views)) * 1e-3
-        for parameter in network.parameters():
-            # A graph writes its outputs to the same place again: gradients are added elsewhere.
-            parameter.grad = torch.zeros_like(parameter)
-
-        def call():
-            torch.compiler.cudagraph_mark_step_begin()
-            network(views).backward(gradient)
-
-        return {"ms": 1e3 * seconds_of(call, rounds)}
-    except Exception as error:
-        return {"ms": None, "note": first_line(error)}
-
-
 def step_of_fit(embedder, X, compiled, rounds):
     """Return milliseconds of a step of a fit."""
     fit = stopped(embedder.set_params(compile=compiled), X)
@@ -294,21 +160,13 @@ def step_of_fit(embedder, X, compiled, rounds):
 
 
 def small(campaign):
-    """Small networks, bound by launches: a step of fit, and forward and backward by form."""
+    """Small networks, bound by launches: a step of fit, as it is and compiled."""
     rounds, needs = campaign.sized(50, 3), campaign.sized(60, 0)
     with campaign.table("small", labels=2) as table:
         for name, (embedder, X) in small_cases(campaign).items():
             for compiled in (False, True):
                 labels = {"data": name, "what": f"a step of fit, compile={compiled}"}
                 table.row(labels, step_of_fit, embedder, X, compiled, rounds, needs=needs)
-            fit = stopped(embedder.set_params(compile=False), X)
-            plan = fit.plan
-            views = torch.cat([plan.draw(next(fit.batches).x, plan.generator) for _ in range(2)])
-            network = copy.deepcopy(plan.module).train()
-            network = network if plan.network is plan.module else InBf16(network)
-            for form, make in forms_of(network, views).items():
-                labels = {"data": name, "what": f"network, {form}"}
-                table.row(labels, measured_form, make, views, rounds, needs=needs)
 
 
 # transform

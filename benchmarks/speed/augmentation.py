@@ -143,10 +143,7 @@ def compare_vectors(table, rounds):
 
 def main():
     """Run the comparisons."""
-    parser = make_parser(__doc__)
-    parser.add_argument("--rounds", type=int, default=30)
-    parser.add_argument("--threads", type=int, default=1)
-    args = parser.parse_args()
+    args = make_parser(__doc__, rounds=30, threads=1).parse_args()
     torch.set_num_threads(args.threads)
     packages = ["kornia", "torchvision"]
     with Table("rate", args, packages=packages, ratios=["relative"], labels=2) as table:

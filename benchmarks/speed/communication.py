@@ -131,11 +131,7 @@ def count(args):
 
 def main():
     """Count what each framework sends."""
-    parser = make_parser(__doc__)
-    parser.add_argument("--ranks", type=int, default=8)
-    parser.add_argument("--batch", type=int, default=256)
-    parser.add_argument("--patience", type=float, default=600, help="seconds")
-    args = parser.parse_args()
+    args = make_parser(__doc__, ranks=8, batch=256, patience=600.0).parse_args()
     with Table("bytes of a step", args, labels=3) as table:
         for name, counted, formulas in count(args):
             row = {"framework": name, "ranks": args.ranks, "B": args.batch, **counted}

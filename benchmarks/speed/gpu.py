@@ -4,7 +4,7 @@
 
     GPU="python -m benchmarks.speed.gpu --out figures --budget 540"
     $GPU --pieces tests step loss train --runs InfoNCE
-    $GPU --pieces train scores tiles epoch small transform --runs InfoNCE
+    $GPU --pieces train epoch small transform --runs InfoNCE
     $GPU --pieces train negatives summary
 
 Every row is stored in ``OUT/gpu.json`` as it comes. A call makes the rows that are missing, in the
@@ -14,12 +14,11 @@ in the folder `--state`, from which the next call resumes. `summary` sets the fi
 goals. ``cp OUT/gpu.json benchmarks/speed/results/`` makes them stored results. The pieces:
 
 - tests: ``pytest -m gpu``;
-- loss, scores, tiles: forward and backward of losses by batch size, beside NT-Xent by
-  ``F.cross_entropy``, pytorch-metric-learning and lightly, where these are installed; with scores
-  in float32, TF32 and bfloat16, and what these cost in precision; by the size of the tiles;
+- loss: forward and backward of losses by batch size, beside NT-Xent by ``F.cross_entropy``,
+  pytorch-metric-learning and lightly, where these are installed;
 - step, epoch: SimCLR with ResNet-18: a step, the network alone, the views, the loss, with
   ``compile=True``; whole epochs of `fit` on 50,000 images;
-- small: small networks, as they are, compiled, and as CUDA graphs;
+- small: a step of small networks, as they are and compiled;
 - transform: rows per second and memory;
 - train: CIFAR-10 with InfoNCE and others, judged by neighbours and by the linear probe;
 - negatives: losses side by side at N = 30 to 510, with fewer images and epochs.
@@ -52,7 +51,7 @@ import torch
 
 from benchmarks._results import make_parser
 from benchmarks.speed._campaign import Campaign
-from benchmarks.speed._gpu_speed import epoch, loss, scores, small, step, tiles, transform
+from benchmarks.speed._gpu_speed import epoch, loss, small, step, transform
 from benchmarks.speed._gpu_training import TRAININGS, negatives, train
 
 ROOT = Path(__file__).parents[2]
@@ -113,33 +112,21 @@ def summary(campaign):
 
 
 RATE, SHARE = "of the encoder-only rate", "loss, share"
-PIECES = {
-    piece.__name__: piece
-    for piece in (
-        *(tests, step, loss, scores, tiles, epoch, small, transform),
-        *(train, negatives, summary),
-    )
-}
+IN_ORDER = (tests, step, loss, epoch, small, transform, train, negatives, summary)
+PIECES = {piece.__name__: piece for piece in IN_ORDER}
 
 
 def main():
     """Run the pieces, and say what is left."""
-    parser = make_parser(__doc__)
+    options = {"toy": False, "commit": str, "device": "cuda", "budget": 1e9, "batch": 512}
+    options |= {"lr": 0.06, "temperature": 0.2, "short_epochs": 20, "short_images": 10000}
+    parser = make_parser(__doc__, **options)
     parser.add_argument("--pieces", nargs="+", default=list(PIECES), choices=list(PIECES))
     parser.add_argument("--out", required=True, help="folder of gpu.json")
     parser.add_argument("--state", help="folder of checkpoints; OUT/checkpoints if left out")
-    parser.add_argument("--budget", type=float, default=1e9, help="seconds for this call")
-    parser.add_argument("--device", default="cuda")
-    parser.add_argument("--toy", action="store_true", help="all is small: a rehearsal")
-    parser.add_argument("--commit", help="what is measured, outside of a checkout")
     parser.add_argument("--runs", nargs="+", default=list(TRAININGS), choices=list(TRAININGS))
     parser.add_argument("--epochs", type=int, default=200)
-    parser.add_argument("--batch", type=int, default=512)
-    parser.add_argument("--lr", type=float, default=0.06, help="at a batch of 256")
-    parser.add_argument("--temperature", type=float, default=0.2)
     parser.add_argument("--compile", action="store_true", help="in trainings")
-    parser.add_argument("--short-epochs", type=int, default=20, help="of negatives")
-    parser.add_argument("--short-images", type=int, default=10000, help="of negatives")
     args = parser.parse_args()
     # In the background of a shell, Ctrl-C is ignored, by which trainings end in time.
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -101,11 +101,8 @@ def packing_seconds(graphs, n_graphs=2000):
 
 def main():
     """Print the ratio of the epochs, and the time of packing."""
-    parser = make_parser(__doc__)
-    parser.add_argument("--data-home", help="directory of the datasets; else they are fetched")
-    parser.add_argument("--set", default="REDDIT-BINARY")
-    parser.add_argument("--rounds", type=int, default=5)
-    args = parser.parse_args()
+    options = {"data_home": str, "set": "REDDIT-BINARY", "rounds": 5}
+    args = make_parser(__doc__, **options).parse_args()
     torch.manual_seed(0)
     graphs, _ = load_graphs(args.set, args.data_home)
     embedder = ContrastiveEmbedder(

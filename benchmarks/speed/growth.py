@@ -1,8 +1,6 @@
 """Time and memory against the size of everything.
 
     OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE python -m benchmarks.speed.growth
-    python -m benchmarks.speed.growth --tables "memory map" --rows 100000 1000000 10000000
-    python -m benchmarks.speed.growth --tables kernels --aeon PYTHON  # of an environment with aeon
     python -m benchmarks.speed.growth --largest 100 --rounds 2  # a rehearsal: small sizes only
 
 The first table has a row for each size of each axis. Seconds are those of a training step; of an
@@ -12,36 +10,21 @@ own grows, after a fit of 100 samples, with the data, the network and two steps 
 at least 1 MiB, since less is hidden by what the first fit has freed. The exponent is the slope
 between the two largest sizes on a log-log plot: 1 is proportional. `--largest` leaves sizes out.
 
-The memory map: rows of 16 columns in a file, an epoch of `fit` in a process of its own. Its own
-memory does not count pages of the file, which the system may drop; the samples are read batch by
-batch at all sizes.
-
-Kernels: CPU milliseconds that MiniRocket takes for a series, 2,016 features, noise, on one thread,
-and those of aeon's, which is compiled by numba, in a process of its own.
+Kernels: CPU milliseconds that MiniRocket takes for a series, 2,016 features, noise.
 """
 
 from __future__ import annotations
 
-import json
 import multiprocessing
-import subprocess
-import sys
-import tempfile
 from math import log
-from pathlib import Path
 from statistics import median
+from time import process_time
 
 import numpy as np
 import torch
 
 from benchmarks._results import Table, make_parser
-from benchmarks.speed._bench import (
-    in_another_process,
-    in_turn,
-    memory_of_a_long_call,
-    peak_memory,
-    stopped,
-)
+from benchmarks.speed._bench import in_turn, peak_memory, stopped
 from skcontrast import ContrastiveClassifier, ContrastiveEmbedder
 from skcontrast.augmentation import GaussianNoise
 from skcontrast.encoders import GIN, MLP, ConvNet, SeriesNet
@@ -51,7 +34,7 @@ from skcontrast.graphs import PackedGraphs
 from skcontrast.losses import SupCon
 
 WIDTH = 64  # of the projection
-COLUMNS = 16  # of the memory map
+SHAPES = [(1000, 1, 128), (200, 1, 1000), (50, 12, 1000), (50, 1, 5000), (20, 12, 5000)]
 
 
 # The axes: each returns a function that takes a step, or an epoch
@@ -229,91 +212,31 @@ def slope(figures, small, large):
     return log(figures[large] / figures[small]) / log(large / small)
 
 
-# The memory map
-
-
-def fit_map(path):
-    """Print what a fit of a memory map takes, in JSON."""
-    X = np.load(path, mmap_mode="r")
-    fitted = embedder(
-        256, encoder=MLP(widths=(32,)), projection_dim=16, max_epochs=1, memory_budget=1e-5
-    )
-    fitted.fit(X[:100])  # what is imported late is no part of the fit
-    own, _, seconds = memory_of_a_long_call(lambda: fitted.fit(X))
-    found = {"s": seconds, "rows/s": len(X) / seconds, "own MiB": own}
-    print(json.dumps({**found, "file, MiB": X.nbytes / 2**20}))
-
-
-def write_map(path, rows):
-    """Write random rows to a file, a part at a time."""
-    rng = np.random.default_rng(0)
-    file = np.lib.format.open_memmap(path, "w+", np.float32, (rows, COLUMNS))
-    for start in range(0, rows, 2**18):
-        part = file[start : start + 2**18]
-        part[:] = rng.standard_normal(part.shape, dtype=np.float32)
-    file.flush()
-
-
-def add_map(table, rows):
-    """Add the row of a memory map."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "X.npy"
-        write_map(path, rows)
-        found = json.loads(in_another_process("--fit-map", path))
-    table.add({"rows": rows, **found})
-
-
-# The kernels, and aeon's
-
-SHAPES = [(1000, 1, 128), (200, 1, 1000), (50, 12, 1000), (50, 1, 5000), (20, 12, 5000)]
-
-
-def kernel_time(python, package, shape, rounds):
-    """Return CPU milliseconds for a series, measured by another process."""
-    script = Path(__file__).with_name("_kernel_time.py")
-    command = [python, str(script), package, json.dumps(shape), str(rounds)]
-    return float(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
-
-
-def add_kernels(table, shape, args):
-    """Add the row of series of a shape."""
-    row = {"series": f"{shape[1]} × {shape[2]}"}
-    row["ms"] = kernel_time(sys.executable, "skcontrast", shape, args.rounds)
-    if args.aeon:
-        row["aeon's ms"] = kernel_time(args.aeon, "aeon", shape, args.rounds)
-        row["ratio"] = row["ms"] / row["aeon's ms"]
-    table.add(row)
+def kernel_time(shape, rounds):
+    """Return the median of the CPU milliseconds that kernels take for a series of a shape."""
+    X = np.random.default_rng(0).standard_normal(shape, dtype=np.float32)
+    features, seconds = MiniRocket(2016, random_state=0).fit(X), []
+    for _ in range(rounds + 1):
+        start = process_time()
+        features.transform(X)
+        seconds.append(process_time() - start)
+    return 1e3 * median(seconds[1:]) / len(X)
 
 
 def main():
     """Measure the tables that are asked for."""
-    parser = make_parser(__doc__)
-    tables = ["axes", "memory map", "kernels"]
-    parser.add_argument("--tables", nargs="+", default=tables, choices=tables)
-    parser.add_argument("--axes", nargs="+", default=list(AXES), choices=list(AXES))
-    parser.add_argument("--largest", type=int, default=10**9, help="size of any axis")
-    parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--rows", nargs="+", type=int, default=[10**5, 10**6])
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--aeon", help="a Python that has aeon, for the kernels")
-    parser.add_argument("--fit-map", help="a file, for the process that is measured")
-    args = parser.parse_args()
+    options = {"tables": ["axes", "kernels"], "axes": list(AXES), "largest": 10**9, "rounds": 9}
+    args = make_parser(__doc__, **options, threads=1).parse_args()
     torch.set_num_threads(args.threads)
-    if args.fit_map:
-        fit_map(args.fit_map)
-        return
     if "axes" in args.tables:
         with Table("axes", args, labels=2, ratios=["exponent of time"]) as table:
             for name in args.axes:
                 add_axis(table, name, args)
-    if "memory map" in args.tables:
-        with Table("memory map", args, ratios=["own MiB"], digits=1) as table:
-            for rows in args.rows:
-                add_map(table, rows)
     if "kernels" in args.tables:
-        with Table("kernels", args, ratios=["ratio"]) as table:
+        with Table("kernels", args, ratios=[]) as table:
             for shape in SHAPES:
-                add_kernels(table, shape, args)
+                ms = kernel_time(shape, args.rounds)
+                table.add({"series": f"{shape[1]} × {shape[2]}", "ms": ms})
 
 
 if __name__ == "__main__":

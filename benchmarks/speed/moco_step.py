@@ -1,7 +1,6 @@
 """A training step of MoCo with a long queue beside one of SimCLR with the same batch.
 
     OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE python -m benchmarks.speed.moco_step --batch 64
-    OMP_NUM_THREADS=1 python -m benchmarks.speed.moco_step --memory --batch 64
 
 All train ResNet-18 on the same random uint8 images 32×32, with the views of SimCLR. The steps
 are those of `fit`: each is taken from a fit that a callback stops before its first step, with its
@@ -10,8 +9,6 @@ are those that the queue adds: the scores of the batch with all keys, and the gr
 anchors. Steps are timed in turn within one process; ratios are medians over the rounds. The last
 line is the step of MoCo without the two products, relative to that of SimCLR: at most 1.3 is the
 aim.
-
-`--memory` fits a small MLP for 10,000 steps and reads resident memory every 1,000 (Linux only).
 """
 
 from __future__ import annotations
@@ -20,13 +17,12 @@ from statistics import median
 
 import numpy as np
 import torch
-from skorch.callbacks import Callback
 
 from benchmarks._results import Table, make_parser
-from benchmarks.speed._bench import in_turn, ratios, resident_memory, stopped
+from benchmarks.speed._bench import in_turn, ratios, stopped
 from skcontrast import ContrastiveEmbedder
-from skcontrast.augmentation import GaussianNoise, SimCLRAugmentation
-from skcontrast.encoders import MLP, ResNet
+from skcontrast.augmentation import SimCLRAugmentation
+from skcontrast.encoders import ResNet
 from skcontrast.frameworks import MoCo, SimCLR
 
 WIDTH = 64  # of the projection
@@ -67,8 +63,10 @@ def two_products(args):
     return products
 
 
-def compare_steps(args):
+def main():
     """Time the steps."""
+    options = {"batch": 256, "queue": 65536, "width": 64, "rounds": 10}
+    args = make_parser(__doc__, **options, device="cpu", precision="float32").parse_args()
     shape = args.queue, 3, 32, 32
     X = np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8)
     frameworks = {
@@ -86,52 +84,6 @@ def compare_steps(args):
         without = [a - b for a, b in zip(seconds["MoCo"], seconds[PRODUCTS], strict=False)]
         rest = ratios({"MoCo": without, "SimCLR": seconds["SimCLR"]}, to="SimCLR")["MoCo"]
         table.add({"a step": f"MoCo without {PRODUCTS}", "ms": None, "ratio": rest})
-
-
-class ReadsMemory(Callback):
-    """Adds resident memory to a table every so many steps."""
-
-    def __init__(self, table, every):
-        self.table, self.every, self.n_steps = table, every, 0
-
-    def on_batch_end(self, net, **kwargs):
-        """Count the step."""
-        self.n_steps += 1
-        if self.n_steps % self.every == 0:
-            self.table.add({"steps": self.n_steps, "MiB": round(resident_memory())})
-
-
-def watch_memory(args):
-    """Read resident memory along a fit."""
-    X = np.random.default_rng(0).normal(size=(args.queue, 16)).astype(np.float32)
-    steps_per_epoch = -(-args.queue // args.batch)
-    with Table("memory", args) as table:
-        ContrastiveEmbedder(
-            encoder=MLP(widths=(32,)),
-            framework=MoCo(queue_size=args.queue),
-            augmentation=GaussianNoise(),
-            projection_dim=WIDTH,
-            batch_size=args.batch,
-            max_epochs=-(-args.steps // steps_per_epoch),
-            device=args.device,
-            callbacks=[ReadsMemory(table, args.steps // 10)],
-            random_state=0,
-        ).fit(X)
-
-
-def main():
-    """Run the comparison, or watch the memory."""
-    parser = make_parser(__doc__)
-    parser.add_argument("--batch", type=int, default=256)
-    parser.add_argument("--queue", type=int, default=65536, help="keys, and samples of X")
-    parser.add_argument("--width", type=int, default=64, help="of the network's first stage")
-    parser.add_argument("--rounds", type=int, default=10)
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--precision", choices=("float32", "bf16"), default="float32")
-    parser.add_argument("--memory", action="store_true", help="watch memory instead")
-    parser.add_argument("--steps", type=int, default=10000, help="with --memory")
-    args = parser.parse_args()
-    (watch_memory if args.memory else compare_steps)(args)
 
 
 if __name__ == "__main__":

@@ -18,14 +18,13 @@ than 8 rows `transform` computes 8, so that a row has the same bits in a batch o
 
 from __future__ import annotations
 
-import statistics
-from time import perf_counter
+from statistics import median
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 
 from benchmarks._results import Table, make_parser
+from benchmarks.speed._bench import nt_xent, timed
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import GaussianNoise, SimCLRAugmentation, compose
 from skcontrast.encoders import MLP, ConvNet
@@ -39,15 +38,6 @@ RATIOS = (
     "transform / on tensors",
     "transform / array to array",
 )
-
-
-def nt_xent(z1, z2, temperature=0.5):
-    """NT-Xent as it is usually written."""
-    z = F.normalize(torch.cat([z1, z2]), dim=1)
-    logits = z @ z.T / temperature
-    logits.fill_diagonal_(-torch.inf)
-    n = len(z1)
-    return F.cross_entropy(logits, torch.arange(2 * n, device=z.device).roll(n))
 
 
 def hand_written_fit(X, encoder, augmentation, channels_last=False):
@@ -85,13 +75,6 @@ def hand_written_fit(X, encoder, augmentation, channels_last=False):
         schedule.step()
 
 
-def timed(function):
-    """Return the seconds that a call takes."""
-    start = perf_counter()
-    function()
-    return perf_counter() - start
-
-
 def compare(ours, theirs, repeats):
     """Return the median ratio of two calls, timed in turn, and the median seconds of ours."""
     ours(), theirs()
@@ -100,8 +83,7 @@ def compare(ours, theirs, repeats):
         first, second = (ours, theirs) if k % 2 else (theirs, ours)
         a, b = timed(first), timed(second)
         pairs.append((a, b) if k % 2 else (b, a))
-    ratio = statistics.median(a / b for a, b in pairs)
-    return ratio, statistics.median(a for a, _ in pairs)
+    return median(a / b for a, b in pairs), median(a for a, _ in pairs)
 
 
 def transforms(embedder, X):
@@ -161,8 +143,8 @@ def overhead(X, encoder, augmentation, repeats):
 def add_rows(table, args):
     """Add the milliseconds and ratios of `transform` by number of rows."""
     rng = np.random.default_rng(0)
-    vectors = rng.normal(size=(1_000_000, 64)).astype(np.float32)
-    images = rng.integers(0, 256, (10_000, 1, 28, 28), dtype=np.uint8)
+    vectors = rng.normal(size=(100 * args.size, 64)).astype(np.float32)
+    images = rng.integers(0, 256, (args.size, 1, 28, 28), dtype=np.uint8)
     for name, X in {"vectors of 64 features": vectors, "images 28 × 28": images}.items():
         embedder = ContrastiveEmbedder(max_epochs=1, random_state=0, device="cpu").fit(X[:1000])
         for n in (1, 1000, len(X)):
@@ -174,19 +156,16 @@ def add_rows(table, args):
 
 def main():
     """Run the comparisons."""
-    parser = make_parser(__doc__)
-    parser.add_argument("--repeats", type=int, default=9)
-    parser.add_argument("--rows", action="store_true", help="time transform by number of rows")
-    parser.add_argument("--threads", type=int, default=1)
-    args = parser.parse_args()
+    options = {"repeats": 9, "rows": False, "size": 10_000, "threads": 1}
+    args = make_parser(__doc__, **options).parse_args()
     torch.set_num_threads(args.threads)
     if args.rows:
         with Table("rows", args, ratios=["/ bare encoder"], labels=2, digits=2) as table:
             add_rows(table, args)
         return
     rng = np.random.default_rng(0)
-    vectors = rng.normal(size=(10240, 64))
-    images = rng.integers(0, 256, (1024, 3, 32, 32), dtype=np.uint8)
+    vectors = rng.normal(size=(args.size // BATCH * BATCH + BATCH, 64))
+    images = rng.integers(0, 256, (len(vectors) // 10, 3, 32, 32), dtype=np.uint8)
     single = vectors.astype(np.float32)
     cases = {
         "vectors 10,240 × 64, float64, MLP": (vectors, MLP(), GaussianNoise()),

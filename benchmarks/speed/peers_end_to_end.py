@@ -26,7 +26,6 @@ said.
 from __future__ import annotations
 
 import importlib.util
-import os
 from statistics import median
 from time import perf_counter, process_time
 
@@ -35,8 +34,8 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from benchmarks._protocol import GRAPHS, SETS, gin, plain, split
-from benchmarks._results import Table, make_parser, paired, spread
+from benchmarks._protocol import FEW, GRAPHS, SETS, gin, plain, split, use_threads
+from benchmarks._results import Table, make_parser, means, paired
 from benchmarks.speed._bench import lightly_ntxent, metric_learning, nt_xent
 from benchmarks.speed.augmentation import simclr_kornia
 from skcontrast import ContrastiveEmbedder
@@ -50,27 +49,20 @@ from skcontrast.metrics import few_label_accuracy, knn_accuracy, linear_probe
 
 BATCH = 128
 OURS = "skcontrast"
-FEW = "5 labels"
-IMAGES = ("digits", "Fashion-MNIST", "CIFAR-10")
 UNTRAINED = {"max_epochs": 1, "lr": 1e-12}
-
-
-def affine_kornia():
-    """Return the affine maps of RandomAffine by kornia, or None without it."""
-    try:
-        import kornia.augmentation as K
-    except ImportError:
-        return None
-    options = {"scale": (0.8, 1.2), "shear": 15.0, "padding_mode": "border", "p": 1.0}
-    return K.RandomAffine(15.0, (0.1, 0.1), **options)
 
 
 def kornia_recipe(X):
     """Return what draws views of a batch by kornia: the recipe of the embedder; None without."""
     if X.shape[1] == 3:
         return simclr_kornia(X.shape[-1], "resample")
-    affine = affine_kornia()
-    return None if affine is None else lambda images: affine(unit(images))
+    if importlib.util.find_spec("kornia") is None:
+        return None
+    import kornia.augmentation as K
+
+    options = {"scale": (0.8, 1.2), "shear": 15.0, "padding_mode": "border", "p": 1.0}
+    affine = K.RandomAffine(15.0, (0.1, 0.1), **options)
+    return lambda images: affine(unit(images))
 
 
 def unit(images):
@@ -210,7 +202,7 @@ def contestants(name, X):
 def measured(embed, X, y, rows, args, seed):
     """Return the columns of a contestant for a seed; `rows` are those of training and test."""
     train, test = rows
-    torch.set_num_threads(args.threads)  # UMAP takes all cores, and leaves it so
+    use_threads()  # UMAP takes all cores, and leaves it so
     wall, cpu = perf_counter(), process_time()
     H, H_test = (np.asarray(part) for part in embed(X, train, test, args, seed))
     wall, cpu = perf_counter() - wall, process_time() - cpu
@@ -226,9 +218,7 @@ def measured(embed, X, y, rows, args, seed):
 
 def row_of(name, runs, ours):
     """Return a row of the table: means over the seeds, and how it compares."""
-    row = {"row": name}
-    for column in runs[0]:
-        row[column] = spread([one[column] for one in runs])
+    row = {"row": name, **means(runs)}
     if runs is not ours:
         pairs = list(zip(runs, ours, strict=True))
         row["CPU ratio"] = median(one["CPU s"] / other["CPU s"] for one, other in pairs)
@@ -238,15 +228,8 @@ def row_of(name, runs, ours):
 
 def main():
     """Print a table for each set."""
-    parser = make_parser(__doc__)
-    sets = [*IMAGES, *GRAPHS]
-    parser.add_argument("--sets", nargs="+", default=["digits", "PTC_MR"], choices=sets)
-    parser.add_argument("--data-home", help="folder of the sets of graphs; else they are fetched")
-    parser.add_argument("--n", type=int, default=4000, help="images to train on")
-    parser.add_argument("--epochs", type=int, default=30)
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=int(os.environ.get("OMP_NUM_THREADS", 2)))
-    args = parser.parse_args()
+    options = {"sets": ["digits", "PTC_MR"], "data_home": str, "n": 4000, "epochs": 30}
+    args = make_parser(__doc__, **options, seeds=5).parse_args()
     packages = ["kornia", "lightly", "pytorch-metric-learning", "umap-learn", "torch_geometric"]
     for name in args.sets:
         X, y, test = SETS[name](args)
@@ -260,7 +243,7 @@ def main():
             parts = split(y, test, args.n, seed)
             for row in sorted(rows, reverse=seed % 2):
                 found[row].append(measured(rows[row], X, y, parts, args, seed))
-        torch.set_num_threads(args.threads)
+        use_threads()
         title = f"{name}, {args.n:,}" if isinstance(test, int) else name
         with Table(title, args, packages=packages, ratios=[FEW, "20-NN", "linear"]) as table:
             for row, runs in found.items():

@@ -6,7 +6,8 @@ Each row is one process that does the same thing many times. Its resident memory
 tenth of the repetitions, when everything has been imported and the allocator has warmed up, after
 half, and at the end. "kB each" is the growth of the second half per repetition, "more" what there
 is at the end that was not there after a tenth: threads, file descriptors, child processes, and
-files in /dev/shm. Linux only.
+files in /dev/shm. Linux only. `--share` is that of the repetitions; `--only` does the work of a
+row here and prints what it counted.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ import json
 import multiprocessing
 import os
 import tempfile
-from pathlib import Path
 
 import networkx as nx
 import numpy as np
@@ -26,24 +26,13 @@ from torch.utils.data import TensorDataset
 
 import skcontrast
 from benchmarks._results import Table, make_parser
-from benchmarks.speed._bench import in_another_process
+from benchmarks.speed._bench import in_another_process, process_status
+from benchmarks.speed.loss_engine import OURS
 from skcontrast import ContrastiveEmbedder, contrastive_loss
 from skcontrast.augmentation import GaussianNoise, RandomAffine
 from skcontrast.encoders import GIN, MLP, ConvNet
 from skcontrast.frameworks import CMC, InfoGraph, MoCo
-from skcontrast.losses import (
-    BCL,
-    DCL,
-    HCL,
-    PUCL,
-    InfoNCE,
-    NonparametricBCL,
-    Ring,
-    SemiSupCon,
-    SoftRing,
-    SoftSupCon,
-    SupCon,
-)
+from skcontrast.losses import BCL, Ring, SemiSupCon
 from skcontrast.schedules import Auto
 from skcontrast.similarity import VonMisesFisher
 
@@ -72,18 +61,7 @@ FITS = (
     lambda: embedder(MLP(8, dropout=0.1), loss=Ring(), augmentation=GaussianNoise()).fit(VECTORS),
     lambda: embedder(ConvNet((4,)), augmentation=RandomAffine()).fit(IMAGES[:, 0]),
 )
-LOSSES = (
-    InfoNCE(),
-    DCL(0.1),
-    HCL(0.1, 1.0),
-    PUCL(),
-    BCL(),
-    NonparametricBCL(),
-    Ring(),
-    SoftRing(),
-    SoftSupCon(),
-    SupCon(),
-)
+LOSSES = [getattr(skcontrast.losses, name)() for name in OURS]
 
 
 def fits(k):
@@ -105,28 +83,15 @@ def refused_fits(k):
 
 
 def losses(k):
-    """The value and the gradient of one loss, each time of the next of ten."""
+    """The value and the gradient of one loss, each time of the next."""
     z1, z2 = (torch.randn(16, 8, requires_grad=True) for _ in range(2))
     loss = LOSSES[k % len(LOSSES)]
     y = torch.arange(16) % 3 if loss.requires_y else None
     contrastive_loss(z1, z2, loss=loss, y=y).backward()
 
 
-STREAMED = embedder()
-
-
-def partial_fits(k):
-    """One more epoch of the same embedder."""
-    STREAMED.partial_fit(VECTORS)
-
-
-def workers(k):
-    """A fit of two epochs that two processes read for."""
-    dataset = TensorDataset(torch.from_numpy(VECTORS))
-    embedder(n_workers=2).fit(dataset)
-
-
-SAVED = embedder().fit(VECTORS)
+STREAMED, SAVED = embedder(), embedder().fit(VECTORS)
+DATASET = TensorDataset(torch.from_numpy(VECTORS))
 
 
 def files(k):
@@ -136,19 +101,14 @@ def files(k):
         skcontrast.load(f"{folder}/a.safetensors").transform(VECTORS)
 
 
-def transforms(k):
-    """Embeddings of samples."""
-    SAVED.transform(VECTORS)
-
-
 WORK = {
     "fits, ten kinds": (fits, 500),
     "fits that are refused": (refused_fits, 500),
-    "losses with gradients, ten": (losses, 100_000),
-    "partial_fit of one embedder": (partial_fits, 2000),
-    "fits with two worker processes": (workers, 60),
+    "losses with gradients": (losses, 100_000),
+    "partial_fit of one embedder": (lambda k: STREAMED.partial_fit(VECTORS), 2000),
+    "fits with two worker processes": (lambda k: embedder(n_workers=2).fit(DATASET), 60),
     "save and load": (files, 500),
-    "transform": (transforms, 20_000),
+    "transform": (lambda k: SAVED.transform(VECTORS), 20_000),
 }
 EPOCHS = "epochs of one fit"
 
@@ -168,12 +128,9 @@ class Watch(Callback):
 def census():
     """Return what this process holds: KiB, threads, descriptors, children, shared files."""
     gc.collect()
-    status = dict(
-        line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines()
-    )
     return {
-        "KiB": int(status["VmRSS"].split()[0]),
-        "threads": int(status["Threads"]),
+        "KiB": process_status("VmRSS"),
+        "threads": process_status("Threads"),
         "descriptors": len(os.listdir("/proc/self/fd")),
         "processes": len(multiprocessing.active_children()),
         "shared files": len(os.listdir("/dev/shm")),
@@ -215,10 +172,7 @@ def row(name, share):
 
 def main():
     """Print or store the table."""
-    parser = make_parser(__doc__)
-    parser.add_argument("--share", type=float, default=1.0, help="of the repetitions")
-    parser.add_argument("--only", help="do this work in this process and print its counts")
-    args = parser.parse_args()
+    args = make_parser(__doc__, share=1.0, only=str).parse_args()
     if args.only:
         print(json.dumps(repeat(args.only, args.share)))
         return

@@ -3,10 +3,10 @@
     OMP_WAIT_POLICY=PASSIVE python -m benchmarks.speed.streams --rows 100000 1000000 --save
 
 Each row is one process that trains for one epoch on numbers in a file (int16), read batch by
-batch: from a memory map, from a Dataset on it, and from the file in parts of 10,000 samples, with
-`partial_fit` and the queue of MoCo. "own MiB" is the most memory besides the file that the process
-took for it, "resident MiB" with the pages of the file that it held. For comparison, "float64"
-makes a copy of the file in memory first. Linux only. `--rows 10000000` needs 10 GB on disk.
+batch: from a memory map, and from the file in parts of 10,000 samples, with `partial_fit` and the
+queue of MoCo. "own MiB" is the most memory besides the file that the process took for it,
+"resident MiB" with the pages of the file that it held. Linux only. `--rows 10000000` needs 10 GB
+on disk.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch.utils.data import Dataset
 
 from benchmarks._results import Table, make_parser
 from benchmarks.speed._bench import in_another_process, memory_of_a_long_call
@@ -28,19 +27,6 @@ from skcontrast.frameworks import MoCo
 
 PART = 10_000
 ROWS_WRITTEN = 100_000
-
-
-class Rows(Dataset):
-    """The rows of a memory map."""
-
-    def __init__(self, X):
-        self.X = X
-
-    def __len__(self):
-        return len(self.X)
-
-    def __getitem__(self, row):
-        return self.X[row]
 
 
 def embedder(**parameters):
@@ -62,11 +48,6 @@ def of_a_map(X):
     embedder().fit(X)
 
 
-def of_a_dataset(X):
-    """Train on a Dataset."""
-    embedder().fit(Rows(X))
-
-
 def in_parts(X):
     """Train on parts of a memory map, one after the other."""
     moco = embedder(framework=MoCo(queue_size=4096))
@@ -74,17 +55,7 @@ def in_parts(X):
         moco.partial_fit(X[start : start + PART])
 
 
-def in_float64(X):
-    """Train on a copy in memory."""
-    embedder().fit(X.astype(np.float64))
-
-
-WAYS = {
-    "memory map": of_a_map,
-    "Dataset": of_a_dataset,
-    "partial_fit, MoCo": in_parts,
-    "float64": in_float64,
-}
+WAYS = {"memory map": of_a_map, "partial_fit, MoCo": in_parts}
 
 
 def measure(way, path):
@@ -122,10 +93,8 @@ def row(way, path, n_rows):
 
 def main():
     """Print or store the table."""
-    parser = make_parser(__doc__)
-    parser.add_argument("--rows", type=int, nargs="+", default=[100_000, 1_000_000])
-    parser.add_argument("--width", type=int, default=512)
-    parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
+    options = {"rows": [100_000, 1_000_000], "width": 512, "ways": list(WAYS)}
+    parser = make_parser(__doc__, **options)
     parser.add_argument("--folder", help="where the files are written; by default a temporary one")
     parser.add_argument("--only", choices=WAYS, help="measure this way in this process")
     parser.add_argument("--file", help="what --only reads")

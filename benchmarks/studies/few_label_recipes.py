@@ -37,7 +37,7 @@ from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 
 from benchmarks._image_sets import load_images
 from benchmarks._protocol import draw_labels
-from benchmarks._results import Table, make_parser, spread
+from benchmarks._results import Table, make_parser, means, spread
 from benchmarks._series_sets import load_series
 from skcontrast import ContrastiveEmbedder, rows_to_label
 from skcontrast.features import PartialWhitening
@@ -163,12 +163,9 @@ def compare_choices(args):
 
 def main():
     """Train and print one row per representation, or per set."""
-    parser = make_parser(__doc__)
+    options = {"per_class": [1, 2, 5], "n_labels": 5, "epochs": int, "seeds": 5}
+    parser = make_parser(__doc__, **options)
     parser.add_argument("--rows", nargs="+", help=f"files of vectors, or of {', '.join(SAMPLES)}")
-    parser.add_argument("--per-class", nargs="+", type=int, default=[1, 2, 5])
-    parser.add_argument("--n-labels", type=int, default=5, help="labels of each class")
-    parser.add_argument("--epochs", type=int, help="those of the embedder if left out")
-    parser.add_argument("--seeds", type=int, default=5)
     args = parser.parse_args()
     if args.rows:
         compare_choices(args)
@@ -183,11 +180,9 @@ def main():
         for name, embed in representations(X_train, X_test, labeled, seed, args.epochs):
             found = accuracies(embed(X_train), few, embed(X_test), y_test)
             scores.setdefault(name, []).append(found)
-            print(seed, name, {key: round(value, 3) for key, value in found.items()}, flush=True)
     with Table("digits", args, ratios=("C = 1",), digits=4) as table:
         for name, rows in scores.items():
-            figures = {key: spread([row[key] for row in rows]) for key in rows[0]}
-            table.add({"representation": name, **figures})
+            table.add({"representation": name, **means(rows)})
 
 
 if __name__ == "__main__":

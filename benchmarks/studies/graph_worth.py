@@ -31,17 +31,17 @@ from sklearn.svm import SVC
 from benchmarks._graph_sets import load_graphs
 from benchmarks._made_graphs import MADE, made_graphs
 from benchmarks._protocol import bag
-from benchmarks._results import Table, make_parser, spread
+from benchmarks._results import Table, make_parser, means
 from skcontrast import ContrastiveEmbedder
 from skcontrast.features import GraphProfile, WeisfeilerLehman
 from skcontrast.metrics import few_label_accuracy
 
 
-def representations(graphs, seed):
+def representations(graphs, epochs, seed):
     """Return the representation of each row, scaled."""
     sizes = np.log(np.c_[graphs.sizes, 1 + np.bincount(_owners(graphs), minlength=len(graphs))])
     start = ContrastiveEmbedder(random_state=seed, max_epochs=1, lr=1e-12).fit(graphs)
-    embedder = ContrastiveEmbedder(random_state=seed).fit(graphs)
+    embedder = ContrastiveEmbedder(random_state=seed, max_epochs=epochs or "auto").fit(graphs)
     default, width = embedder.transform(graphs), embedder.encoder_.beside.learned_width
     found = {
         "size": sizes,
@@ -75,28 +75,23 @@ def judged(H, y, seed):
 
 def main():
     """Print a table for each set."""
-    parser = make_parser(__doc__)
-    parser.add_argument("--sets", nargs="+", default=list(MADE))
-    parser.add_argument("--data-home", help="folder of the sets that are not made")
-    parser.add_argument("--n", type=int, default=600, help="the most graphs of a set")
-    parser.add_argument("--seeds", type=int, default=3)
-    args = parser.parse_args()
+    options = {"sets": list(MADE), "data_home": str, "n": 600, "epochs": int, "seeds": 3}
+    args = make_parser(__doc__, **options).parse_args()
     torch.set_num_threads(1)
     for name in args.sets:
         runs = {}
         for seed in range(args.seeds):
-            made = name in MADE
-            graphs, y = (
-                made_graphs(name, args.n, seed) if made else load_graphs(name, args.data_home)
-            )
+            if name in MADE:
+                graphs, y = made_graphs(name, args.n, seed)
+            else:
+                graphs, y = load_graphs(name, args.data_home)
             rows = np.random.RandomState(seed).permutation(len(y))[: args.n]
             graphs, y = graphs[np.sort(rows)], np.asarray(y)[np.sort(rows)]
-            for row, H in representations(graphs, seed).items():
+            for row, H in representations(graphs, args.epochs, seed).items():
                 runs.setdefault(row, []).append(judged(H, y, seed))
         with Table(name, args) as table:
             for row, found in runs.items():
-                columns = {c: spread([one[c] for one in found]) for c in found[0]}
-                table.add({"row": row, **columns})
+                table.add({"row": row, **means(found)})
 
 
 if __name__ == "__main__":

@@ -20,18 +20,16 @@ five training samples with the highest cosine.
 
 from __future__ import annotations
 
-import os
-import time
 from pathlib import Path
+from time import process_time
 
 import numpy as np
-import torch
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import normalize
 
-from benchmarks._protocol import FEW, SETS, judged, plain, row_of, split
+from benchmarks._protocol import FEW, SETS, judged, plain, row_of, split, use_threads
 from benchmarks._results import Table, make_parser, spread
 from benchmarks.studies.worth import ORACLE, ORACLES
 from skcontrast import ContrastiveEmbedder
@@ -73,9 +71,7 @@ def run(row, X, y, test, args, seed):
         H, H_test = plain(row, X, train, held_out, seed)
     else:
         H, H_test = embeddings(row, X[train], y[train], X[held_out], seed, args)
-    found = judged(H, y[train], H_test, y[held_out], seed, scale=True)
-    print(seed, row, {name: round(value, 3) for name, value in found.items()}, flush=True)
-    return found
+    return judged(H, y[train], H_test, y[held_out], seed, scale=True)
 
 
 def whitened(V, groups, V_test):
@@ -151,9 +147,9 @@ def compare_pairs(args):
             V, y, V_test, y_test = vectors(name)
             groups = paired(y, seed=0)
             for row, embed in BY_PAIRS.items():
-                start = time.process_time()
+                start = process_time()
                 H, H_test = embed(V, groups, V_test)
-                seconds = time.process_time() - start
+                seconds = process_time() - start
                 scores = judged_vectors(H, y, H_test, y_test)
                 set_of = f"{Path(name).stem}, {groups.max() + 1} pairs"
                 table.add({"set": set_of, "vectors": row, **scores, "CPU, s": round(seconds)})
@@ -161,16 +157,11 @@ def compare_pairs(args):
 
 def main():
     """Print a table for each set, or one for sets of vectors with pairs."""
-    parser = make_parser(__doc__)
+    options = {"sets": ["digits"], "rows": ROWS, "parts": 5, "n": 2500, "epochs": int}
+    parser = make_parser(__doc__, **options, seeds=5)
     parser.add_argument("--pairs", nargs="+", help="digits, or files of vectors")
-    parser.add_argument("--sets", nargs="+", default=["digits"], choices=list(SETS))
-    parser.add_argument("--rows", nargs="+", default=ROWS, choices=ROWS)
-    parser.add_argument("--parts", type=int, default=5, help="groups in each class")
-    parser.add_argument("--n", type=int, default=2500, help="images to train on")
-    parser.add_argument("--epochs", type=int, help="those of the embedder if left out")
-    parser.add_argument("--seeds", type=int, default=5)
     args = parser.parse_args()
-    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "2")))
+    use_threads()
     if args.pairs:
         compare_pairs(args)
         return

@@ -112,10 +112,7 @@ def add_set(table, name, epochs):
 
 def main():
     """Measure the sets that are asked for."""
-    parser = make_parser(__doc__)
-    parser.add_argument("--sets", nargs="+", default=list(SETS), choices=list(SETS))
-    parser.add_argument("--epochs", type=int, default=30)
-    args = parser.parse_args()
+    args = make_parser(__doc__, sets=list(SETS), epochs=30).parse_args()
     torch.set_num_threads(1)
     ratios = [f"{m} labels" for m in LABELS]
     with Table("long series", args, labels=2, ratios=ratios) as table:

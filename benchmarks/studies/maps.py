@@ -13,7 +13,7 @@ against the neighbours in the data as they are.
 
 from __future__ import annotations
 
-import os
+import importlib.util
 from time import process_time
 
 import numpy as np
@@ -22,9 +22,8 @@ from sklearn.decomposition import PCA
 from sklearn.manifold import TSNE, trustworthiness
 from sklearn.neighbors import KNeighborsClassifier
 
-from benchmarks._protocol import SETS, split
-from benchmarks._results import Table, make_parser, spread
-from benchmarks._series_sets import load_series
+from benchmarks._protocol import SETS, split, use_threads
+from benchmarks._results import Table, make_parser, means
 from skcontrast import ContrastiveEmbedder
 from skcontrast.similarity import Cauchy
 
@@ -72,7 +71,8 @@ def tsne(H, H_test, seed):
     return TSNE(random_state=seed, n_jobs=1).fit_transform(H), None
 
 
-REDUCERS = {"PCA": pca, "UMAP": umap, "t-SNE": tsne}
+HAS_UMAP = importlib.util.find_spec("umap") is not None
+REDUCERS = {"PCA": pca, **({"UMAP": umap} if HAS_UMAP else {}), "t-SNE": tsne}
 
 
 def judged(planes, flat, y, y_test, minutes):
@@ -105,37 +105,18 @@ def run(X, y, test, args, seed):
     return found
 
 
-def mean(values):
-    """Return the mean and spread over seeds, or the value of a single one."""
-    return spread(values) if len(values) > 1 else values[0]
-
-
-def series(args):
-    """Return the windows of HAR."""
-    X, y, _ = load_series("HAR_part", args.data_home)
-    return X, y, 0.5
-
-
 def main():
     """Print a table for each set."""
-    parser = make_parser(__doc__)
-    sets = {**{name: SETS[name] for name in ("digits", "Fashion-MNIST")}, "HAR": series}
-    parser.add_argument("--sets", nargs="+", default=list(sets), choices=list(sets))
-    parser.add_argument("--n", type=int, default=2000, help="images to train on")
-    parser.add_argument("--data-home", help="folder of the series; else they are fetched")
-    parser.add_argument("--epochs", type=int, default=30)
-    parser.add_argument("--map-epochs", type=int, default=150)
-    parser.add_argument("--seeds", type=int, default=3)
-    args = parser.parse_args()
-    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "2")))
+    sets = {"digits": "digits", "Fashion-MNIST": "Fashion-MNIST", "HAR": "HAR_part"}
+    options = {"n": 2000, "data_home": str, "epochs": 30, "map_epochs": 150, "seeds": 3}
+    args = make_parser(__doc__, sets=list(sets), **options).parse_args()
+    use_threads()
     for name in args.sets:
-        X, y, test = sets[name](args)
+        X, y, test = SETS[sets[name]](args)
         found = [run(X, y, test, args, seed) for seed in range(args.seeds)]
         with Table(f"maps: {name}", args, ratios=["15-NN"], packages=["umap-learn"]) as table:
             for row in found[0]:
-                columns = {column: [one[row][column] for one in found] for column in found[0][row]}
-                means = {c: None if None in of else mean(of) for c, of in columns.items()}
-                table.add({"row": row, **means})
+                table.add({"row": row, **means([one[row] for one in found])})
 
 
 if __name__ == "__main__":

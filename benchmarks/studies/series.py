@@ -27,18 +27,16 @@ penalty by five folds of it.
 
 from __future__ import annotations
 
-import os
 from time import process_time
 
 import numpy as np
-import torch
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from benchmarks._protocol import learned_width
-from benchmarks._results import Table, make_parser, spread
+from benchmarks._protocol import learned_width, use_threads
+from benchmarks._results import Table, make_parser, means
 from benchmarks._series_sets import load_series
 from skcontrast import ContrastiveEmbedder
 from skcontrast.estimation import tau_plus_from_labels
@@ -156,26 +154,21 @@ def representations(row, X, y, X_test, args, seed):
 
     What the default has learned is a row too, and costs no second fit.
     """
-    if row == RAW:
-        flat = [np.nan_to_num(part.reshape(len(part), -1)) for part in (X, X_test)]
-        return {RAW: standardised(*flat)}
-    if row == CATCH22:
-        return {CATCH22: standardised(catch22(X), catch22(X_test))}
-    if row == KERNELS:
-        kernels = MiniRocket(random_state=seed).fit(X)
-        return {KERNELS: standardised(kernels.transform(X), kernels.transform(X_test))}
+    features = {
+        RAW: lambda X: np.nan_to_num(X.reshape(len(X), -1)),
+        CATCH22: catch22,
+        KERNELS: MiniRocket(random_state=seed).fit(X).transform if row == KERNELS else None,
+    }
+    if row in features:
+        H = features[row](X)
+        scaler = StandardScaler().fit(H)
+        return {row: (scaler.transform(H), scaler.transform(features[row](X_test)))}
     embedder = fitted(row, X, y, args, seed)
     H, H_test = embedder.transform(X), embedder.transform(X_test)
     if row != "default":
         return {row: (H, H_test)}
     width = learned_width(embedder)
     return {LEARNED: (H[:, :width], H_test[:, :width]), row: (H, H_test)}
-
-
-def standardised(H, H_test):
-    """Return both parts, standardised by the training part."""
-    scaler = StandardScaler().fit(H)
-    return scaler.transform(H), scaler.transform(H_test)
 
 
 def run(row, X, y, n_first, args, seed):
@@ -193,31 +186,14 @@ def run(row, X, y, n_first, args, seed):
     }
 
 
-def mean_of(runs):
-    """Return the columns of one row as means over runs, with their spread where they are many."""
-    columns = {name: [one[name] for one in runs] for name in runs[0]}
-    return {n: spread(v) if len(v) > 1 else v[0] for n, v in columns.items()}
-
-
-def middle(figure):
-    """Return the number that stands for a figure."""
-    return figure["mean"] if isinstance(figure, dict) else figure
-
-
 def main():
     """Print a table for each set, and one of the means over the sets."""
-    parser = make_parser(__doc__)
+    options = {"data_home": str, "standardize": "channel", "parts": False, "n": 250}
+    parser = make_parser(__doc__, **options, n_test=1000, epochs=int, seeds=3)
     parser.add_argument("--sets", nargs="+", default=list(UCR), choices=SETS)
     parser.add_argument("--rows", nargs="+", default=ROWS, choices=ROWS)
-    parser.add_argument("--data-home", help="folder of the sets, see benchmarks/_series_sets.py")
-    parser.add_argument("--standardize", default="channel", choices=["channel", "series"])
-    parser.add_argument("--parts", action="store_true", help="train and test as in the file")
-    parser.add_argument("--n", type=int, default=250, help="series to train on, at most")
-    parser.add_argument("--n-test", type=int, default=1000, help="series to test on, at most")
-    parser.add_argument("--epochs", type=int, help="those of the embedder if left out")
-    parser.add_argument("--seeds", type=int, default=3)
     args = parser.parse_args()
-    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "2")))
+    use_threads()
     found = {}
     suffix = "" if args.standardize == "channel" else ", standardised by series"
     suffix += ", parts of the file" if args.parts else ""
@@ -227,13 +203,13 @@ def main():
             for row in args.rows:
                 runs = [run(row, X, y, n_first, args, seed) for seed in range(args.seeds)]
                 for made in runs[0]:
-                    columns = mean_of([one[made] for one in runs])
-                    table.add({"row": made, **columns})
-                    found.setdefault(made, []).append(columns)
+                    of_seeds = [one[made] for one in runs]
+                    table.add({"row": made, **means(of_seeds)})
+                    found.setdefault(made, []).extend(of_seeds)
     title = f"mean of {len(args.sets)} sets{suffix}"
     with Table(title, args, ratios=["5 labels", "5-NN", "SVM"]) as table:
         for row, of_sets in found.items():
-            columns = {c: np.mean([middle(one[c]) for one in of_sets]) for c in of_sets[0]}
+            columns = {c: np.mean([one[c] for one in of_sets]) for c in of_sets[0]}
             table.add({"row": row, **columns})
 
 

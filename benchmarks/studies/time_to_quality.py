@@ -17,14 +17,11 @@ pytorch-metric-learning, for graphs InfoGraph by PyTorch Geometric. Each row is 
 
 from __future__ import annotations
 
-import os
 from argparse import Namespace
 from functools import partial
 from time import perf_counter, process_time
 
-import torch
-
-from benchmarks._protocol import SETS, is_scaled, judged, split
+from benchmarks._protocol import SETS, is_scaled, judged, split, use_threads
 from benchmarks._results import Table, make_parser
 from benchmarks.speed.peers_end_to_end import by_embedder, graph_loop, image_peers, unlearned
 from benchmarks.studies.worth import fits, represented
@@ -67,15 +64,9 @@ def embedding(row, X, y):
 
 def main():
     """Print a table for each set."""
-    parser = make_parser(__doc__)
-    parser.add_argument("--sets", nargs="+", default=["Fashion-MNIST"], choices=list(SETS))
-    parser.add_argument("--rows", nargs="+", default=list(ROWS), choices=list(ROWS))
-    parser.add_argument("--data-home", help="folder of the sets of graphs and series")
-    parser.add_argument("--n", type=int, default=4000, help="images or made graphs to train on")
-    parser.add_argument("--seed", type=int, default=0)
-    args = parser.parse_args()
-    n_threads = int(os.environ.get("OMP_NUM_THREADS", "2"))
-    torch.set_num_threads(n_threads)
+    options = {"sets": ["Fashion-MNIST"], "rows": list(ROWS), "data_home": str, "n": 4000}
+    args = make_parser(__doc__, **options, seed=0).parse_args()
+    n_threads = use_threads()
     for name in args.sets:
         X, y, test = SETS[name](args)
         rows = split(y, test, args.n, args.seed)

@@ -1,19 +1,138 @@
-"""Benchmarks can be started: each module imports with what the package itself needs."""
+"""Each benchmark runs, at toy size: what it prints has figures."""
+
+from __future__ import annotations
 
 import importlib
+import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
+from sklearn.datasets import load_digits
 
 import benchmarks
+from benchmarks._made_graphs import made_graphs
 
-FOLDER = Path(benchmarks.__file__).parent
-MODULES = [
-    ".".join(path.relative_to(FOLDER.parent).with_suffix("").parts)
-    for path in sorted(FOLDER.glob("s*/*.py"))
-]
+ROOT = Path(benchmarks.__file__).parents[1]
+MODULES = {
+    f"{path.parent.name}.{path.stem}"
+    for path in ROOT.glob("benchmarks/s*/*.py")
+    if not path.name.startswith("_")
+}
+# These need packages or files that are not there: they are imported.
+IMPORTED = {"studies.pretrained", "studies.image_sizes"}
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_a_benchmark_imports(module):
-    importlib.import_module(module)
+def few_digits(args):
+    """Return a set of a study: images, classes, and the share to test on."""
+    X, y = load_digits(return_X_y=True)
+    return (X[:240] / 16).astype(np.float32).reshape(-1, 1, 8, 8), y[:240], 0.5
+
+
+def small_table(name, n_most, seed):
+    """Return what `tables.load` returns."""
+    import pandas as pd
+    from sklearn.model_selection import train_test_split
+
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame({"a": rng.normal(size=60), "b": rng.choice(["x", "y"], 60)})
+    return train_test_split(X, np.arange(60) % 2, random_state=seed)
+
+
+SMALL = {"SETS": {"digits": few_digits, "Fashion-MNIST": few_digits}}
+ONE = ["--seeds", "1", "--epochs", "1"]
+# module: (its options, its constants that are replaced)
+TOY = {
+    "speed.augmentation": (["--rounds", "1"], {}),
+    "speed.communication": (["--ranks", "2", "--batch", "8"], {}),
+    "speed.end_to_end": (
+        ["--images", "16", "--width", "4", "--rounds", "1", "--workers", "0"],
+        {"BATCH": 8},
+    ),
+    "speed.gpu": (
+        ["--out", "OUT", "--device", "cpu", "--toy", "--pieces", "loss", "train", "summary"],
+        {},
+    ),
+    "speed.graph_epoch": (["--data-home", "DATA", "--set", "toy", "--rounds", "1"], {}),
+    "speed.growth": (
+        ["--axes", "channels", "--largest", "4", "--rounds", "1"],
+        {"SHAPES": [(4, 1, 128)]},
+    ),
+    "speed.loss_engine": (["--batches", "16", "--rounds", "1", "--losses", "BCL", "SupCon"], {}),
+    "speed.moco_step": (
+        ["--batch", "4", "--queue", "16", "--width", "4", "--rounds", "1"],
+        {},
+    ),
+    "speed.overhead": (["--repeats", "1", "--size", "20"], {"BATCH": 2, "EPOCHS": 1}),
+    "speed.peers_end_to_end": (["--sets", "digits", "--seeds", "2", "--epochs", "1"], SMALL),
+    "speed.soak": (["--only", "transform", "--share", "0.001"], {}),
+    "speed.streams": (["--only", "partial_fit, MoCo", "--file", "DATA/rows.npy"], {}),
+    "studies.classifier": (["--seeds", "1"], {"N_TRAIN": 60, "N_TEST": 20, "N_LABELS": 2}),
+    "studies.estimation": (["--n-positives", "100"], {"BATCH": 32}),
+    "studies.few_label_recipes": (["--rows", "DATA/v.npz", "--per-class", "1", *ONE], {}),
+    "studies.graph_worth": (["--sets", "molecules", "--n", "50", *ONE], {}),
+    "studies.groups": (["--rows", "default", "groups, positive", *ONE], SMALL),
+    "studies.long_series": (["--sets", "electrocardiogram", "--epochs", "1"], {"N": 16}),
+    "studies.maps": (["--sets", "digits", "--map-epochs", "1", *ONE], SMALL),
+    "studies.papers_axes": (["--axes", "theorem", "--seeds", "2"], {}),
+    "studies.real_scores": (["--sets", "digits", "--seeds", "1", "--lengths", "0", "1"], {}),
+    "studies.series": (["--sets", "CBF", "--rows", "default", "--data-home", "DATA", *ONE], {}),
+    "studies.simulation": (["--n-anchors", "4", "--parameters"], {}),
+    "studies.tables": (["--sets", "vote", *ONE], {"load": small_table, "N_LABELS": (5,)}),
+    "studies.time_to_quality": (["--sets", "digits", "--rows", "as they are", "untrained"], SMALL),
+    "studies.worth": (["--sets", "digits", "--rows", "default", "untrained", *ONE], SMALL),
+}
+
+
+SLOW = {"speed.augmentation", "speed.communication", "speed.gpu", "speed.overhead"}
+SLOW |= {"studies.classifier", "studies.estimation", "studies.long_series"}
+SLOW |= {"studies.papers_axes", "studies.real_scores"}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """Return a folder of made sets."""
+    folder = tmp_path_factory.mktemp("data")
+    rng = np.random.default_rng(0)
+    np.save(folder / "rows.npy", rng.integers(0, 99, (500, 8)).astype(np.int16))
+    V, y = load_digits(return_X_y=True)
+    parts = {"X_train": V[:80], "y_train": y[:80], "X_test": V[80:120], "y_test": y[80:120]}
+    np.savez(folder / "v.npz", **parts)
+    for part in ("X_train", "X_test"):
+        images = parts[part].reshape(-1, 8, 8).astype(np.uint8)
+        parts[part] = np.pad(images, ((0, 0), (10, 10), (10, 10)))
+    np.savez(folder / "fashion_mnist.npz", **parts)
+    np.savez(folder / "CBF.npz", X=rng.normal(size=(40, 1, 32)), y=np.arange(40) % 2)
+    graphs, y = made_graphs("molecules", 40)
+    edges = graphs.topology.edge_index.numpy()
+    np.savez(folder / "tu_toy.npz", edge_index=edges, node_ptr=graphs.topology.node_ptr, y=y)
+    return folder
+
+
+def test_each_benchmark_has_a_toy_size():
+    assert TOY.keys() | IMPORTED == MODULES and TOY.keys().isdisjoint(IMPORTED)
+
+
+@pytest.mark.parametrize("name", sorted(IMPORTED))
+def test_a_benchmark_imports(name):
+    importlib.import_module(f"benchmarks.{name}")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in TOY]
+)
+def test_a_benchmark_runs_at_toy_size(name, data, tmp_path, monkeypatch, capsys):
+    module = importlib.import_module(f"benchmarks.{name}")
+    options, constants = TOY[name]
+    options = [word.replace("DATA", str(data)).replace("OUT", str(tmp_path)) for word in options]
+    for constant, value in constants.items():
+        monkeypatch.setattr(module, constant, value)
+    monkeypatch.setattr(sys, "argv", [module.__file__, *options])
+    monkeypatch.setenv("SKCONTRAST_BENCHMARK_DATA", str(data))
+    n_threads = torch.get_num_threads()
+    try:
+        module.main()
+    finally:
+        torch.set_num_threads(n_threads)
+    assert any(character.isdigit() for character in capsys.readouterr().out)
