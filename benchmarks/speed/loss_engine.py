@@ -5,7 +5,8 @@
 
 Two views of B samples, d = 128, float32, cosine scores at temperature 0.5, in-batch negatives.
 Times are relative to NT-Xent written by hand with ``F.cross_entropy``, which holds all 2B × 2B
-scores: medians over the rounds of one process, in which all take turns. The first table also has
+scores: medians over the rounds of one process, in which all take turns; on one thread those of the
+processor, so that other programs do not count. The first table also has
 the errors of value and gradient against the definition in float64, relative to the value and to
 the largest entry of the gradient. `--memory` measures some losses in a process of their own: the
 peak of resident memory beyond that after a small call, the time, and how both grow with B.
@@ -17,6 +18,7 @@ from __future__ import annotations
 import argparse
 import functools
 from statistics import median
+from time import perf_counter, process_time
 
 import torch
 
@@ -105,11 +107,12 @@ def errors(name, views, y, step):
 def add_times(table, args):
     """Add time relative to plain NT-Xent for each loss and batch size, and the errors."""
     columns, plain = {}, {}
+    clock = process_time if args.threads == 1 else perf_counter
     for batch in args.batches:
         problem = make_problem(batch, args.dim)
         steps = {name: make_step(name, *problem) for name in [PLAIN, *args.losses]}
         steps = {name: step for name, step in steps.items() if step is not None}
-        seconds = in_turn(steps, max(3, args.rounds * 256 // batch))
+        seconds = in_turn(steps, max(3, args.rounds * 256 // batch), clock)
         columns[batch] = ratios(seconds, to=PLAIN)
         plain[f"B = {batch}"] = f"{median(seconds[PLAIN]) * 1e3:.1f} ms"
     table.add({"loss": f"{PLAIN}, absolute", **plain, ERRORS: None})
@@ -155,7 +158,7 @@ def main():
     """Run the comparisons."""
     parser = make_parser(__doc__)
     parser.add_argument("--losses", nargs="+", default=[*OURS, *PEERS])
-    parser.add_argument("--batches", nargs="+", type=int, help="default: 256 1024 4096")
+    parser.add_argument("--batches", nargs="+", type=int, help="default: 128 256 1024 4096")
     parser.add_argument("--dim", type=int, default=128)
     parser.add_argument("--rounds", type=int, default=40, help="at B = 256; fewer beyond")
     parser.add_argument("--threads", type=int, default=1)
@@ -172,7 +175,7 @@ def main():
         with Table("memory", args, packages=peers, ratios=["MiB"], labels=2) as table:
             add_memory(table, args)
     else:
-        args.batches = args.batches or [256, 1024, 4096]
+        args.batches = args.batches or [128, 256, 1024, 4096]
         columns = [f"B = {batch}" for batch in args.batches]
         name = "time" if args.threads == 1 else f"time on {args.threads} threads"
         with Table(name, args, packages=peers, ratios=columns, digits=2) as table:
