@@ -42,8 +42,8 @@ def make_parser(doc, **options):
     doc : str
         Docstring of the module.
     **options : dict
-        Its own options by their defaults: a list for several values, False for a flag, a type
-        where there is none.
+        Its own options by their defaults: a list for several values, a dict for all of its keys
+        and no others, False for a flag, a type where there is none.
     """
     parser = argparse.ArgumentParser(description=doc.splitlines()[0])
     for name, default in options.items():
@@ -52,6 +52,8 @@ def make_parser(doc, **options):
             given["action"] = "store_true"
         elif isinstance(default, type):
             given["type"] = default
+        elif isinstance(default, dict):
+            given |= {"nargs": "+", "choices": list(default), "default": list(default)}
         elif isinstance(default, list | tuple):
             given |= {"nargs": "+", "type": type(default[0]), "default": list(default)}
         else:

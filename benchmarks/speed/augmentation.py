@@ -4,10 +4,9 @@
 
 Images: the recipe of SimCLR (crop, flip, colour jitter, grayscale; at 96×96 also blur), every
 image with its own random numbers, from a batch of uint8 to floats in [0, 1]. kornia works on the
-batch; its two ways to crop and its two colour jitters are separate rows. torchvision, where it
-is installed, works image by image (on a batch it draws once for all images). Vectors: the
-corruption of SCARF, beside the same in numpy. All take turns within one process; rates are
-medians over the rounds, and so are the ratios to the first row.
+batch; its two ways to crop and its two colour jitters are separate rows. Vectors: the corruption
+of SCARF, beside the same in numpy. All take turns within one process; rates are medians over the
+rounds, and so are the ratios to the first row.
 """
 
 from __future__ import annotations
@@ -52,25 +51,6 @@ def simclr_kornia(side, cropping="slice", jitter="ColorJitter"):
         chain.append(K.RandomGaussianBlur((width, width), **BLUR))
     recipe = nn.Sequential(*chain)
     return lambda images: recipe(images.float() / 255)
-
-
-def simclr_torchvision(side):
-    """Return the same by torchvision, image by image, or None where it cannot be imported."""
-    try:
-        from torchvision.transforms import v2
-    except (ImportError, RuntimeError):
-        return None
-    chain = [
-        v2.RandomResizedCrop(side, scale=CROP_SCALE),
-        v2.RandomHorizontalFlip(0.5),
-        v2.RandomApply([v2.ColorJitter(*JITTER)], 0.8),
-        v2.RandomGrayscale(0.2),
-    ]
-    if side >= 64:
-        width = side // 10 // 2 * 2 + 1
-        chain.append(v2.RandomApply([v2.GaussianBlur(width, BLUR["sigma"])], BLUR["p"]))
-    recipe = v2.Compose([*chain, v2.ToDtype(torch.float32, scale=True)])
-    return lambda images: torch.stack([recipe(image) for image in images])
 
 
 def corruption(X, samples, rate):
@@ -121,7 +101,6 @@ def compare_images(table, rounds):
             "kornia": simclr_kornia(side),
             "kornia, crops by resampling": simclr_kornia(side, "resample"),
             "kornia, by resampling, ColorJiggle": simclr_kornia(side, "resample", "ColorJiggle"),
-            "torchvision v2, image by image": simclr_torchvision(side),
         }
         contestants = {
             name: recipe and functools.partial(recipe, images) for name, recipe in recipes.items()
@@ -145,8 +124,7 @@ def main():
     """Run the comparisons."""
     args = make_parser(__doc__, rounds=30, threads=1).parse_args()
     torch.set_num_threads(args.threads)
-    packages = ["kornia", "torchvision"]
-    with Table("rate", args, packages=packages, ratios=["relative"], labels=2) as table:
+    with Table("rate", args, packages=["kornia"], ratios=["relative"], labels=2) as table:
         compare_images(table, args.rounds)
         compare_vectors(table, args.rounds)
 

@@ -93,7 +93,7 @@ def row(way, path, n_rows):
 
 def main():
     """Print or store the table."""
-    options = {"rows": [100_000, 1_000_000], "width": 512, "ways": list(WAYS)}
+    options = {"rows": [100_000, 1_000_000], "width": 512, "ways": WAYS}
     parser = make_parser(__doc__, **options)
     parser.add_argument("--folder", help="where the files are written; by default a temporary one")
     parser.add_argument("--only", choices=WAYS, help="measure this way in this process")

@@ -112,7 +112,7 @@ def add_set(table, name, epochs):
 
 def main():
     """Measure the sets that are asked for."""
-    args = make_parser(__doc__, sets=list(SETS), epochs=30).parse_args()
+    args = make_parser(__doc__, sets=SETS, epochs=30).parse_args()
     torch.set_num_threads(1)
     ratios = [f"{m} labels" for m in LABELS]
     with Table("long series", args, labels=2, ratios=ratios) as table:

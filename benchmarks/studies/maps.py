@@ -109,7 +109,7 @@ def main():
     """Print a table for each set."""
     sets = {"digits": "digits", "Fashion-MNIST": "Fashion-MNIST", "HAR": "HAR_part"}
     options = {"n": 2000, "data_home": str, "epochs": 30, "map_epochs": 150, "seeds": 3}
-    args = make_parser(__doc__, sets=list(sets), **options).parse_args()
+    args = make_parser(__doc__, sets=sets, **options).parse_args()
     use_threads()
     for name in args.sets:
         X, y, test = SETS[sets[name]](args)

@@ -166,7 +166,7 @@ def means_row(row, scores):
 
 def main():
     """Train and print a row per encoding, and a row per set."""
-    options = {"sets": list(SETS), "n_rows": 1200, "epochs": 100, "device": "cpu", "seeds": 5}
+    options = {"sets": SETS, "n_rows": 1200, "epochs": 100, "device": "cpu", "seeds": 5}
     args = make_parser(__doc__, **options).parse_args()
     found: dict[str, list] = {}
     for name in args.sets:

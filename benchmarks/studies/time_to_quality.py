@@ -64,7 +64,7 @@ def embedding(row, X, y):
 
 def main():
     """Print a table for each set."""
-    options = {"sets": ["Fashion-MNIST"], "rows": list(ROWS), "data_home": str, "n": 4000}
+    options = {"sets": ["Fashion-MNIST"], "rows": ROWS, "data_home": str, "n": 4000}
     args = make_parser(__doc__, **options, seed=0).parse_args()
     n_threads = use_threads()
     for name in args.sets:

@@ -46,10 +46,6 @@ ONE = ["--seeds", "1", "--epochs", "1"]
 TOY = {
     "speed.augmentation": (["--rounds", "1"], {}),
     "speed.communication": (["--ranks", "2", "--batch", "8"], {}),
-    "speed.end_to_end": (
-        ["--images", "16", "--width", "4", "--rounds", "1", "--workers", "0"],
-        {"BATCH": 8},
-    ),
     "speed.gpu": (
         ["--out", "OUT", "--device", "cpu", "--toy", "--pieces", "loss", "train", "summary"],
         {},
@@ -78,7 +74,6 @@ TOY = {
     "studies.papers_axes": (["--axes", "theorem", "--seeds", "2"], {}),
     "studies.real_scores": (["--sets", "digits", "--seeds", "1", "--lengths", "0", "1"], {}),
     "studies.series": (["--sets", "CBF", "--rows", "default", "--data-home", "DATA", *ONE], {}),
-    "studies.simulation": (["--n-anchors", "4", "--parameters"], {}),
     "studies.tables": (["--sets", "vote", *ONE], {"load": small_table, "N_LABELS": (5,)}),
     "studies.time_to_quality": (["--sets", "digits", "--rows", "as they are", "untrained"], SMALL),
     "studies.worth": (["--sets", "digits", "--rows", "default", "untrained", *ONE], SMALL),
