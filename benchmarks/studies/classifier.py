@@ -27,8 +27,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 
 from benchmarks._image_sets import load_images
+from benchmarks._protocol import draw_labels
 from benchmarks._results import Table, make_parser, paired, spread
-from benchmarks.studies.few_labels import draw_labels
 from skcontrast import ContrastiveClassifier
 
 N_TRAIN, N_LABELS, N_TEST = 3060, 6, 2000
