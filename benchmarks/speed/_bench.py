@@ -15,6 +15,7 @@ from time import perf_counter
 import torch
 import torch.nn.functional as F
 from skorch.callbacks import Callback
+from torch import nn
 
 from benchmarks._results import module_name
 
@@ -150,6 +151,24 @@ def stopped(embedder, *data):
     callback = Stopped()
     embedder.set_params(callbacks=[callback]).partial_fit(*data)
     return callback
+
+
+def projection_head(width, n_components=64):
+    """Return a head of the form and the first weights of the embedder's, written out."""
+    hidden = min(width, 512)
+    first, last = nn.Linear(width, hidden, bias=False), nn.Linear(hidden, n_components)
+    nn.init.kaiming_normal_(first.weight, nonlinearity="relu")
+    nn.init.kaiming_normal_(last.weight, nonlinearity="linear")
+    nn.init.zeros_(last.bias)
+    return nn.Sequential(first, nn.BatchNorm1d(hidden), nn.ReLU(), last)
+
+
+def with_head(encoder, shape):
+    """Return a new module of an encoder for samples of a shape, and a head for it."""
+    module = encoder.build(shape)
+    with torch.no_grad():
+        width = module.eval()(torch.zeros(2, *shape)).shape[1]
+    return module.train(), projection_head(width)
 
 
 def nt_xent(z1, z2, temperature=0.5):

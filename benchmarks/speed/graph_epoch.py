@@ -25,10 +25,9 @@ from torch_geometric.nn import GINConv, global_add_pool
 
 from benchmarks._graph_sets import load_graphs
 from benchmarks._results import Table, make_parser
-from benchmarks.speed._bench import in_turn, ratios
+from benchmarks.speed._bench import in_turn, projection_head, ratios
 from skcontrast import ContrastiveEmbedder
 from skcontrast.encoders import GIN
-from skcontrast.encoders._projection import projection_head
 from skcontrast.frameworks import InfoGraph
 from skcontrast.graphs import NodeFeatures, pack_graphs
 from skcontrast.kinds import Graphs
@@ -66,14 +65,16 @@ def usual_loss(nodes, graphs, batch):
     return F.softplus(-scores[own]).mean() + F.softplus(scores[~own]).mean()
 
 
+def as_data(batch, n):
+    """Return the n graphs of a batch as objects of PyTorch Geometric."""
+    one_by_one = (batch[torch.tensor([k])] for k in range(n))
+    return [Data(x=graph.x, edge_index=graph.edge_index) for graph in one_by_one]
+
+
 def usual_epoch(graphs):
     """Return a function that trains for an epoch as a script would."""
     batch = NodeFeatures("degree", True).fit(graphs).to_tensor(graphs, "cpu")
-    data = []
-    for k in range(len(graphs)):
-        graph = batch[torch.tensor([k])]
-        data.append(Data(x=graph.x, edge_index=graph.edge_index))
-    loader = DataLoader(data, BATCH, shuffle=True)
+    loader = DataLoader(as_data(batch, len(graphs)), BATCH, shuffle=True)
     network = UsualNetwork(batch.shape[2])
     optimizer = torch.optim.Adam(network.parameters(), lr=1e-3, fused=True)
 

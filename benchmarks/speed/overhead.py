@@ -24,12 +24,10 @@ import numpy as np
 import torch
 
 from benchmarks._results import Table, make_parser
-from benchmarks.speed._bench import nt_xent, timed
+from benchmarks.speed._bench import nt_xent, timed, with_head
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import GaussianNoise, SimCLRAugmentation, compose
 from skcontrast.encoders import MLP, ConvNet
-from skcontrast.encoders._build import build_encoder
-from skcontrast.encoders._projection import projection_head
 
 BATCH, EPOCHS = 256, 5
 RATIOS = (
@@ -51,14 +49,12 @@ def hand_written_fit(X, encoder, augmentation, channels_last=False):
         data = torch.from_numpy(((X - X.mean(0)) / X.std(0)).astype(np.float32))
         mean, std = 0.0, 1.0
     draw = compose([augmentation.fit(data.numpy())], data.shape[1:])
-    module, width = build_encoder(encoder, tuple(data.shape[1:]), None)
+    module, head = with_head(encoder, tuple(data.shape[1:]))
     module.to(memory_format=images)
-    head = projection_head(width, 64)
     parameters = [*module.parameters(), *head.parameters()]
     optimizer = torch.optim.Adam(parameters, lr=1e-3, weight_decay=1e-6)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, EPOCHS)
     generator = torch.Generator().manual_seed(0)
-    module.train(), head.train()
     for _ in range(EPOCHS):
         for rows in torch.randperm(len(data)).split(BATCH):
             if len(rows) < BATCH:

@@ -36,13 +36,11 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from benchmarks._protocol import FEW, GRAPHS, SETS, gin, plain, split, use_threads
 from benchmarks._results import Table, make_parser, means, paired
-from benchmarks.speed._bench import lightly_ntxent, metric_learning, nt_xent
+from benchmarks.speed._bench import lightly_ntxent, metric_learning, nt_xent, with_head
 from benchmarks.speed.augmentation import simclr_kornia
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import RandomAffine, SimCLRAugmentation
 from skcontrast.encoders import ConvNet
-from skcontrast.encoders._build import build_encoder
-from skcontrast.encoders._projection import projection_head
 from skcontrast.frameworks import InfoGraph
 from skcontrast.graphs import NodeFeatures
 from skcontrast.metrics import few_label_accuracy, knn_accuracy, linear_probe
@@ -82,8 +80,8 @@ def image_loop(loss):
     def embed(X, train, test, args, seed):
         torch.manual_seed(seed)
         recipe, images = kornia_recipe(X), torch.from_numpy(X[train])
-        encoder, width = build_encoder(ConvNet(), X.shape[1:])
-        network = nn.Sequential(encoder, projection_head(width, 64))
+        encoder, head = with_head(ConvNet(), X.shape[1:])
+        network = nn.Sequential(encoder, head)
         channels = unit(images).transpose(0, 1).flatten(1)
         mean, std = (part[:, None, None] for part in (channels.mean(1), channels.std(1)))
         batches = DataLoader(TensorDataset(images), BATCH, shuffle=True)
@@ -122,16 +120,14 @@ def image_peers(X):
 def graph_loop(graphs):
     """Return a contestant: InfoGraph by PyTorch Geometric on its own data; None without it."""
     try:
-        from torch_geometric.data import Data
         from torch_geometric.loader import DataLoader as GraphLoader
 
-        from benchmarks.speed.graph_epoch import UsualNetwork, usual_loss
+        from benchmarks.speed.graph_epoch import UsualNetwork, as_data, usual_loss
     except ImportError:
         return None
 
     batch = NodeFeatures("auto", True).fit(graphs).to_tensor(graphs, "cpu")
-    one_by_one = (batch[torch.tensor([k])] for k in range(len(graphs)))
-    data = [Data(x=graph.x, edge_index=graph.edge_index) for graph in one_by_one]
+    data = as_data(batch, len(graphs))
 
     def embed(X, train, test, args, seed):
         torch.manual_seed(seed)
