@@ -34,10 +34,10 @@ from ._improvement import Improvement
 from ._label_spreading import LabelSpreader
 from ._net import ContrastiveNet
 from ._plan import Plan
-from ._resume import framework_state, optimizer_state, resume
 from ._samples import TrainingData, agree_on_seed, read_training_data
 from ._settings import Settings, plain_callbacks
 from ._setup import Setup, are_photographs, continued_setup, new_setup
+from ._training_state import framework_state, optimizer_state, resume
 from ._watch import (
     ANNOUNCED,
     LONG,

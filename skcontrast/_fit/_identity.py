@@ -31,6 +31,7 @@ from .._data._sources import LazySamples
 from .._network._build import Network
 from .._skorch import EpochTimer, ParamMapper, PrintLog, ProgressBar
 from ..callbacks import Evaluation
+from ..encoders import Encoder
 from ..kinds._base import Kind
 from ._settings import Settings, plain_callbacks
 
@@ -58,6 +59,8 @@ _ADDRESS = " at 0x[0-9a-fA-F]+"
 _LONGEST_TEXT = 100
 _LONGEST_ITEM = 16
 _WEIGHTS = "tensors with checksum "
+# How messages call a structure of None.
+_STRUCTURELESS = {"framework": "one with one encoder", "similarity": "one without concentrations"}
 
 
 @dataclass(frozen=True)
@@ -177,6 +180,50 @@ def _is_random(X: Any) -> bool:
         return False
     rows = X[:_ROWS_READ_TWICE], X[:_ROWS_READ_TWICE]
     return rows[0].tobytes() != rows[1].tobytes()
+
+
+# Networks
+def network_parameters(settings: Settings) -> dict[str, Any]:
+    """Return, by name, the parameters that the network depends on, except the kind."""
+    return {
+        "encoder": _named(settings.encoder),
+        "n_components": settings.n_components,
+        "projection_dim": settings.projection_dim,
+        "framework": settings.framework.network_signature,
+        "similarity": settings.similarity.network_signature,
+    }
+
+
+def _named(encoder: Any) -> str | None:
+    """Return what an encoder is built from, None for the default; of a list, one after another."""
+    if isinstance(encoder, (list, tuple)):
+        return ", ".join(str(_named(own)) for own in encoder)
+    if encoder is None:
+        return None
+    return repr(encoder) if isinstance(encoder, Encoder) else type(encoder).__name__
+
+
+def same_kind(kind: Kind | None, other: Kind | None) -> bool:
+    """Return whether two kinds are of one class and have the same parameters."""
+    return described("kind", kind) == described("kind", other)
+
+
+def check_same_network(settings: Settings, past: Any) -> None:
+    """Raise ValueError if the parameters ask for a different network than that of a fit."""
+    now: dict[str, Any] = network_parameters(settings)
+    before = dict(past.built_from)
+    if settings.kind is not None and not same_kind(settings.kind, past.schema.kind):
+        now["kind"], before["kind"] = settings.kind, past.schema.kind
+    for name, value in now.items():
+        if value != before[name]:
+            old, new = (
+                _STRUCTURELESS.get(name) if v is None else v for v in (before[name], value)
+            )
+            raise ValueError(
+                f"The {name!r} parameter of {settings.owner} has changed from {old} to {new} "
+                "since the network was built; warm_start and partial_fit continue with the same "
+                "network. Call fit with warm_start=False."
+            )
 
 
 # Descriptions

@@ -28,8 +28,7 @@ from ..kinds._images import Images
 from ..kinds._recognise import PartsKind, declared_kind, is_custom, read_samples
 from ..kinds._series import LazySeries
 from ._estimated_parameters import auto_parameters
-from ._identity import as_arguments, described
-from ._resume import check_same_network, same_kind
+from ._identity import as_arguments, check_same_network, described, same_kind
 from ._settings import Settings, encoders_of
 
 # Labels of so many values, each of two or three samples, are hardly classes.

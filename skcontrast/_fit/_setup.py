@@ -71,7 +71,7 @@ from ..kinds._tables import Tables
 from ..kinds._vectors import Vectors
 from ..losses import Loss
 from ..similarity import Similarity
-from ._resume import network_parameters
+from ._identity import network_parameters
 from ._settings import Settings, augmentations_of
 
 # Samples of a custom kind that are embedded together and alone.

@@ -38,8 +38,15 @@ from torch import Tensor, nn
 from torch.nn.modules.lazy import LazyModuleMixin
 
 from .._layers._pretrained import is_copy_of_pretrained
-from ._libraries import rebuilt, recipe_of
-from ._user_objects import check_own, has_parameters, own_name, with_parameters, with_weights
+from ._user_objects import (
+    check_own,
+    has_parameters,
+    own_name,
+    rebuilt,
+    recipe_of,
+    with_parameters,
+    with_weights,
+)
 
 # The attributes that every module has.
 _MODULE = frozenset(vars(nn.Module()))
