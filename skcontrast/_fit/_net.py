@@ -101,7 +101,7 @@ class ContrastiveNet(NeuralNet):
     @property
     def is_last_epoch(self) -> bool:
         """Whether the epoch is the last of the `max_epochs` of a fit."""
-        return self.epoch_ + 1 == self.plan.max_epochs
+        return self.epoch_ + 1 == self.plan.settings.max_epochs
 
     def as_estimator(self) -> Any:
         """Return a fitted embedder, a copy of what has been learned so far."""
@@ -113,7 +113,7 @@ class ContrastiveNet(NeuralNet):
 
     def initialize_criterion(self) -> Self:
         """Start the framework's session, which takes the place of skorch's criterion."""
-        self.criterion_ = started(self.plan.framework, self.plan)
+        self.criterion_ = started(self.plan.settings.framework, self.plan)
         return self
 
     def get_all_learnable_params(self) -> Iterator[tuple[str, nn.Parameter]]:
@@ -142,7 +142,7 @@ class ContrastiveNet(NeuralNet):
     def get_iterator(self, dataset: TrainingSet, training: bool = False) -> BatchSampler:
         """Return the batches of an epoch."""
         spreader = self.spreader
-        groups = self.plan.groups if self.plan.same_group == "positive" else None
+        groups = self.plan.groups if self.plan.settings.same_group == "positive" else None
         self.sampler_ = BatchSampler(
             dataset,
             self.plan.batch_size,
@@ -194,7 +194,7 @@ class ContrastiveNet(NeuralNet):
             self.auto.take_shares(spreader.shares(probabilities))
         if is_for_loss:
             labels = spreader.guess(probabilities)
-        elif plan.loss.requires_y:
+        elif plan.settings.loss.requires_y:
             return
         else:
             labels = spreader.draw(probabilities, [plan.seed, epoch])
@@ -319,11 +319,11 @@ class ContrastiveNet(NeuralNet):
         plan = self.plan
         self._set_lr()
         views = [plan.draw(batch.x, plan.generator) for _ in range(plan.n_views)]
-        owner = type(plan.framework).__name__
+        owner = type(plan.settings.framework).__name__
         contrasts = as_contrasts(self.criterion_.contrast(views, self.similarity_, batch), owner)
         if self.epoch_ == 0 and self.step_ < _STEPS_CHECKED:
             is_last = self.step_ + 1 == min(_STEPS_CHECKED, len(self.sampler_))
-            pieces = plan.framework, self.similarity_
+            pieces = plan.settings.framework, self.similarity_
             check_contrasts(contrasts, batch, *pieces, plan, warns=is_last)
         if plan.world is None:
             loss = self._backward(contrasts, sum(len(c.anchors) for c in contrasts))
@@ -335,7 +335,7 @@ class ContrastiveNet(NeuralNet):
     def _backward(self, contrasts: Sequence[Contrast], n_anchors: int) -> Tensor:
         """Compute the gradient of these anchors' share of the loss, and return the share."""
         parts = []
-        objective, same_group = self.criterion_.objective, self.plan.same_group
+        objective, same_group = self.criterion_.objective, self.plan.settings.same_group
         for contrast in contrasts:
             self.auto.observe(contrast, self.similarity_)
             value = objective_value(contrast, self.loss_, self.similarity_, objective, same_group)

@@ -35,7 +35,6 @@ from ..losses import InfoNCE, Loss
 from ..optimizers import Optimizer, as_optimizer
 from ..schedules import CosineDecay, Schedule, at_progress
 from ..similarity import Cosine, Similarity
-from ._plan import epoch_progress
 
 # role: (base class, default); the framework comes before the similarity, whose default it sets
 COMPONENTS = {
@@ -132,6 +131,11 @@ class Settings:
             for place, rate in enumerate(rates)
         ]
         return clone(self.optimizer).set_params(param_groups=groups)
+
+
+def epoch_progress(epoch: int, n_epochs: int) -> float:
+    """Return the progress of an epoch: 0 at the first of several, 1 at the last."""
+    return min(epoch / max(1, n_epochs - 1), 1.0)
 
 
 def automatic_epochs(

@@ -334,7 +334,7 @@ def resume(net: ContrastiveNet, past: Any, data: Any) -> None:
     net.history_ = History(map(dict, past.history))
     load_optimizer(net.optimizer_, net.learned_parameters(), past.optimizer_state)
     state = past.framework_state
-    if state is not None and state["kind"] == type(net.plan.framework).__name__:
+    if state is not None and state["kind"] == type(net.plan.settings.framework).__name__:
         net.criterion_.resume(state["state"], state["samples"] == data.fingerprint)
 
 

@@ -6,15 +6,15 @@ import torch
 from torch import nn
 
 from skcontrast._fit._estimated_parameters import AutoParameters
-from skcontrast._fit._plan import Plan, epoch_progress
+from skcontrast._fit._plan import Plan
+from skcontrast._fit._settings import epoch_progress
 from skcontrast._runtime._random import LayerDraws
-from skcontrast.frameworks import SimCLR
 from skcontrast.losses import BCL, HCL, InfoNCE
 from skcontrast.schedules import Auto, Linear
 from skcontrast.similarity import Cosine
 
 
-def plan(**kwargs):
+def plan(loss=None, similarity=None, **kwargs):
     module = nn.Linear(3, 2)
     defaults = {
         "module": module,
@@ -26,16 +26,14 @@ def plan(**kwargs):
         "width": 2,
         "device": torch.device("cpu"),
         "generator": torch.Generator(),
-        "framework": SimCLR(),
-        "loss": InfoNCE(),
-        "similarity": Cosine(),
+        "settings": SimpleNamespace(
+            loss=loss or InfoNCE(), similarity=similarity or Cosine(), max_epochs=5
+        ),
         "draw": lambda batch, generator: batch,
-        "max_epochs": 5,
         "first_epoch": 0,
         "lr_schedule": None,
         "seed": 7,
         "layer_draws": LayerDraws(torch.device("cpu"), some=True),
-        "same_group": "neutral",
         "world": None,
     }
     return Plan(**(defaults | kwargs))
