@@ -816,7 +816,7 @@ class ContrastiveEmbedder(
 
         Parameters
         ----------
-        input_features : array-like of shape (n_features_in_,), default=None
+        input_features : array-like of shape (n_features,), default=None
             Names of the columns of X, if `fit` saw none.
 
         Returns

@@ -40,7 +40,7 @@ class Raw(Features):
 
         Parameters
         ----------
-        input_features : array-like of shape (n_features_in_,), default=None
+        input_features : array-like of shape (n_features,), default=None
             Names of the columns of X, if `fit` saw none.
 
         Returns
