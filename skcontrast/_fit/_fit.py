@@ -28,6 +28,7 @@ from ..kinds._base import Request
 from ..kinds._images import Images
 from ..kinds._recognise import is_custom, naming_kind
 from ._checkpoint import EpochState, opened_state
+from ._defaults import are_photographs
 from ._estimated_parameters import AutoParameters
 from ._identity import identity_of
 from ._improvement import Improvement
@@ -36,7 +37,7 @@ from ._net import ContrastiveNet
 from ._plan import Plan
 from ._samples import TrainingData, agree_on_seed, read_training_data
 from ._settings import Settings, plain_callbacks
-from ._setup import Setup, are_photographs, continued_setup, new_setup
+from ._setup import Setup, continued_setup, new_setup
 from ._training_state import framework_state, optimizer_state, resume
 from ._watch import (
     ANNOUNCED,

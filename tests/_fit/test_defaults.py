@@ -7,7 +7,8 @@ from sklearn.base import clone
 from torch.utils.data import Dataset
 
 from skcontrast import load, save
-from skcontrast._fit._setup import default_chain, default_encoder, scored_views
+from skcontrast._fit._defaults import default_chain, default_encoder
+from skcontrast._fit._setup import scored_views
 from skcontrast.augmentation import (
     ColorJitter,
     GaussianBlur,

@@ -9,7 +9,7 @@ from torch import nn
 
 from skcontrast import ContrastiveEmbedder
 from skcontrast._checks import InvalidParameterError
-from skcontrast._fit._setup import default_encoder
+from skcontrast._fit._defaults import default_encoder
 from skcontrast.encoders import MLP, ConvNet, PatchNet, ResNet, Wide
 from skcontrast.encoders._build import build_encoder, to_channels_last
 from skcontrast.kinds import Images, Vectors
