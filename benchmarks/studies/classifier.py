@@ -99,10 +99,10 @@ def parted(X, y):
 
 # Samples, and how many labels there are of each class.
 DRAWN = {
-    "Fashion-MNIST": (lambda: images(N_TRAIN, N_TEST), 6),
     "digits": (lambda: parted(load_digits().images, load_digits().target), 5),
     "wine": (lambda: parted(*load_wine(return_X_y=True)), 3),
     "breast cancer": (lambda: parted(*load_breast_cancer(return_X_y=True)), 5),
+    "Fashion-MNIST": (lambda: images(N_TRAIN, N_TEST), 6),
 }
 
 
