@@ -1,7 +1,8 @@
-"""Memory grows with the rows and with their classes, groups or columns, not with their product."""
+"""Memory grows with the rows, their columns, and their classes or groups, not with a product."""
 
 import sys
 import tempfile
+from itertools import product
 
 import numpy as np
 import pytest
@@ -36,14 +37,17 @@ def of_classes(n, k):
     return np.random.default_rng(1).integers(k, size=n)
 
 
+def classify(n, k, d):
+    fitted = embedder().fit(rows(600, d))
+    ContrastiveClassifier(fitted, GaussianNB()).fit(rows(n, d), half(of_classes(n, k)))
+
+
 USES = {
-    "SupCon": lambda n, k: embedder(loss=SupCon()).fit(rows(n), of_classes(n, k)),
-    "groups": lambda n, k: embedder().fit(rows(n), groups=of_classes(n, k)),
-    "domains": lambda n, k: embedder().fit(rows(n), domains=of_classes(n, k)),
-    "classifier": lambda n, k: ContrastiveClassifier(embedder().fit(rows(600)), GaussianNB()).fit(
-        rows(n), half(of_classes(n, k))
-    ),
-    "neighbours": lambda n, k: knn_accuracy(rows(n), of_classes(n, k)),
+    "SupCon": lambda n, k, d: embedder(loss=SupCon()).fit(rows(n, d), of_classes(n, k)),
+    "groups": lambda n, k, d: embedder().fit(rows(n, d), groups=of_classes(n, k)),
+    "domains": lambda n, k, d: embedder().fit(rows(n, d), domains=of_classes(n, k)),
+    "classifier": classify,
+    "neighbours": lambda n, k, d: knn_accuracy(rows(n, d), of_classes(n, k)),
 }
 
 
@@ -63,26 +67,34 @@ WIDE = {
 }
 
 
-def peak(uses, name, n, k):
+def peak(uses, name, *sizes):
     """Return the bytes by which a process grows while it does this for n rows of k classes."""
     use = USES[name] if uses == "classes" else WIDE[name][0]
-    use(600, 4)
+    use(600, 4, *sizes[2:])
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    use(n, k)
+    use(*sizes)
     return 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 
 
-def grown_together(uses, name, ns, ks):
-    """Return the bytes that two sizes take together, beyond what each takes alone."""
-    low, high = ([in_a_process(peak, uses, name, n, k) for k in ks] for n in ns)
-    return high[1] - high[0] - low[1] + low[0]
+def grown_together(uses, name, *sizes):
+    """Return the bytes that two pairs of sizes take together, beyond what each takes alone."""
+    chosen = product(*([size] if isinstance(size, int) else size for size in sizes))
+    alone = [in_a_process(peak, uses, name, *together) for together in chosen]
+    return alone[3] - alone[2] - alone[1] + alone[0]
 
 
 @pytest.mark.parametrize("name", USES)
 def test_memory_does_not_grow_with_the_product(name):
     rows_, classes = (12_000, 36_000), (10, 1_000)  # the graph of the classifier holds 10,000 rows
     # A byte for each row and class.
-    assert grown_together("classes", name, rows_, classes) < rows_[1] * classes[1]
+    assert grown_together("classes", name, rows_, classes, 6) < rows_[1] * classes[1]
+
+
+@pytest.mark.parametrize("name", USES)
+def test_memory_does_not_grow_with_columns_times_classes_or_groups(name):
+    classes, columns = (10, 5_000), (40, 4_000)
+    # A float32 for each column and class; the peaks of equal fits differ by a quarter of it.
+    assert grown_together("classes", name, 6_000, classes, columns) < 4 * classes[1] * columns[1]
 
 
 @pytest.mark.parametrize("name", WIDE)
