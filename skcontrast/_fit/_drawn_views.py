@@ -110,6 +110,9 @@ def _draw(
         drawn = [draw(setup.scaler.to_tensor(batch, device), generator) for batch in batches]
         together = torch.cat([batch.to("cpu") for batch in drawn])
         if isinstance(together, torch.Tensor) and bool(together.isinf().any()):
-            raise ValueError("X is too far from the samples of fit for its views to be numbers.")
+            raise ValueError(
+                "The views are infinite: X is too far from the samples of fit, or a number of "
+                "'augmentation', such as its 'scale', is too large."
+            )
         views.append(as_given(setup.scaler, together, samples))
     return tuple(views)

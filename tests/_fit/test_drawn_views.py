@@ -195,6 +195,8 @@ def test_samples_that_are_too_far_for_views_are_refused():
     embedder = small().fit(vectors())
     with pytest.raises(ValueError, match="X is too far from the samples of fit"):
         embedder.views(vectors() * 1e160)
+    with pytest.raises(ValueError, match=r"views are infinite: .*'scale', is too large"):
+        small(augmentation=GaussianNoise(1e39)).views(vectors())
 
 
 class Darkest(Augmentation):
