@@ -98,6 +98,13 @@ def series(name):
     return loaded
 
 
+def load_vectors(path):
+    """Return X_train, y_train, X_test, y_test of a file of vectors."""
+    with np.load(path) as file:
+        X, X_test = (file[key].astype(np.float32) for key in ("X_train", "X_test"))
+        return X, file["y_train"], X_test, file["y_test"]
+
+
 SETS = {
     "digits": digits,
     "digits as vectors": lambda args: digits(args, flat=True),

@@ -1,4 +1,4 @@
-"""Pieces of gpu.py: speed and memory of losses, steps, small networks and `transform`."""
+"""Pieces of gpu.py: speed and memory of losses, steps, epochs and `transform`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from statistics import median
 
 import numpy as np
 import torch
-from sklearn.datasets import load_digits
 
 from benchmarks.speed._bench import peak_memory, stopped, timed
 from benchmarks.speed.loss_engine import OURS, PEERS, PLAIN, make_problem, make_step
@@ -138,35 +137,6 @@ def epoch(campaign):
         ):
             labels = {"B": batch, "precision": precision}
             table.row(labels, measured_epoch, batch, precision, campaign)
-
-
-# Small networks
-
-
-def small_cases(campaign):
-    """Return embedders of small networks and their data by name."""
-    given = {"batch_size": 128, "device": campaign.device, "random_state": 0}
-    digits = load_digits(return_X_y=True)[0].reshape(-1, 8, 8)
-    vectors = np.random.default_rng(0).normal(size=(2048, 64)).astype(np.float32)
-    of_vectors = {"64 columns, MLP": (ContrastiveEmbedder(encoder=MLP(), **given), vectors)}
-    of_digits = {"digits, ConvNet": (ContrastiveEmbedder(**given), digits)}
-    return campaign.sized(of_vectors | of_digits, of_vectors)
-
-
-def step_of_fit(embedder, X, compiled, rounds):
-    """Return milliseconds of a step of a fit."""
-    fit = stopped(embedder.set_params(compile=compiled), X)
-    return {"ms": 1e3 * seconds_of(fit.step, rounds)}
-
-
-def small(campaign):
-    """Small networks, bound by launches: a step of fit, as it is and compiled."""
-    rounds, needs = campaign.sized(50, 3), campaign.sized(60, 0)
-    with campaign.table("small", labels=2) as table:
-        for name, (embedder, X) in small_cases(campaign).items():
-            for compiled in (False, True):
-                labels = {"data": name, "what": f"a step of fit, compile={compiled}"}
-                table.row(labels, step_of_fit, embedder, X, compiled, rounds, needs=needs)
 
 
 # transform

@@ -4,7 +4,7 @@
 
     GPU="python -m benchmarks.speed.gpu --out figures --budget 540"
     $GPU --pieces tests step loss train --runs InfoNCE
-    $GPU --pieces train epoch small transform --runs InfoNCE
+    $GPU --pieces train epoch transform --runs InfoNCE
     $GPU --pieces train negatives summary
 
 Every row is stored in ``OUT/gpu.json`` as it comes. A call makes the rows that are missing, in the
@@ -18,7 +18,6 @@ goals. ``cp OUT/gpu.json benchmarks/speed/results/`` makes them stored results. 
   pytorch-metric-learning and lightly, where these are installed;
 - step, epoch: SimCLR with ResNet-18: a step, the network alone, the views, the loss, with
   ``compile=True``; whole epochs of `fit` on 50,000 images;
-- small: a step of small networks, as they are and compiled;
 - transform: rows per second and memory;
 - train: CIFAR-10 with InfoNCE and others, judged by neighbours and by the linear probe;
 - negatives: losses side by side at N = 30 to 510, with fewer images and epochs.
@@ -51,7 +50,7 @@ import torch
 
 from benchmarks._results import make_parser
 from benchmarks.speed._campaign import Campaign
-from benchmarks.speed._gpu_speed import epoch, loss, small, step, transform
+from benchmarks.speed._gpu_speed import epoch, loss, step, transform
 from benchmarks.speed._gpu_training import TRAININGS, negatives, train
 
 ROOT = Path(__file__).parents[2]
@@ -108,7 +107,7 @@ def summary(campaign):
 
 
 RATE, SHARE = "of the encoder-only rate", "loss, share"
-IN_ORDER = (tests, step, loss, epoch, small, transform, train, negatives, summary)
+IN_ORDER = (tests, step, loss, epoch, transform, train, negatives, summary)
 PIECES = {piece.__name__: piece for piece in IN_ORDER}
 
 

@@ -89,16 +89,13 @@ def row(name, epochs, embedder, X, y, n_positives):
 
 def main():
     """Print the table."""
-    parser = make_parser(__doc__)
-    parser.add_argument("--fashion", action="store_true", help="Fashion-MNIST as well")
-    parser.add_argument("--n-positives", type=int, default=50_000)
-    parser.add_argument("--device", default="cpu")
-    args = parser.parse_args()
+    options = {"fashion": False, "n_positives": 50_000, "lengths": [1, 10, 40], "device": "cpu"}
+    args = make_parser(__doc__, **options).parse_args()
     X, y = load_digits(return_X_y=True)
     X = X.reshape(-1, 1, 8, 8).astype(np.float32) / 16
     augmentation = RandomAffine()
     digits = ContrastiveEmbedder(augmentation=augmentation, random_state=0, device=args.device)
-    sets = [("digits", X, y, digits, (1, 10, 40))]
+    sets = [("digits", X, y, digits, args.lengths)]
     if args.fashion:
         X, y = load_images("Fashion-MNIST")[:2]
         fashion = ContrastiveEmbedder(encoder=PatchNet(), random_state=0, device=args.device)

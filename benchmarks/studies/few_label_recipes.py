@@ -36,7 +36,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 
 from benchmarks._image_sets import load_images
-from benchmarks._protocol import draw_labels
+from benchmarks._protocol import draw_labels, load_vectors
 from benchmarks._results import Table, make_parser, means, spread
 from benchmarks._series_sets import load_series
 from skcontrast import ContrastiveEmbedder, rows_to_label
@@ -85,9 +85,7 @@ def accuracies(H_train, few, H_test, y_test):
 def embedded(name, epochs):
     """Return embeddings and classes of the samples to choose from, and of those to judge by."""
     if name.endswith(".npz"):
-        with np.load(name) as file:
-            X, X_test = (file[key].astype(np.float32) for key in ("X_train", "X_test"))
-            return X, file["y_train"], X_test, file["y_test"]
+        return load_vectors(name)
     samples = SAMPLES[name]() if name in SAMPLES else load_series(name)[:2]
     samples = [part[:4000] for part in samples]
     X, X_test, y, y_test = train_test_split(*samples, test_size=0.5, random_state=0)

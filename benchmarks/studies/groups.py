@@ -29,7 +29,16 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import normalize
 
-from benchmarks._protocol import FEW, SETS, judged, plain, row_of, split, use_threads
+from benchmarks._protocol import (
+    FEW,
+    SETS,
+    judged,
+    load_vectors,
+    plain,
+    row_of,
+    split,
+    use_threads,
+)
 from benchmarks._results import Table, make_parser, spread
 from benchmarks.studies.worth import ORACLE, ORACLES
 from skcontrast import ContrastiveEmbedder
@@ -110,9 +119,7 @@ def vectors(name):
         V, y = load_digits(return_X_y=True)
         V, V_test, y, y_test = train_test_split(V, y, test_size=0.5, stratify=y, random_state=0)
         return V, y, V_test, y_test
-    with np.load(name) as file:
-        V, V_test = (file[key].astype(np.float32) for key in ("X_train", "X_test"))
-        return V, file["y_train"], V_test, file["y_test"]
+    return load_vectors(name)
 
 
 def paired(y, seed):

@@ -370,12 +370,7 @@ AXES = {
 
 def main():
     """Print a table for each axis."""
-    parser = make_parser(__doc__)
-    parser.add_argument("--axes", nargs="+", default=list(AXES), choices=list(AXES))
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--cache", help="file that keeps the figures of each fit")
-    parser.add_argument("--threads", type=int, default=1)
-    args = parser.parse_args()
+    args = make_parser(__doc__, axes=AXES, seeds=5, cache=str, threads=1).parse_args()
     torch.set_num_threads(args.threads)
     figures = Figures(args.cache)
     for name in args.axes:

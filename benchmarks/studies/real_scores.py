@@ -24,7 +24,7 @@ from sklearn.datasets import load_digits
 
 from benchmarks._graph_sets import load_graphs
 from benchmarks._image_sets import load_images
-from benchmarks._results import Table, make_parser, spread
+from benchmarks._results import Table, make_parser, means
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import ColorJitter, NodeDrop, RandomAffine, RandomFlip
 from skcontrast.estimation import (
@@ -139,14 +139,9 @@ def observe(embedder, X, y, seed):
 
 def main():
     """Print three tables of each set."""
-    parser = make_parser(__doc__)
-    parser.add_argument("--data-home", help="directory of the graphs; else they are fetched")
-    parser.add_argument("--graphs", default="PTC_MR", help="name of the set of graphs")
+    options = {"data_home": str, "graphs": "PTC_MR", "images": 1500, "seeds": 5}
+    parser = make_parser(__doc__, **options, image_seeds=3, lengths=LENGTHS)
     parser.add_argument("--sets", nargs="+", help="names of the sets; else digits and graphs")
-    parser.add_argument("--images", type=int, default=1500, help="number of images")
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--image-seeds", type=int, default=3)
-    parser.add_argument("--lengths", type=int, nargs="+", default=LENGTHS)
     args = parser.parse_args()
     torch.set_num_threads(1)
     sets = {
@@ -168,9 +163,7 @@ def add_tables(name, load, n_seeds, args):
     for table in ("bias", "push", "reliability"):
         with Table(f"{name} {table}", args) as rows:
             for length, *by_seed in zip(sorted(args.lengths), *runs, strict=True):
-                found = [one[table] for one in by_seed]
-                means = {column: spread([one[column] for one in found]) for column in found[0]}
-                rows.add({"epochs": length, **means})
+                rows.add({"epochs": length, **means([one[table] for one in by_seed])})
 
 
 if __name__ == "__main__":

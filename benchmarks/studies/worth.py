@@ -14,7 +14,7 @@ random kernels of series, profiles and colours of graphs, and the default with i
 "learned" is the learned part of the default. A denoising autoencoder of images and vectors has the
 encoder and the views of the default embedder and a linear decoder. Then come the default embedder
 (``ContrastiveEmbedder(random_state=seed)``), the same with other losses, and the oracles, which
-have all labels. For a few labels in fit see few_labels.py.
+have all labels.
 
 Columns: accuracy on test data of a logistic regression on standardised features with 1, 5 and 20
 labels a class, of 20 neighbours (Euclidean, features as they are), of 20 neighbours by cosine in
@@ -30,7 +30,6 @@ than .005.
 from __future__ import annotations
 
 import importlib.util
-import os
 from time import process_time
 
 import numpy as np
@@ -49,6 +48,7 @@ from benchmarks._protocol import (
     plain,
     row_of,
     split,
+    use_threads,
 )
 from benchmarks._results import Table, make_parser
 from skcontrast import ContrastiveEmbedder
@@ -198,17 +198,13 @@ def run(name, X, y, test, args, seed):
 
 def main():
     """Print a table for each set."""
-    parser = make_parser(__doc__)
+    options = {"data_home": str, "n": 4000, "epochs": int, "temperature": float, "seeds": 10}
+    parser = make_parser(__doc__, **options)
     default_sets = ["digits", "digits as vectors", *TABLES]
     parser.add_argument("--sets", nargs="+", default=default_sets, choices=list(SETS))
     parser.add_argument("--rows", nargs="+", default=ROWS, choices=ROWS)
-    parser.add_argument("--data-home", help="folder of the sets of graphs and series")
-    parser.add_argument("--n", type=int, default=4000, help="images or made graphs to train on")
-    parser.add_argument("--epochs", type=int, help="those of the embedder if left out")
-    parser.add_argument("--temperature", type=float, help="that of the embedder if left out")
-    parser.add_argument("--seeds", type=int, default=10)
     args = parser.parse_args()
-    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "2")))
+    use_threads()
     for name in args.sets:
         X, y, test = SETS[name](args)
         rows = [row for row in args.rows if fits(row, X)]

@@ -65,7 +65,7 @@ TOY = {
     "speed.soak": (["--only", "transform", "--share", "0.001"], {}),
     "speed.streams": (["--only", "partial_fit, MoCo", "--file", "DATA/rows.npy"], {}),
     "studies.classifier": (["--seeds", "1"], {"N_TRAIN": 60, "N_TEST": 20, "N_LABELS": 2}),
-    "studies.estimation": (["--n-positives", "100"], {"BATCH": 32}),
+    "studies.estimation": (["--n-positives", "100", "--lengths", "1"], {"BATCH": 32}),
     "studies.few_label_recipes": (["--rows", "DATA/v.npz", "--per-class", "1", *ONE], {}),
     "studies.graph_worth": (["--sets", "molecules", "--n", "50", *ONE], {}),
     "studies.groups": (["--rows", "default", "groups, positive", *ONE], SMALL),
@@ -81,8 +81,7 @@ TOY = {
 
 
 SLOW = {"speed.augmentation", "speed.communication", "speed.gpu", "speed.overhead"}
-SLOW |= {"studies.classifier", "studies.estimation", "studies.long_series"}
-SLOW |= {"studies.papers_axes", "studies.real_scores"}
+SLOW |= {"studies.classifier", "studies.long_series", "studies.papers_axes", "studies.real_scores"}
 
 
 @pytest.fixture(scope="module")
