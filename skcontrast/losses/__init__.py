@@ -1,17 +1,11 @@
 """Losses: how the expectation over true negatives is estimated."""
 
 from ._base import Loss
-from ._bcl import BCL
-from ._dcl import DCL, HCL
-from ._infonce import InfoNCE
-from ._nonparametric_bcl import NonparametricBCL
+from ._bcl import BCL, NonparametricBCL
+from ._debiased import DCL, HCL, PUCL, InfoNCE
 from ._positive_debiased import PositiveDebiased
-from ._pucl import PUCL
-from ._ring import Ring
-from ._soft_ring import SoftRing
-from ._soft_supcon import SoftSupCon
-from ._supcon import SINCERE, SemiSupCon, SupCon
-from ._supervised import Supervised
+from ._ring import Ring, SoftRing, SoftSupCon
+from ._supcon import SINCERE, SemiSupCon, SupCon, Supervised
 
 __all__ = [
     "BCL",

@@ -12,7 +12,7 @@ from .._checks import StrOptions, check_component
 from .._warnings import warn
 from ..schedules._numbers import EstimableNumber, current_value, interval
 from ._base import Loss
-from ._infonce import InfoNCE
+from ._debiased import InfoNCE
 
 
 class PositiveDebiased(Loss):

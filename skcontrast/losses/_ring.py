@@ -1,13 +1,16 @@
-"""Ring: only candidates at a middle distance are negatives."""
+"""The closest candidates may be false negatives: they are left out, discounted or pulled."""
 
 from __future__ import annotations
 
 import math
 
+import torch
 from torch import Tensor
 
-from ..schedules._numbers import Number, current_value, interval
+from .._checks import FRACTION
+from ..schedules._numbers import EstimableNumber, Number, current_value, interval
 from ._base import Loss
+from ._posterior import false_negative_probability
 
 
 class Ring(Loss):
@@ -80,3 +83,178 @@ class Ring(Loss):
 def _floor(share: float) -> int:
     """Return the integer below; a number that misses an integer by rounding counts as that."""
     return math.floor(share * (1 + 1e-12))
+
+
+class SoftRing(Loss):
+    r"""Contrastive loss that discounts candidates by their probability of being false negatives.
+
+    If a share u of all candidates scores lower than a candidate, it is a false negative with
+    probability
+
+    .. math:: p(\mathrm{FN} \mid u) = f \tau^+ + (1 - f \tau^+)\,
+        \sigma\bigl(k\,(\operatorname{logit} u - m)\bigr), \qquad
+        \int_0^1 p(\mathrm{FN} \mid u)\, du = \tau^+,
+
+    where the sharpness k is how well ranks separate the classes, the floor f is how many samples
+    of a class are nowhere near the anchor, and the condition fixes m. The estimate is
+
+    .. math:: \hat E^- = \frac1N \sum_j w_j e^{s_j}, \qquad
+        w_j \propto \bigl(1 - p(\mathrm{FN} \mid u_j)\bigr)\, e^{\beta s_j}.
+
+    At k = 0 ranks carry no information and the loss is :class:`InfoNCE`. For k → ∞ the closest
+    share τ⁺ of the candidates is dropped, as by :class:`Ring` with ``outer=1, inner=tau_plus``,
+    except that N is not replaced by the size of the ring. Unlike in :class:`BCL`, whose model of
+    the scores has an AUC of at most 5/6, k belongs to any AUC between 1/2 and 1, see
+    :func:`skcontrast.estimation.sharpness_from_auc`, and nothing has to be inverted: u is the rank
+    among unlabeled candidates itself.
+
+    Parameters
+    ----------
+    sharpness : float, Schedule or "auto", default=2.0
+        The sharpness k ≥ 0. A poor encoder needs a small one, which grows as it learns; "auto"
+        follows the labeled samples.
+    tau_plus : float, Schedule or "auto", default=0.1
+        Class prior τ⁺ in [0, 1).
+    beta : float or Schedule, default=0.0
+        Hardness β ≥ 0, as in :class:`HCL`.
+    floor : float, Schedule or "auto", default=0.0
+        The least probability f, as a share of τ⁺, in [0, 1]: where classes are made of several
+        clusters, part of a class is far away. At 1 ranks carry no information, as at k = 0.
+        "auto" follows the labeled samples.
+    detach_weights : bool, default=True
+        Whether the factor :math:`e^{\beta s}` of the weights carries no gradient. The probability
+        never does.
+
+    See Also
+    --------
+    BCL : A posterior from a model of the scores.
+    Ring : Drops the closest candidates altogether.
+    skcontrast.estimation.estimate_soft_ring : k and f from labels.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skcontrast import contrastive_loss
+    >>> from skcontrast.losses import InfoNCE, SoftRing
+    >>> z = torch.randn(8, 16, generator=torch.Generator().manual_seed(0))
+    >>> flat = contrastive_loss(z, z, loss=SoftRing(sharpness=0.0))
+    >>> torch.allclose(flat, contrastive_loss(z, z, loss=InfoNCE()))
+    True
+    """
+
+    _parameter_constraints: dict = {
+        "sharpness": interval(0, None, "left", auto="sharpness"),
+        "tau_plus": interval(0, 1, "left", auto="tau_plus"),
+        "beta": interval(0, None, "left"),
+        "floor": interval(0, 1, "both", auto="floor"),
+        "detach_weights": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        sharpness: EstimableNumber = 2.0,
+        tau_plus: EstimableNumber = 0.1,
+        beta: Number = 0.0,
+        floor: EstimableNumber = 0.0,
+        detach_weights: bool = True,
+    ):
+        self.sharpness = sharpness
+        self.tau_plus = tau_plus
+        self.beta = beta
+        self.floor = floor
+        self.detach_weights = detach_weights
+
+    def hardness(self) -> float:
+        """Return β."""
+        return current_value(self.beta)
+
+    def rank_weights(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
+        """Return p(TN | u) by rank."""
+        return self.true_negative_probability(ranks_from_farthest, n_candidates)
+
+    def true_negative_probability(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
+        """Return p(TN | u) = 1 − p(FN | u) by rank."""
+        p = _by_rank(ranks_from_farthest, n_candidates, self.sharpness, self.tau_plus, self.floor)
+        return 1 - p
+
+
+class SoftSupCon(Loss):
+    r"""Contrastive loss that pulls candidates by their probability of sharing the anchor's class.
+
+    As in :class:`SoftRing`, the share u of the candidates that score lower tells how likely a
+    candidate is of the anchor's class, :math:`p_j = p(\mathrm{FN} \mid u_j)` with sharpness k and
+    prior τ⁺. Such candidates push less, and part of the pull is theirs:
+
+    .. math:: L_i = -(1 - \lambda)\, s_i^+ - \lambda \sum_j \frac{p_j}{\sum_l p_l}\, s_{ij}
+        + \log\Bigl(e^{s_i^+} + \sum_j w_j e^{s_{ij}}\Bigr), \qquad
+        w_j = N \frac{1 - p_j}{\sum_l (1 - p_l)}.
+
+    It is to :class:`SupCon` what :class:`SoftRing` is to :class:`Supervised`: an expectation over
+    the classes in the place of the classes. With λ = 0 it is :class:`SoftRing`. The probabilities
+    carry no gradient. The mean over several positives is outside the logarithm.
+
+    Parameters
+    ----------
+    sharpness : float, Schedule or "auto", default=20.0
+        The sharpness k ≥ 0. With 20, nearly all of the pull goes to the closest share τ⁺.
+    tau_plus : float, Schedule or "auto", default=0.1
+        Class prior τ⁺ in (0, 1).
+    pull : float, default=0.3
+        Share λ of the pull that is for candidates, in [0, 1].
+
+    See Also
+    --------
+    SoftRing : Only lowers the weight of likely false negatives.
+    SemiSupCon : Spreads a few labels instead.
+
+    Notes
+    -----
+    Where most of the closest candidates are not of the anchor's class, this loss makes an
+    embedding worse. The loss has no Jensen–Shannon form.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skcontrast import contrastive_loss
+    >>> from skcontrast.losses import SoftRing, SoftSupCon
+    >>> z = torch.randn(8, 16, generator=torch.Generator().manual_seed(0))
+    >>> value = contrastive_loss(z, z, loss=SoftSupCon(sharpness=2.0, pull=0.0))
+    >>> torch.allclose(value, contrastive_loss(z, z, loss=SoftRing(sharpness=2.0)))
+    True
+    """
+
+    _parameter_constraints: dict = {
+        "sharpness": interval(0, None, "left", auto="sharpness"),
+        "tau_plus": interval(0, 1, "neither", auto="tau_plus"),
+        "pull": FRACTION,
+    }
+
+    def __init__(
+        self, sharpness: EstimableNumber = 20.0, tau_plus: EstimableNumber = 0.1, pull: float = 0.3
+    ):
+        self.sharpness = sharpness
+        self.tau_plus = tau_plus
+        self.pull = pull
+
+    def rank_weights(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
+        """Return p(FN | u) by rank."""
+        return _by_rank(ranks_from_farthest, n_candidates, self.sharpness, self.tau_plus)
+
+    def push_and_pull(self, weights: Tensor) -> tuple[Tensor, Tensor]:
+        """Push by p(TN | u), and pull by p(FN | u)."""
+        return 1 - weights, weights
+
+    def pull_share(self, total: Tensor, n_positives: int) -> Tensor:
+        """Return λ."""
+        return torch.full_like(total, self.pull)
+
+    def true_negative_probability(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
+        """Return p(TN | u) = 1 − p(FN | u) by rank."""
+        return 1 - self.rank_weights(ranks_from_farthest, n_candidates)
+
+
+def _by_rank(ranks_from_farthest: Tensor, n: int, *parameters: EstimableNumber) -> Tensor:
+    """Return p(FN | u) of n candidates: of a sharpness, a prior and, if given, a floor."""
+    # The middle of a candidate's step in the empirical cdf: u is inside (0, 1).
+    u = (ranks_from_farthest - 0.5).clamp_min(0) / n
+    return false_negative_probability(u, *map(current_value, parameters))

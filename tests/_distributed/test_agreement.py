@@ -62,7 +62,8 @@ class Scaled(nn.Module):
         ({"loss": (DCL(0.1), DCL(0.2))}, "'loss__tau_plus' is 0.2 instead of 0.1."),
         (
             {"loss": (InfoNCE(), DCL(0.1))},
-            "'loss' is skcontrast.losses._dcl.DCL instead of skcontrast.losses._infonce.InfoNCE; ",
+            "'loss' is skcontrast.losses._debiased.DCL instead of "
+            "skcontrast.losses._debiased.InfoNCE; ",
         ),
         (
             {"loss": (PositiveDebiased(negatives=DCL(0.1)), PositiveDebiased(negatives=DCL(0.2)))},

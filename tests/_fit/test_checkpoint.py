@@ -47,7 +47,7 @@ def finished(tmp_path):
         ({"lr": 0.5}, "its parameter 'lr' was 0.001 and is 0.5 now"),
         ({"max_epochs": 3}, "'max_epochs' was 2 and is 3 now"),
         ({"encoder": MLP((8,))}, r"'encoder__widths' was \[16\] and is \[8\] now"),
-        ({"loss": DCL()}, "'loss' was None and is skcontrast.losses._dcl.DCL now"),
+        ({"loss": DCL()}, "'loss' was None and is skcontrast.losses._debiased.DCL now"),
         ({"augmentation": GaussianNoise()}, "'augmentation' was None and is a list of 1 now"),
         ({"optimizer": "sgd"}, "'optimizer' was 'adam' and is 'sgd' now"),
         ({"random_state": 1}, "its parameter 'random_state' was 0 and is 1 now"),

@@ -127,7 +127,7 @@ class PrintsItsAddress(nn.Module):
 
 
 OWN = f"{__name__}.PrintsItsAddress"
-NAME = "skcontrast.losses._dcl.DCL"
+NAME = "skcontrast.losses._debiased.DCL"
 LAYER = "torch.nn.modules.activation.ReLU"
 
 

@@ -1,12 +1,358 @@
-"""Ring: the negatives in between."""
+"""Ring, SoftRing and SoftSupCon: limits, ties, and the AUC that belongs to a sharpness."""
 
+from __future__ import annotations
+
+import numpy as np
 import pytest
+import torch
+from sklearn.metrics import roc_auc_score
 
-from skcontrast import contrastive_loss
-from skcontrast.losses import Ring
-from tests.common import random_views
+from skcontrast import ContrastiveEmbedder, contrastive_loss
+from skcontrast._fit._estimated_parameters import AutoParameters
+from skcontrast._objective._contrast import in_batch
+from skcontrast.augmentation import GaussianNoise
+from skcontrast.estimation import (
+    Estimate,
+    ScoreSample,
+    estimate_soft_ring,
+    macro_auc,
+    reliability,
+    sharpness_from_auc,
+)
+from skcontrast.losses import InfoNCE, Loss, Ring, SoftRing, SoftSupCon, SupCon
+from skcontrast.losses._posterior import false_negative_probability, ranks_inside
+from skcontrast.schedules import Auto, Linear, interval
+from skcontrast.similarity import Cosine
+from tests.common import X_DIGITS, random_views
 
 
 def test_an_empty_ring_is_refused():
     with pytest.raises(ValueError, match=r"The ring is empty: outer=0\.1 of 2 candidates"):
         contrastive_loss(*random_views(2, 3), loss=Ring(outer=0.1))
+
+
+class NormalisedRing(Ring):
+    """Ring whose weights are scaled to mean 1."""
+
+    sum_of_weights = "N"
+
+
+@pytest.mark.parametrize(
+    "kwargs",
+    [{"sharpness": 0.0}, {"sharpness": 3.0, "tau_plus": 0.0}, {"sharpness": 3.0, "floor": 1.0}],
+)
+def test_without_sharpness_or_prior_it_is_infonce(kwargs):
+    views = random_views(20, 6)
+    value = contrastive_loss(*views, loss=SoftRing(**kwargs))
+    torch.testing.assert_close(value, contrastive_loss(*views, loss=InfoNCE()))
+
+
+@pytest.mark.parametrize("tau_plus", [0.1, 0.25, 0.5])
+@pytest.mark.parametrize("n", [11, 41])
+def test_infinitely_sharp_it_is_a_ring_scaled_to_mean_one(tau_plus, n):
+    views = random_views(n, 6)  # of 2n − 2 candidates, τ⁺ of them are a whole number
+    value = contrastive_loss(*views, loss=SoftRing(sharpness=1e7, tau_plus=tau_plus))
+    ring = NormalisedRing(outer=1.0, inner=tau_plus)
+    torch.testing.assert_close(value, contrastive_loss(*views, loss=ring))
+
+
+@pytest.mark.parametrize("floor", [0.0, 0.4, 1.0])
+@pytest.mark.parametrize("tau_plus", [0.01, 0.1, 0.5, 0.9])
+@pytest.mark.parametrize("sharpness", [0.01, 0.5, 2.0, 8.0, 100.0])
+def test_the_mean_probability_is_the_prior_and_the_least_is_the_floor(sharpness, tau_plus, floor):
+    u = ranks_inside(100_000)
+    p = false_negative_probability(u, sharpness, tau_plus, floor)
+    assert float(p.mean()) == pytest.approx(tau_plus, abs=2e-4)
+    assert bool((p.diff() >= 0).all()) and float(p[-1]) <= 1
+    assert float(p[0]) >= floor * tau_plus
+    if sharpness >= 2:
+        assert float(p[0]) == pytest.approx(floor * tau_plus, abs=1e-3)
+
+
+def test_a_sharpness_of_nearly_nothing_leaves_the_prior():
+    p = false_negative_probability(ranks_inside(100), 1e-310, 0.1)
+    torch.testing.assert_close(p, torch.full_like(p, 0.1))
+
+
+@pytest.mark.parametrize("tau_plus", [0.05, 0.1, 0.5])
+@pytest.mark.parametrize("auc", [0.55, 0.75, 0.9, 0.97])
+def test_the_sharpness_gives_back_the_auc(auc, tau_plus):
+    sharpness = sharpness_from_auc(auc, tau_plus).value
+    u = ranks_inside(200_000)
+    p = false_negative_probability(u, sharpness, tau_plus).numpy()
+    is_false = np.random.default_rng(0).random(len(u)) < p
+    assert roc_auc_score(is_false, u.numpy()) == pytest.approx(auc, abs=0.005)
+
+
+def test_the_sharpness_grows_with_the_auc_and_ends_where_the_auc_says_nothing():
+    values = [sharpness_from_auc(auc, 0.1).value for auc in (0.3, 0.5, 0.6, 0.8, 0.95, 0.999)]
+    assert values[:2] == [0.0, 0.0] and values == sorted(values)
+    assert sharpness_from_auc(1.0, 0.1).value == pytest.approx(100)
+    error = sharpness_from_auc(Estimate(0.8, 0.01), 0.1).standard_error
+    slope = sharpness_from_auc(0.805, 0.1).value - sharpness_from_auc(0.795, 0.1).value
+    assert error == pytest.approx(slope, rel=0.05)
+
+
+@pytest.mark.parametrize("auc, tau_plus", [(1.1, 0.1), ("0.5", 0.1), (0.8, 0.0), (0.8, 1.0)])
+def test_bad_numbers_are_refused(auc, tau_plus):
+    with pytest.raises(ValueError, match=r"must be a float in the range"):
+        sharpness_from_auc(auc, tau_plus)
+
+
+class SharpOnly(Loss):
+    """A loss of one's own that gives SoftRing's weights."""
+
+    def rank_weights(self, ranks, n_candidates):
+        return SoftRing(2.0, 0.2).rank_weights(ranks, n_candidates)
+
+
+def test_the_weights_are_all_there_is_to_it():
+    views = random_views(20, 6)
+    torch.testing.assert_close(
+        contrastive_loss(*views, loss=SharpOnly(), similarity=Cosine(0.2)),
+        contrastive_loss(*views, loss=SoftRing(2.0, 0.2), similarity=Cosine(0.2)),
+    )
+
+
+def clusters(n=300):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, n)
+    return 3 * np.eye(3, 8)[y] + rng.normal(size=(n, 8)), y
+
+
+@pytest.mark.parametrize("share_known", [1.0, 0.2])
+def test_the_sharpness_follows_the_known_classes(share_known):
+    X, y = clusters()
+    y = np.where(np.random.default_rng(1).random(len(y)) < share_known, y, -1)
+    loss = SoftRing(sharpness=Auto(every=1), tau_plus="auto")
+    views = GaussianNoise(0.1)
+    embedder = ContrastiveEmbedder(
+        loss=loss, augmentation=views, max_epochs=8, random_state=0
+    ).fit(X, y)
+    sharpness = embedder.history_[:, "loss__sharpness"]
+    assert sharpness[0] == 0 and sharpness[-1] > 0.3
+    assert embedder.estimates_["tau_plus"] == pytest.approx(1 / 3, abs=0.05)
+
+
+def test_without_classes_the_sharpness_stays_with_a_warning():
+    X, _ = clusters()
+    loss = SoftRing(sharpness=Auto(every=1, initial=0.5))
+    with pytest.warns(UserWarning, match=r"'sharpness'.* y holds no two classes: it keeps 0\.5"):
+        embedder = ContrastiveEmbedder(loss=loss, max_epochs=2, random_state=0).fit(X)
+    assert embedder.estimates_["sharpness"] == 0.5
+
+
+def test_the_sharpness_may_begin_anywhere():
+    X, y = clusters()
+    loss = SoftRing(sharpness=Auto(every=2, initial=4.0))
+    embedder = ContrastiveEmbedder(loss=loss, max_epochs=3, random_state=0).fit(X, y)
+    sharpness = embedder.history_[:, "loss__sharpness"]
+    assert sharpness[:2] == [4.0, 4.0] and sharpness[2] < 4
+
+
+class Sharp(Loss):
+    """A loss of one's own with a sharpness and without a prior."""
+
+    _parameter_constraints = {"k": interval(0, None, "left", auto="sharpness")}
+
+    def __init__(self, k="auto"):
+        self.k = k
+
+    def rank_weights(self, ranks, n_candidates):
+        return SoftRing(self.k, 0.3).rank_weights(ranks, n_candidates)
+
+
+@pytest.mark.parametrize(
+    "loss", [SoftRing(sharpness=Auto(every=1), tau_plus=0.0), Sharp(Auto(every=1))], ids=repr
+)
+def test_without_a_prior_the_sharpness_is_estimated_with_that_of_the_classes(loss):
+    X, y = clusters()
+    embedder = ContrastiveEmbedder(
+        loss=loss, augmentation=GaussianNoise(0.1), max_epochs=3, random_state=0
+    ).fit(X, y)
+    (sharpness,) = embedder.estimates_.values()
+    assert 0 < sharpness < 100
+
+
+def distant_parts():
+    """Return two classes of two clusters each, which lie on all sides of each other."""
+    rng = np.random.default_rng(0)
+    part = rng.integers(0, 4, 400)
+    return 3 * np.eye(4, 8)[part] + rng.normal(size=(400, 8)), part % 2
+
+
+def test_an_estimated_floor_and_sharpness_are_those_of_the_least_brier_score():
+    X, y = distant_parts()
+    z, labels = torch.tensor(X), torch.tensor(y)
+    auto = AutoParameters(SoftRing(Auto(every=1), "auto", floor=Auto(every=1)), labels)
+    auto.start_epoch(0)
+    auto.observe(in_batch(Cosine().embed(z[None].repeat(2, 1, 1)), Cosine(), labels), Cosine())
+    auto.end_epoch(SoftRing(**auto.values))
+    sample = ScoreSample.from_views(z, z, y=y)
+    expected = estimate_soft_ring(sample)
+    assert expected["floor"] > 0.2
+    assert auto.values["floor"] == pytest.approx(expected["floor"], abs=0.02)
+    assert auto.values["sharpness"] == pytest.approx(expected["sharpness"], rel=0.05)
+    fitted = reliability(SoftRing(**auto.values), sample)
+    by_auc = sharpness_from_auc(macro_auc(z, z, y=y), expected["tau_plus"]).value
+    assert fitted.largest_gap < 0.5 * reliability(SoftRing(by_auc, 0.5), sample).largest_gap
+
+
+@pytest.mark.parametrize("sharpness", [3.0, Linear(3.0, 1.0)], ids=repr)
+def test_beside_a_given_sharpness_the_floor_alone_is_estimated(sharpness):
+    X, y = distant_parts()
+    loss = SoftRing(sharpness, 0.5, floor=Auto(every=1))
+    embedder = ContrastiveEmbedder(
+        loss=loss, augmentation=GaussianNoise(0.1), max_epochs=3, random_state=0
+    ).fit(X, y)
+    assert set(embedder.estimates_) == {"floor"}
+    assert 0 < embedder.estimates_["floor"] < 1
+
+
+def test_without_classes_the_floor_stays_with_a_warning():
+    X, _ = clusters()
+    loss = SoftRing(2.0, floor=Auto(every=1, initial=0.3))
+    with pytest.warns(UserWarning, match=r"'floor'.* y holds no two classes: it keeps 0\.3"):
+        embedder = ContrastiveEmbedder(loss=loss, max_epochs=2, random_state=0).fit(X)
+    assert embedder.estimates_["floor"] == 0.3
+
+
+def test_a_few_labels_give_a_floor_too():
+    X, y = distant_parts()
+    few = np.where(np.arange(len(y)) < 20, y, -1)
+    loss = SoftRing(Auto(every=1), "auto", floor=Auto(every=1))
+    embedder = ContrastiveEmbedder(
+        loss=loss, augmentation=GaussianNoise(0.1), max_epochs=4, random_state=0
+    ).fit(X, few)
+    assert 0 <= embedder.estimates_["floor"] <= 1
+    assert embedder.estimates_["sharpness"] > 0
+
+
+def test_an_estimated_floor_outside_of_fit_is_refused():
+    with pytest.raises(ValueError, match=r"'floor'.* in fit only.*estimate_soft_ring"):
+        contrastive_loss(*random_views(4, 3), loss=SoftRing(floor="auto"))
+
+
+@pytest.mark.parametrize("floor", [0.0, 0.3])
+def test_beside_a_given_floor_the_sharpness_alone_is_fitted_to_the_classes(floor):
+    X, y = distant_parts()
+    z, labels = torch.tensor(X), torch.tensor(y)
+    auto = AutoParameters(SoftRing(Auto(every=1), 0.5, floor=floor), labels)
+    auto.start_epoch(0)
+    auto.observe(in_batch(Cosine().embed(z[None].repeat(2, 1, 1)), Cosine(), labels), Cosine())
+    auto.end_epoch(SoftRing(tau_plus=0.5, floor=floor))
+    sample = ScoreSample.from_views(z, z, y=y)
+
+    def brier(factor):
+        return reliability(
+            SoftRing(factor * auto.values["sharpness"], 0.5, floor=floor), sample
+        ).brier
+
+    assert set(auto.values) == {"sharpness"}
+    assert brier(1.0) < min(brier(0.9), brier(1.1))
+
+
+def test_one_class_leaves_sharpness_and_floor_as_they_are():
+    auto = AutoParameters(SoftRing(Auto(every=1), 0.5, floor=Auto(every=1)), torch.zeros(8).long())
+    auto.start_epoch(0)
+    z = Cosine().embed(torch.stack(random_views(8, 3)))
+    auto.observe(in_batch(z, Cosine(), torch.zeros(8).long()), Cosine())
+    auto.end_epoch(SoftRing(tau_plus=0.5))
+    assert auto.values == {"sharpness": 0.0, "floor": 0.0}
+
+
+@pytest.mark.parametrize("sharpness", [0.5, 4.0, 1e6])
+def test_without_pull_it_is_soft_ring(sharpness):
+    views = random_views(16, 6)
+    value = contrastive_loss(*views, loss=SoftSupCon(sharpness, 0.2, pull=0.0))
+    expected = contrastive_loss(*views, loss=SoftRing(sharpness, 0.2))
+    torch.testing.assert_close(value, expected)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_where_no_candidate_is_likely_of_the_class_none_is_pulled(dtype):
+    # Of 8 candidates, the closest is far below the closest thousandth.
+    views = [v.to(dtype) for v in random_views(5, 6)]
+    value = contrastive_loss(*views, loss=SoftSupCon(1e4, 0.001, pull=0.5))
+    torch.testing.assert_close(value, contrastive_loss(*views, loss=InfoNCE()))
+
+
+def test_one_that_is_hardly_likely_is_pulled_as_a_likely_one():
+    # The pull depends on the ratios of the probabilities, also where 1 − p rounds to 1.
+    views = random_views(5, 6, dtype=torch.float32)
+    values = [
+        contrastive_loss(*(v.to(dtype) for v in views), loss=SoftSupCon(20.0, 0.02, pull=0.5))
+        for dtype in (torch.float32, torch.float64)
+    ]
+    infonce = contrastive_loss(*views, loss=InfoNCE())
+    assert abs(values[0] - infonce) > 0.01
+    torch.testing.assert_close(values[0].double(), values[1], rtol=1e-5, atol=0)
+
+
+def test_it_is_linear_in_the_pull():
+    views = random_views(16, 6)
+    none, half, whole = (
+        contrastive_loss(*views, loss=SoftSupCon(3.0, 0.2, pull=pull)) for pull in (0.0, 0.5, 1.0)
+    )
+    torch.testing.assert_close(half, (none + whole) / 2)
+
+
+def test_with_perfect_ranks_it_pulls_what_supcon_pulls():
+    # Two classes on two axes: half of the candidates, but for the anchor's own, are classmates.
+    classes = torch.tensor([0, 0, 0, 1, 1, 1])
+    z = torch.eye(2, dtype=torch.float64)[classes] + 0.01 * random_views(6, 2)[0].double()
+    z = z.requires_grad_()
+    n_classmates, n = 4, 10
+    soft = SoftSupCon(1e7, n_classmates / n, pull=n_classmates / (n_classmates + 1))
+    pulled = gradient_of_pull(z, soft, SoftSupCon(1e7, n_classmates / n, pull=0.0))
+    supcon = gradient_of_pull(z, SupCon(), InfoNCE(), y=classes)
+    torch.testing.assert_close(pulled, supcon)
+
+
+def gradient_of_pull(z, loss, base, y=None):
+    """Return how the gradients of two losses differ that push alike."""
+    gradients = []
+    for one in (loss, base):
+        value = contrastive_loss(z, z, loss=one, y=y)
+        gradients.append(torch.autograd.grad(value, z)[0])
+    return gradients[0] - gradients[1]
+
+
+def test_candidates_that_tie_are_treated_alike():
+    z = torch.nn.functional.normalize(
+        torch.randn(4, 5, generator=torch.Generator().manual_seed(0))
+    )
+    views = z.repeat(3, 1)
+    order = torch.randperm(12, generator=torch.Generator().manual_seed(1))
+    loss = SoftSupCon(3.0, 0.3)
+    value = contrastive_loss(views, views, loss=loss)
+    torch.testing.assert_close(contrastive_loss(views[order], views[order], loss=loss), value)
+
+
+def test_auto_follows_the_labels():
+    y = torch.arange(200) % 10
+    loss = SoftSupCon("auto", "auto")
+    embedder = ContrastiveEmbedder(loss=loss, max_epochs=6, random_state=0).fit(X_DIGITS, y)
+    assert embedder.estimates_["tau_plus"] == pytest.approx(0.1)
+    assert embedder.estimates_["sharpness"] >= 0
+
+
+@pytest.mark.parametrize("kwargs", [{"pull": -0.1}, {"pull": 1.1}, {"tau_plus": 0.0}])
+def test_parameters_out_of_range_are_refused(kwargs):
+    with pytest.raises(ValueError, match=next(iter(kwargs))):
+        contrastive_loss(*random_views(8, 4), loss=SoftSupCon(**kwargs))
+
+
+def test_its_probability_by_rank_is_that_of_soft_ring():
+    ranks = torch.arange(1, 41, dtype=torch.float64)
+    expected = SoftRing(3.0, 0.2).true_negative_probability(ranks, 40)
+    torch.testing.assert_close(SoftSupCon(3.0, 0.2).true_negative_probability(ranks, 40), expected)
+
+
+def test_one_label_a_class_is_enough_for_auto():
+    y = np.full(200, -1)
+    y[:10] = np.arange(10)
+    loss = SoftSupCon(Auto(every=1), Auto(every=1))
+    embedder = ContrastiveEmbedder(loss=loss, max_epochs=3, random_state=0).fit(X_DIGITS, y)
+    assert embedder.estimates_["tau_plus"] == pytest.approx(0.1, abs=0.03)
+    assert embedder.estimates_["sharpness"] > 0

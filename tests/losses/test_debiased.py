@@ -1,4 +1,6 @@
-"""DCL: false negatives are subtracted."""
+"""InfoNCE, DCL, HCL and PUCL: false negatives are subtracted."""
+
+from __future__ import annotations
 
 import math
 
@@ -7,10 +9,20 @@ import torch
 from torch.nn.functional import normalize, softplus
 
 from skcontrast import contrastive_loss
-from skcontrast.losses import DCL, HCL
+from skcontrast.losses import DCL, HCL, PUCL
+from skcontrast.schedules import Linear
 from skcontrast.similarity import Cosine
 from tests.common import random_views
-from tests.losses.common import value_and_grads
+from tests.losses.common import assert_same, value_and_grads
+
+
+def test_infonce_is_cross_entropy_over_positive_and_negatives():
+    z1, z2 = random_views(9, 5)
+    z = torch.nn.functional.normalize(torch.cat([z1, z2]), dim=1)
+    logits = (z @ z.T / 0.3).fill_diagonal_(-torch.inf)
+    target = torch.arange(18).roll(9)
+    expected = torch.nn.functional.cross_entropy(logits, target)
+    assert_same(contrastive_loss(z1, z2, similarity=Cosine(0.3)), expected)
 
 
 def test_floored_anchors_pass_no_gradient_to_the_negatives():
@@ -65,3 +77,22 @@ def test_samples_that_only_correct_are_a_loss_of_ones_own():
     expected.backward()
     torch.testing.assert_close(value, expected)
     torch.testing.assert_close(grad, views[0].grad)
+
+
+def test_coefficients_take_the_prior_of_the_unlabeled():
+    loss = PUCL(tau_plus=0.2, c=0.3)
+    a, b = loss.coefficients()
+    assert a == pytest.approx((1 - 0.06) / 0.8) and b == pytest.approx(0.2 * 0.7 / 0.8)
+    assert a - b == pytest.approx(1)
+    assert loss.coefficients() == pytest.approx(DCL(loss.effective_tau_plus).coefficients())
+
+
+def test_the_effective_prior_falls_from_the_prior_to_zero():
+    priors = [PUCL(tau_plus=0.2, c=c).effective_tau_plus for c in (0, 0.3, 0.7, 1)]
+    assert priors == sorted(priors, reverse=True)
+    assert priors[0] == 0.2 and priors[-1] == 0
+
+
+def test_the_effective_prior_needs_numbers():
+    with pytest.raises(ValueError, match="'tau_plus' parameter of PUCL is a schedule"):
+        _ = PUCL(tau_plus=Linear(0, 0.1)).effective_tau_plus
