@@ -13,8 +13,6 @@ from sklearn.svm import LinearSVC
 from torch import nn
 from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
 
-from .._layers._components import Components
-from .._layers._gradients import GradientLayer
 from .._layers._kernels import KernelLayer
 from .._layers._patches import Octaves, PatchLayer
 from .._layers._pooling import Reduced
@@ -26,8 +24,9 @@ from ..encoders._graph import GINELayer, GINLayer, MessagePassing
 from ..encoders._projection import WithExtra
 from ..encoders._resnet import _BasicBlock, _Bottleneck, _ResNet
 from ..encoders._series_net import _SeriesBlock, _SeriesNetwork
+from ..features._images import GradientLayer
 from ..frameworks._parts import Apart, Lab, SideBySide, Slices, Split
-from ..graphs._counts import ColourCounts, Profile
+from ..graphs._counts import ColourCounts, Components, Profile
 from ..graphs._features import EdgeFeatures, NodeFeatures
 from ..graphs._networks import ForeignNetwork, GraphNetwork
 from ..kinds._base import Schema, Unscaled

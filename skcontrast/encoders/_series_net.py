@@ -9,8 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .._checks import POSITIVE_INT, Numbers
-from .._layers._convolutions import is_traced
-from .._layers._kernels import in_order, of_like_length, without_end
+from .._layers._kernels import in_order, is_traced, of_like_length, without_end
 from ._base import Encoder, check_build, init_kaiming
 
 _SIZE, _FIRST_STRIDE = 5, 2

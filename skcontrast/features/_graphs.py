@@ -8,10 +8,9 @@ import numpy as np
 from torch import nn
 
 from .._checks import FRACTION, POSITIVE_INT, Interval
-from .._layers._components import Components
 from .._layers._wide import FirstColumns
 from ..graphs import GraphBatch
-from ..graphs._counts import MOST_ROUNDS, ColourCounts, Profile
+from ..graphs._counts import MOST_ROUNDS, ColourCounts, Components, Profile
 from ._base import Features
 
 

@@ -1,4 +1,4 @@
-"""Samples as they are, as features."""
+"""Samples as they are, and what an encoder returns of them without training."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
+from ..encoders import Encoder
+from ..encoders._base import KindOrName
+from ..encoders._build import build_encoder
+from ..kinds._recognise import kind_of_shape, named_kinds
 from ._base import Features
 
 
@@ -55,3 +59,57 @@ class Raw(Features):
         if not isinstance(batch, Tensor):
             raise TypeError("Raw needs samples that are arrays of one shape, X holds others.")
         return nn.Flatten()
+
+
+class Frozen(Features):
+    """What an encoder returns without training: of a pretrained network, what it has learned.
+
+    Parameters
+    ----------
+    encoder : Encoder, torch.nn.Module or callable
+        As the parameter `encoder` of the embedder, such as ``Pretrained(network)``. It is copied.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the weights of an encoder that is not pretrained.
+
+    Attributes
+    ----------
+    module_ : torch.nn.Module
+        The map from samples to features.
+
+    See Also
+    --------
+    skcontrast.encoders.Pretrained : A pretrained network as an encoder.
+    skcontrast.encoders.Wide : Puts features beside what is learned.
+
+    Examples
+    --------
+    An untrained network, the start of a training:
+
+    >>> from sklearn.datasets import load_digits
+    >>> from skcontrast.encoders import ConvNet
+    >>> from skcontrast.features import Frozen
+    >>> Frozen(ConvNet(), random_state=0).fit_transform(load_digits().images).shape
+    (1797, 128)
+    """
+
+    _parameter_constraints: dict = {"encoder": "no_validation", "random_state": ["random_state"]}
+
+    def __init__(self, encoder: Any, random_state: int | np.random.RandomState | None = None):
+        self.encoder = encoder
+        self.random_state = random_state
+
+    @property
+    def kind(self) -> KindOrName | tuple[KindOrName, ...] | None:  # type: ignore[override]
+        """The kind of data that `encoder` encodes."""
+        return getattr(self.encoder, "kind", None)
+
+    def learn(self, batch: Any, rng: np.random.RandomState) -> nn.Module:
+        """Return the encoder's network as it is; see `Features.learn`."""
+        shape = tuple(batch.shape[1:])
+        kinds = named_kinds(self.kind, owner=type(self).__name__)
+        kind = next((one for one in kinds if one.describes(shape)), None) or kind_of_shape(shape)
+        shape = kind.encoded_shape(shape)
+        module, _ = build_encoder(self.encoder, shape, kind=kind, owner=type(self).__name__)
+        if isinstance(self.encoder, Encoder):
+            self.encoder.learn(module, batch, rng)
+        return module

@@ -8,8 +8,7 @@ import numpy as np
 from torch import Tensor, nn
 
 from .._checks import Interval
-from .._layers._convolutions import N_KERNELS
-from .._layers._kernels import KernelLayer
+from .._layers._kernels import N_KERNELS, KernelLayer
 from ._base import Features
 
 

@@ -7,8 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from skcontrast._layers._convolutions import Convolutions
-from skcontrast._layers._kernels import KernelLayer, _places, without_end
+from skcontrast._layers._kernels import Convolutions, KernelLayer, _places, without_end
 from tests.encoders.common import random_batch, same_state
 
 WEIGHTS = np.full((84, 9), -1)

@@ -1,4 +1,6 @@
-"""PatchDictionary: codes of patches, averaged over cells."""
+"""OrientedGradients: which way edges run in each cell; PatchDictionary: codes of patches."""
+
+from __future__ import annotations
 
 import numpy as np
 import pytest
@@ -8,8 +10,59 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 
 from skcontrast._checks import InvalidParameterError
-from skcontrast.features import PatchDictionary
+from skcontrast.features import OrientedGradients, PatchDictionary
+from skcontrast.features._images import GradientLayer
 from tests.common import images
+
+SCALED = torch.from_numpy(images(20, side=16).astype(np.float32) / 255)
+
+
+def layer(n_orientations=8):
+    return GradientLayer((16, 16), 4, n_orientations)
+
+
+def test_a_negative_has_the_same_edges():
+    assert torch.allclose(layer()(-SCALED), layer()(SCALED), atol=1e-5)
+
+
+def test_a_turned_image_has_turned_cells_and_directions():
+    turned = layer()(SCALED.rot90(1, (2, 3)))
+    assert torch.allclose(turned, layer()(SCALED).rot90(1, (2, 3)).roll(4, 1), atol=1e-5)
+
+
+def test_twice_the_contrast_hardly_matters():
+    strong = 10 * SCALED
+    assert torch.allclose(layer()(2 * strong), layer()(strong), atol=0.02)
+
+
+def test_an_upright_edge_has_the_first_direction_alone():
+    edge = torch.zeros(1, 3, 16, 16)
+    edge[:, 1, :, 6:] = 1  # in one of three channels
+    found = layer()(edge)[0]
+    assert (found[0, :, 1] > 0.5).all() and not found[1:].any()
+    assert not found[:, :, [0, 2, 3]].any()
+
+
+def test_an_even_image_has_no_edges():
+    assert not layer()(torch.full((2, 3, 16, 16), 0.7)).any()
+
+
+LARGER = images(20, side=16)
+
+
+@pytest.mark.parametrize(
+    "shape, width", [((8, 8), 36), ((3, 8, 8), 36), ((1, 9, 14), 54), ((3, 2, 3), 9)]
+)
+def test_each_cell_has_nine_directions(shape, width):
+    pixels = np.random.default_rng(0).uniform(size=(12, *shape))
+    assert OrientedGradients().fit_transform(pixels).shape == (12, width)
+
+
+@pytest.mark.parametrize(("name", "value"), [("cell_size", 0), ("n_orientations", 1)])
+def test_values_outside_their_range_are_refused(name, value):
+    with pytest.raises(InvalidParameterError, match=f"'{name}' parameter of OrientedGradients"):
+        OrientedGradients(**{name: value}).fit(LARGER)
+
 
 X = images(20, side=8)
 

@@ -7,11 +7,10 @@ import torch
 from sklearn.preprocessing import StandardScaler
 
 from skcontrast import ContrastiveEmbedder, load, save
-from skcontrast._layers._components import Components
 from skcontrast.encoders import GIN, Wide
 from skcontrast.features import GraphProfile, GraphSize, WeisfeilerLehman
 from skcontrast.graphs import NodeFeatures, pack_graphs
-from skcontrast.graphs._counts import ColourCounts
+from skcontrast.graphs._counts import ColourCounts, Components
 
 TREES = [nx.random_labeled_tree(4 + k % 9, seed=k) for k in range(60)]
 

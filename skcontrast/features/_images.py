@@ -1,0 +1,225 @@
+"""Features of images: histograms of oriented gradients, and codes of patches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import avg_pool2d, pad, relu
+
+from .._checks import NON_NEGATIVE, POSITIVE_INT, Interval
+from .._layers._patches import Octaves, PatchLayer, octave_sides
+from .._layers._pooling import average_to
+from ._base import Features
+
+# Cells along the shorter side of an image, if they have so many pixels.
+_CELLS, _LEAST_CELL = 8, 4
+
+
+class OrientedGradients(Features):
+    r"""Histograms of the directions of edges in the cells of an image.
+
+    The gradient of each pixel, in the channel where it is longest, adds its length to the two
+    nearest of k directions, of which opposite ones are the same. The sums over a cell, the vector
+    :math:`v`, are divided by the length of those of each of the four blocks of 2×2 cells that it
+    lies in, :math:`E_1, \dots, E_4`, so that lighting hardly matters [1]_ [2]_:
+
+    .. math:: h = \sum_{b=1}^4 \min\Big(0.2,\; \frac{v}{\sqrt{\lVert E_b\rVert^2 + 0.1}}\Big)
+
+    Parameters
+    ----------
+    cell_size : int, default=None
+        Height and width of a cell in pixels. None is an eighth of the shorter side, at least 4.
+    n_orientations : int, default=9
+        The number k of directions of the half circle, at least 2.
+
+    Attributes
+    ----------
+    module_ : torch.nn.Module
+        The map from images to features.
+
+    See Also
+    --------
+    PatchDictionary : Learns what to look for from the data.
+    skcontrast.encoders.PatchNet : The default encoder, which has both beside what it learns.
+
+    References
+    ----------
+    .. [1] N. Dalal, B. Triggs, "Histograms of Oriented Gradients for Human Detection", CVPR 2005.
+    .. [2] P. F. Felzenszwalb, R. B. Girshick, D. McAllester, D. Ramanan, "Object Detection with
+       Discriminatively Trained Part-Based Models", TPAMI 2010: sums over the four blocks.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from skcontrast.features import OrientedGradients
+    >>> OrientedGradients().fit_transform(load_digits().images).shape
+    (1797, 36)
+    """
+
+    kind = "images"
+    _parameter_constraints: dict = {
+        "cell_size": [*POSITIVE_INT, None],
+        "n_orientations": [Interval(Integral, 2, None, closed="left")],
+    }
+
+    def __init__(self, cell_size: int | None = None, n_orientations: int = 9):
+        self.cell_size = cell_size
+        self.n_orientations = n_orientations
+
+    def learn(self, batch: Tensor, rng: np.random.RandomState) -> nn.Module:
+        """Return the histograms as a module; see `Features.learn`."""
+        height, width = batch.shape[2:]
+        cell_size = self.cell_size or max(_LEAST_CELL, min(height, width) // _CELLS)
+        layer = GradientLayer((height, width), cell_size, self.n_orientations)
+        return nn.Sequential(layer, nn.Flatten())
+
+
+# Patches begin at about so many places along the shorter side of an image.
+_MOST_PLACES = 48
+
+
+class PatchDictionary(Features):
+    r"""Compare the patches of an image with a dictionary of patches, and average by regions.
+
+    The single-layer network of [1]_ and [2]_. Patches lose their mean, are divided by their
+    contrast and whitened; spherical k-means on the patches of the training images gives the
+    directions d. The code of a patch with whitened numbers w is
+
+    .. math:: f_k = \max(0, d_k^\top w - \theta)
+
+    and its mean over each cell of a grid is a feature. Images of 48 pixels or more have codes at
+    several octaves, each with its own dictionary: their own size, half of it, and so on down to 24
+    pixels or more. With a linear classifier after it, on small
+    photographs it is ahead of many networks trained without labels, in a fraction of their time.
+
+    Parameters
+    ----------
+    n_patches : int, default=400
+        Directions of the dictionary.
+    patch_size : int, default=6
+        Height and width of a patch in pixels; at most the side of an image.
+    threshold : float, default=1.0
+        θ, at least 0.
+    grid : int, default=2
+        Rows and columns of cells.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the choice of patches and k-means.
+
+    Attributes
+    ----------
+    module_ : torch.nn.Module
+        The map from images to features.
+
+    See Also
+    --------
+    skcontrast.encoders.PatchNet : Learns on top of such a dictionary.
+
+    References
+    ----------
+    .. [1] A. Coates, H. Lee, A. Y. Ng, "An Analysis of Single-Layer Networks in Unsupervised
+       Feature Learning", AISTATS 2011.
+    .. [2] A. Coates, A. Y. Ng, "The Importance of Encoding Versus Training with Sparse Coding and
+       Vector Quantization", ICML 2011.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from skcontrast.features import PatchDictionary
+    >>> X = load_digits().images
+    >>> PatchDictionary(n_patches=50, patch_size=3, random_state=0).fit_transform(X).shape
+    (1797, 200)
+    """
+
+    kind = "images"
+    _parameter_constraints: dict = {
+        "n_patches": POSITIVE_INT,
+        "patch_size": POSITIVE_INT,
+        "threshold": NON_NEGATIVE,
+        "grid": POSITIVE_INT,
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_patches: int = 400,
+        patch_size: int = 6,
+        threshold: float = 1.0,
+        grid: int = 2,
+        random_state: int | np.random.RandomState | None = None,
+    ):
+        self.n_patches = n_patches
+        self.patch_size = patch_size
+        self.threshold = threshold
+        self.grid = grid
+        self.random_state = random_state
+
+    def learn(self, batch: Tensor, rng: np.random.RandomState) -> nn.Module:
+        """Return the dictionary and the grid as a module; see `Features.learn`."""
+        channels, *whole = batch.shape[1:]
+        octaves = []
+        for sides in octave_sides(*whole):
+            height, width = (min(self.patch_size, side) for side in sides)
+            # Neighbouring patches of large images say nearly the same.
+            stride = max(1, min(sides) // _MOST_PLACES)
+            shape = (channels, height, width)
+            layer = PatchLayer(self.n_patches, shape, float(self.threshold), stride)
+            places = layer.places(sides)
+            cells = [min(self.grid, side) for side in places]
+            octaves.append(nn.Sequential(layer, average_to(cells, places), nn.Flatten()))
+        found = Octaves(octaves)
+        found.learn(batch, rng)
+        return found if len(octaves) > 1 else octaves[0]
+
+
+# Of standardised images: an even region has no edges, however little it varies.
+_LEAST_ENERGY = 0.1
+# No orientation of a cell has a greater share of its neighbourhood.
+_GREATEST_SHARE = 0.2
+
+
+class GradientLayer(nn.Module):
+    """Histograms of oriented gradients of images, normalised over neighbouring cells.
+
+    Parameters
+    ----------
+    sides : sequence of int
+        Height and width of the images.
+    cell_size : int
+        Pixels on a side of a cell, if the image has so many.
+    n_orientations : int
+        Bins of the half circle of directions.
+    """
+
+    def __init__(self, sides: Sequence[int], cell_size: int, n_orientations: int):
+        super().__init__()
+        self.n_orientations = n_orientations
+        self.cells = average_to([max(1, side // cell_size) for side in sides], sides)
+        self.cell_area = cell_size**2
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map (n, channels, height, width) to (n, n_orientations, rows, columns)."""
+        height, width = x.shape[2:]
+        right = pad(x[..., 2:] - x[..., :-2], (1, 1))[..., :width]
+        down = pad(x[..., 2:, :] - x[..., :-2, :], (0, 0, 1, 1))[..., :height, :]
+        strongest = (right.square() + down.square()).argmax(1, keepdim=True)
+        right, down = right.gather(1, strongest), down.gather(1, strongest)
+        bins = torch.arange(self.n_orientations, device=x.device).view(1, -1, 1, 1)
+        turned = torch.atan2(down, right) * (self.n_orientations / torch.pi)
+        far = (torch.remainder(turned, self.n_orientations) - bins).abs()
+        near = relu(1 - torch.minimum(far, self.n_orientations - far))
+        length = (right.square() + down.square()).sqrt()
+        counts = self.cells(length * near) * self.cell_area
+        energy = avg_pool2d(pad(counts.square().sum(1, keepdim=True), (1, 1, 1, 1)), 2, 1) * 4
+        unit = (energy + _LEAST_ENERGY).rsqrt()
+        rows, columns = counts.shape[2:]
+        corners = [(i, j) for i in (0, 1) for j in (0, 1)]
+        return torch.stack(
+            [
+                (counts * unit[..., i : i + rows, j : j + columns]).clamp(max=_GREATEST_SHARE)
+                for i, j in corners
+            ]
+        ).sum(0)
