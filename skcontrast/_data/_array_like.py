@@ -165,7 +165,7 @@ def _refuse_pairs(X: Any) -> None:
 def _names_image(item: Any) -> bool:
     if not isinstance(item, str):
         return False
-    from ..datasets._image_folder import SUFFIXES  # only now, because X rarely holds strings
+    from ..datasets import SUFFIXES  # only now, because X rarely holds strings
 
     return PurePath(item).suffix.lower() in SUFFIXES
 

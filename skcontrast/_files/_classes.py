@@ -21,7 +21,7 @@ from .._layers._wide import FirstColumns, RunningScale, Scale, SideFeatures, Wid
 from .._network._build import Network, Widths
 from ..embedder import ContrastiveEmbedder
 from ..encoders._graph import GINELayer, GINLayer, MessagePassing
-from ..encoders._projection import WithExtra
+from ..encoders._mlp import WithExtra
 from ..encoders._resnet import _BasicBlock, _Bottleneck, _ResNet
 from ..encoders._series_net import _SeriesBlock, _SeriesNetwork
 from ..features._images import GradientLayer

@@ -18,7 +18,7 @@ from ..estimation._from_labels import mean_auc
 from ..estimation._rank_statistics import class_aucs, classes_by_rank, count_outscored
 from ..estimation._soft_ring import fit_posterior
 from ..losses import Loss
-from ..schedules._auto import Auto, estimable_parameters, is_auto
+from ..schedules._numbers import Auto, estimable_parameters, is_auto
 from ..similarity import Similarity
 
 # α = .5 and a sharpness of 0 trust no ranks; τ⁺ = .1 is the default of the losses.

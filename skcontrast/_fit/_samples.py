@@ -22,7 +22,7 @@ from .._distributed._world import World, current_world
 from .._network._inference import tensors_in
 from .._warnings import warn
 from ..augmentation import Augmentation, Views
-from ..datasets._image_folder import ImageFolder
+from ..datasets import ImageFolder
 from ..kinds._base import Kind, Request, Schema
 from ..kinds._images import Images
 from ..kinds._recognise import PartsKind, declared_kind, is_custom, read_samples

@@ -19,9 +19,8 @@ from ._series import (
     TimeWarp,
 )
 from ._symmetries import ImageSymmetries, image_symmetries
-from ._unflatten import Unflatten
 from ._vectors import FeatureDropout, GaussianNoise, MarginalCorruption
-from ._views import AugmentationDropped, Views
+from ._views import AugmentationDropped, Unflatten, Views
 
 __all__ = [
     "AttributeMask",

@@ -10,8 +10,7 @@ from torch import Tensor, nn
 
 from .._checks import POSITIVE_INT, StrOptions
 from ..graphs import GraphBatch
-from ..graphs._networks import GraphNetwork
-from ..graphs._sums import edge_sum, message_sum, neighbour_sum
+from ..graphs._networks import GraphNetwork, edge_sum, message_sum, neighbour_sum
 from ._base import Encoder, check_build
 
 

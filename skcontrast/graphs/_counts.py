@@ -11,7 +11,7 @@ from scipy.sparse import coo_array
 from torch import Tensor, nn
 
 from ._batch import GraphBatch
-from ._sums import edge_sum, graph_sum, neighbour_sum
+from ._networks import edge_sum, graph_sum, neighbour_sum
 from ._topology import Topology
 
 # More rounds tell no more graphs apart; a damaged file may ask for any number.

@@ -7,8 +7,7 @@ the embedder::
     BCL(alpha=Linear(0.5, 0.85), beta=Linear(2, 0))
 """
 
-from ._auto import Auto
-from ._numbers import at_progress, interval
+from ._numbers import Auto, at_progress, interval
 from ._schedules import CosineDecay, Linear, Schedule, Steps
 
 __all__ = ["Auto", "CosineDecay", "Linear", "Schedule", "Steps", "at_progress", "interval"]

@@ -20,7 +20,7 @@ from skcontrast.augmentation import (
     Views,
     compose,
 )
-from skcontrast.augmentation._graph_draws import NEVER, shortest_in_rounds, shortest_in_turn
+from skcontrast.augmentation._graphs import NEVER, shortest_in_rounds, shortest_in_turn
 from skcontrast.graphs import GraphBatch, pack_graphs
 
 AUGMENTATIONS = [NodeDrop(), EdgePerturb(), AttributeMask(), RandomWalkSubgraph()]

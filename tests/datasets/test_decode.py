@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from skcontrast.datasets import _image_folder
-from skcontrast.datasets._image_folder import SUFFIXES, read_image
+from skcontrast.datasets import SUFFIXES, _image_folder, read_image
 
 RNG = np.random.default_rng(0)
 COLOURS = RNG.integers(0, 256, size=(20, 20, 3), dtype=np.uint8)

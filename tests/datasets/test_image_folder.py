@@ -13,8 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score, train_test_split
 from sklearn.pipeline import make_pipeline
 
-from skcontrast.datasets import ImageFolder
-from skcontrast.datasets._image_folder import read_image
+from skcontrast.datasets import ImageFolder, read_image
 from tests.common import small_images
 
 RNG = np.random.default_rng(0)
@@ -219,7 +218,7 @@ def test_fit_reads_each_file_once_where_all_fit_into_memory(classes, monkeypatch
         files.append(path)
         return read_image(path, *args)
 
-    monkeypatch.setattr("skcontrast.datasets._image_folder.read_image", counted)
+    monkeypatch.setattr("skcontrast.datasets.read_image", counted)
     images = ImageFolder(classes, size=8)
     small_images(max_epochs=3, verbose=1).fit(images)
     assert len(files) == len(set(files)) == 30
@@ -239,7 +238,7 @@ def test_grey_images_that_are_not_square_are_images(classes):
 
 def test_scikit_learn_splits_a_folder_without_reading_it(classes, monkeypatch):
     images = ImageFolder(classes, size=8)
-    monkeypatch.setattr("skcontrast.datasets._image_folder.read_image", None)
+    monkeypatch.setattr("skcontrast.datasets.read_image", None)
     train, test, y_train, y_test = train_test_split(
         images, images.target, test_size=10, stratify=images.target, random_state=0
     )

@@ -12,8 +12,7 @@ from torch import nn
 from skcontrast._fit._defaults import default_encoder
 from skcontrast.encoders._build import build_encoder
 from skcontrast.encoders._graph import GINLayer
-from skcontrast.graphs._networks import ForeignNetwork
-from skcontrast.graphs._sums import graph_sum
+from skcontrast.graphs._networks import ForeignNetwork, graph_sum
 from skcontrast.kinds import Graphs
 from tests.encoders.graphs_common import WIDTH, as_batch, graphs_of
 

@@ -1,9 +1,23 @@
-"""Hyperparameters that are schedules: their values, ranges and parameters."""
+"""Numbers, and what stands in their place."""
 
+from __future__ import annotations
+
+import numpy as np
 import pytest
 
-from skcontrast.losses import DCL, HCL
-from skcontrast.schedules import Linear, Steps, at_progress, interval
+from skcontrast.losses import BCL, DCL, HCL
+from skcontrast.schedules import Auto, Linear, Steps, at_progress, interval
+from skcontrast.schedules._numbers import check_numbers, estimable_parameters, is_auto
+
+
+def test_an_option_of_the_name_auto_is_no_estimate():
+    assert set(estimable_parameters(BCL())) == {"alpha", "tau_plus"}
+    check_numbers(BCL())
+
+
+def test_only_auto_by_name_or_object_is_an_estimate():
+    assert is_auto("auto") and is_auto(Auto(every=3))
+    assert not any(map(is_auto, ("Auto", 0.1, None, Linear(0, 1), np.array(["auto"]))))
 
 
 def test_at_progress_resolves_every_schedule_and_leaves_the_original():

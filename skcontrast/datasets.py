@@ -1,4 +1,4 @@
-"""A folder of image files as X of an embedder."""
+"""Folders of image files, and samples that consist of several arrays."""
 
 from __future__ import annotations
 
@@ -18,9 +18,17 @@ from numpy.typing import NDArray
 from torch.utils.data import Dataset
 from tqdm.auto import tqdm
 
-from .._checks import POSITIVE_INT, Interval, StrOptions, check_argument, checked
-from .._data._row_labels import along_rows
-from .._runtime._memory import check_memory
+from ._checks import POSITIVE_INT, Interval, StrOptions, check_argument, checked
+from ._data._parts import Parts
+from ._data._row_labels import along_rows
+from ._runtime._memory import check_memory
+
+__all__ = ["ImageFolder", "Parts"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 _GRAPHICS = (".bmp", ".gif", ".pbm", ".pgm", ".png", ".pnm", ".ppm")
 _PHOTOGRAPHS = (".avif", ".jp2", ".jpeg", ".jpg", ".tif", ".tiff", ".webp")
