@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from skcontrast.datasets import SUFFIXES, _image_folder, read_image
+from skcontrast import datasets
+from skcontrast.datasets import SUFFIXES, read_image
 
 RNG = np.random.default_rng(0)
 COLOURS = RNG.integers(0, 256, size=(20, 20, 3), dtype=np.uint8)
@@ -108,7 +109,7 @@ def test_pixels_are_converted_a_few_rows_at_a_time(tmp_path, monkeypatch):
     assert peak < 6 * 10**6  # of which 2 for the file's own numbers, twice
     clear = Image.fromarray(RNG.integers(0, 256, size=(20, 20, 4), dtype=np.uint8), "RGBA")
     whole = read(saved(tmp_path, clear))
-    monkeypatch.setattr(_image_folder, "_STRIP", 7)
+    monkeypatch.setattr(datasets, "_STRIP", 7)
     np.testing.assert_array_equal(read(saved(tmp_path, clear)), whole)
 
 

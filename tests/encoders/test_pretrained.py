@@ -14,7 +14,7 @@ import skcontrast
 from skcontrast import ContrastiveEmbedder
 from skcontrast._checks import InvalidParameterError
 from skcontrast._fit._settings import resolve_settings
-from skcontrast._layers import _bounded
+from skcontrast._layers import _pretrained
 from skcontrast.datasets import Parts
 from skcontrast.encoders import Pretrained, Wide
 from skcontrast.features import Frozen
@@ -389,8 +389,8 @@ def test_what_fits_in_no_memory_is_computed_twice_with_the_same_gradient(
     computed = []
     module.network.stem.register_forward_hook(lambda *_: computed.append(1))
     for n in (12, n_allowed):
-        kept = _bounded._bytes_per_row(module._rows, module, batch)
-        monkeypatch.setattr(_bounded, "_CPU_BYTES", kept * n)
+        kept = _pretrained._bytes_per_row(module._rows, module, batch)
+        monkeypatch.setattr(_pretrained, "_CPU_BYTES", kept * n)
         module.zero_grad()
         computed.clear()
         module(batch).square().sum().backward()
@@ -402,8 +402,8 @@ def test_what_fits_in_no_memory_is_computed_twice_with_the_same_gradient(
 def test_what_a_network_keeps_for_an_image_is_counted_without_its_weights(net):
     module = pretrained(net, frozen=0).build((3, 32, 32)).train()
     batch = torch.rand(3, 3, 32, 32)
-    kept = _bounded._bytes_per_row(module._rows, module, batch)
-    assert kept == _bounded._bytes_per_row(module._rows, module, batch[:1])
+    kept = _pretrained._bytes_per_row(module._rows, module, batch)
+    assert kept == _pretrained._bytes_per_row(module._rows, module, batch[:1])
     # pixels, stem, norm with relu, body with relu, means
     least = 4 * (3 * 32 * 32 + 2 * 8 * 15 * 15 + 16 * 7 * 7)
     assert least <= kept <= 1.2 * least
