@@ -14,7 +14,7 @@ from .._layers._pooling import Reduced, reduced_sides
 from .._layers._wide import FirstColumns, wide_part
 from .._runtime._threads import use_threads_for
 from ..encoders import Encoder
-from ..encoders._build import build_encoder, to_channels_last
+from ..encoders._base import build_encoder, to_channels_last
 from ..encoders._mlp import projection_head
 from ..frameworks._momentum import BATCH_NORM
 from ..frameworks._parts import Apart, SideBySide, Slices, Split

@@ -1,15 +1,26 @@
-"""The base class of the encoders: hyperparameters of a module that is built in ``fit``."""
+"""The base class of the encoders, and from the ``encoder`` parameter to a checked module."""
 
 from __future__ import annotations
 
+import copy
+import inspect
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
+import torch
 from torch import nn
+from torch.nn.parameter import UninitializedBuffer, is_lazy
 
-from .._checks import POSITIVE_INT, ParameterObject, check_argument, validate_parameters
+from .._checks import (
+    POSITIVE_INT,
+    ParameterObject,
+    check_argument,
+    check_component,
+    choices_instead,
+    validate_parameters,
+)
 from ..kinds._base import Kind
-from ..kinds._recognise import KindName, named_kinds
+from ..kinds._recognise import KindName, kind_of_shape, named_kinds
 
 KindOrName: TypeAlias = Kind | KindName
 
@@ -110,6 +121,19 @@ class Encoder(ParameterObject):
         """
 
 
+def check_shape(encoder: Encoder, sample_shape: tuple) -> None:
+    """Raise an error unless this is the shape of a sample."""
+    owner = f"{type(encoder).__name__}.build"
+    check_argument(owner, "sample_shape", sample_shape, [tuple, list])
+    sizes = list(sample_shape)
+    if len(sizes) in (2, 3) and sizes[0] is None:
+        # Graphs without edges and attributes have no features of nodes: they get a constant.
+        sizes = [1 if size == 0 else size for size in sizes[1:]]
+    sizes = [size for size in sizes if size is not None]  # series have any length
+    if not sizes or not all(map(POSITIVE_INT[0].is_satisfied_by, sizes)):
+        raise ValueError(f"sample_shape must hold ints of at least 1, got {sample_shape!r}.")
+
+
 def check_build(encoder: Encoder, sample_shape: tuple, n_components: int | None) -> None:
     """Raise ValueError unless an encoder can be built for samples of this shape.
 
@@ -123,16 +147,9 @@ def check_build(encoder: Encoder, sample_shape: tuple, n_components: int | None)
         Width of the representation.
     """
     validate_parameters(encoder)
+    check_shape(encoder, sample_shape)
     owner = f"{type(encoder).__name__}.build"
-    check_argument(owner, "sample_shape", sample_shape, [tuple, list])
     check_argument(owner, "n_components", n_components, [*POSITIVE_INT, None])
-    sizes = list(sample_shape)
-    if len(sizes) in (2, 3) and sizes[0] is None:
-        # Graphs without edges and attributes have no features of nodes: they get a constant.
-        sizes = [1 if size == 0 else size for size in sizes[1:]]
-    sizes = [size for size in sizes if size is not None]  # series have any length
-    if not sizes or not all(map(POSITIVE_INT[0].is_satisfied_by, sizes)):
-        raise ValueError(f"sample_shape must hold ints of at least 1, got {sample_shape!r}.")
     own = named_kinds(encoder.kind, owner=type(encoder).__name__)
     for kind in own:
         is_as_in_a_batch = kind.image_shape(sample_shape) in (None, tuple(sample_shape))
@@ -162,3 +179,196 @@ def init_kaiming(module: Any, nonlinearity: Literal["linear", "relu", "tanh"] = 
     if module.bias is not None:
         nn.init.zeros_(module.bias)
     return module
+
+
+def build_encoder(
+    encoder: Any,
+    sample_shape: tuple,
+    n_components: int | None = None,
+    *,
+    kind: Kind | None = None,
+    tried_on: Any = None,
+    owner: str = "ContrastiveEmbedder",
+    parameter: str = "encoder",
+) -> tuple[nn.Module, int]:
+    """Return the module that `encoder` describes, tried on a small batch, and its width.
+
+    Parameters
+    ----------
+    encoder : Encoder, torch.nn.Module or callable
+        An encoder object is built. A module is copied. A callable is called with `sample_shape`,
+        and the module that it returns is copied.
+    sample_shape : tuple of int
+        Shape of one sample: ``(n_features,)``, ``(channels, height, width)``, or, for graphs,
+        ``(None, n_node_features)``.
+    n_components : int or None, default=None
+        Width of the representation that was requested.
+    kind : Kind, default=None
+        The kind of the samples; None guesses it from their shape.
+    tried_on : Tensor of shape (2, ...) or any other batch, default=None
+        The batch that the encoder is tried on; None is one of zeros.
+    owner, parameter : str, default="ContrastiveEmbedder", "encoder"
+        The names of the class that `encoder` was passed to, and of the parameter, for messages.
+
+    Returns
+    -------
+    module : torch.nn.Module
+        On the CPU; shares nothing with `encoder`.
+    width : int
+        The width of its output.
+
+    Raises
+    ------
+    TypeError
+        If `encoder` is a class or something else that cannot be built.
+    ValueError
+        If the module fails on samples of this shape, does not return a floating tensor of shape
+        (n, width), or its width differs from `n_components`.
+
+    Examples
+    --------
+    >>> from skcontrast.encoders import ConvNet
+    >>> from skcontrast.encoders._base import build_encoder
+    >>> module, width = build_encoder(ConvNet(), (1, 8, 8))
+    >>> width
+    128
+    """
+    sample_shape = tuple(size if size is None else int(size) for size in sample_shape)
+    kind = kind_of_shape(sample_shape) if kind is None else kind
+    name, module = _resolve(encoder, sample_shape, n_components, owner, parameter)
+    module = kind.adapt(module.to("cpu"))
+    batch = kind.example_batch(sample_shape) if tried_on is None else tried_on
+    width = _width_of(module, batch, kind.describe(sample_shape), name)
+    if n_components is not None and width != n_components:
+        raise ValueError(
+            f"n_components={n_components}, but the encoder {name} returns {width} components. "
+            f"Pass n_components={width} or None, or change the encoder's last layer."
+        )
+    return module, width
+
+
+def to_channels_last(module: nn.Module, kind: Kind, sample_shape: tuple) -> bool:
+    """Convert a module of images to channels-last memory format, if it runs in that format.
+
+    Convolutions are faster in it, on CPUs too. A module that needs contiguous tensors, as
+    ``x.view(len(x), -1)`` does, keeps its format.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+        Changed in place.
+    kind : Kind
+        The kind of the samples.
+    sample_shape : tuple of int
+        Shape of one sample.
+
+    Returns
+    -------
+    works : bool
+        Whether the module is now in channels-last format, and its input should be too.
+    """
+    is_image = kind.image_shape(sample_shape) is not None
+    if not is_image or any(map(_corrupts_memory, module.modules())):
+        return False
+    zeros = torch.zeros(2, *sample_shape).to(memory_format=torch.channels_last)
+    try:
+        trial = _channels_last(copy.deepcopy(module)).train()
+        with torch.random.fork_rng(devices=[]):
+            trial(zeros).sum().backward()
+        _dry_run(trial, zeros)
+    except Exception:
+        return False
+    _channels_last(module)
+    return True
+
+
+def _channels_last(module: Any) -> nn.Module:
+    # torch does not annotate this argument.
+    return module.to(memory_format=torch.channels_last)
+
+
+def _corrupts_memory(layer: Any) -> bool:
+    """Return whether a layer must not run in channels-last format.
+
+    On processors without AVX-512, PyTorch 2.13 writes out of bounds in the backward pass of a
+    1×1 convolution that has a stride above 1 and two to seven input channels.
+    """
+    return (
+        isinstance(layer, nn.Conv2d)
+        and set(layer.kernel_size) == {1}
+        and max(layer.stride) > 1
+        and layer.in_channels < 8
+    )
+
+
+def _resolve(
+    encoder: Any, sample_shape: tuple, n_components: int | None, owner: str, parameter: str
+) -> tuple[str, nn.Module]:
+    """Return the name of `encoder`, for messages, and the module that it describes."""
+    for base in (Encoder, nn.Module):
+        if inspect.isclass(encoder) and issubclass(encoder, base):
+            check_component(encoder, base, owner=owner, parameter=parameter)
+    name = getattr(encoder, "__name__", type(encoder).__name__)
+    if isinstance(encoder, Encoder):
+        return name, _checked_module(encoder.build(sample_shape, n_components), f"{name}.build")
+    if isinstance(encoder, nn.Module):
+        return name, _copied(encoder)
+    if callable(encoder) and not inspect.isclass(encoder):
+        module = _checked_module(encoder(sample_shape), f"The callable encoder {name}")
+        return name, _copied(module)
+    raise TypeError(
+        f"The {parameter!r} parameter of {owner} must be None, an encoder of skcontrast.encoders, "
+        "an instance of torch.nn.Module or a callable that returns one, got "
+        f"{encoder!r} of type {type(encoder).__name__}."
+        f"{choices_instead(encoder, Encoder, 'encoder') if isinstance(encoder, str) else ''}"
+    )
+
+
+def _copied(module: nn.Module) -> nn.Module:
+    """Return a deep copy; torch does not copy buffers that wait for a first sample."""
+    lazy = [buffer for buffer in module.buffers() if is_lazy(buffer)]
+    new: Any = UninitializedBuffer  # whose annotations lack the dtype
+    return copy.deepcopy(module, {id(one): new(dtype=one.dtype) for one in lazy})
+
+
+def _checked_module(module: Any, source: str) -> nn.Module:
+    """Return `module`, or raise TypeError if `source` did not return a module."""
+    if not isinstance(module, nn.Module):
+        raise TypeError(f"{source} must return a torch.nn.Module, got {module!r}.")
+    return module
+
+
+def _width_of(module: nn.Module, batch: Any, samples: str, name: str) -> int:
+    """Return the width of the module's output for a batch of two samples, called `samples`."""
+    try:
+        output = _dry_run(module, batch)
+    except Exception as error:
+        raise ValueError(f"The encoder {name} failed on {samples}: {error}") from error
+    if not isinstance(output, torch.Tensor):
+        found = f"a {type(output).__name__}"
+    elif output.ndim != 2 or len(output) != 2 or output.shape[1] == 0:
+        found = f"a tensor of shape {tuple(output.shape)}"
+    elif not output.is_floating_point():
+        found = f"a tensor of dtype {output.dtype}"
+    else:
+        return output.shape[1]
+    raise ValueError(
+        f"The encoder {name} must map a batch of two, {samples}, to a floating tensor of "
+        f"shape (2, width), got {found}."
+    )
+
+
+def _dry_run(module: nn.Module, batch: Any) -> Any:
+    """Return the output for a batch; modes, statistics and random state are left as they were.
+
+    Only lazy layers, which draw their weights here, advance the random state.
+    """
+    training = {part: part.training for part in module.modules()}
+    lazy = any(is_lazy(parameter) for parameter in module.parameters())
+    module.eval()
+    try:
+        with torch.random.fork_rng(devices=[], enabled=not lazy), torch.no_grad():
+            return module(batch)
+    finally:
+        for part, mode in training.items():
+            part.training = mode

@@ -11,7 +11,7 @@ from .._layers._pooling import average_to
 from ._base import Encoder, check_build, init_kaiming
 
 # A side is halved only if at least this many pixels remain.
-_SMALLEST_SIDE = 4
+SMALLEST_SIDE = 4
 # From so many pixels on, images have a third block, which only helps if two poolings leave more
 # than a few pixels, and the grid of the last map is the representation. Smaller images, whose grid
 # is little else than a copy of them, gain by a linear layer after it.
@@ -104,18 +104,12 @@ class ConvNet(Encoder):
         widths = _WIDTHS[: 3 if is_large else 2] if self.widths is None else self.widths
         for index, width in enumerate(widths):
             if index > 0:
-                steps = tuple(2 if side >= 2 * _SMALLEST_SIDE else 1 for side in sides)
-                layers += [nn.MaxPool2d(steps)] if max(steps) > 1 else []
-                sides = [side // step for side, step in zip(sides, steps, strict=True)]
+                sides = pool(layers, sides)
             layers += block(channels, width, batch_norm=self.batch_norm)
             channels = width
-        cells = [min(side, self._grid(sides, is_large)) for side in sides]
-        layers += [average_to(cells, sides), nn.Flatten()]
         if n_components is None and not is_large:
             n_components = _SMALL_COMPONENTS
-        if n_components is not None:
-            last = nn.Linear(channels * cells[0] * cells[1], n_components)
-            layers.append(init_kaiming(last, "linear"))
+        layers += read_out(channels, sides, self._grid(sides, is_large), n_components)
         return nn.Sequential(*layers)
 
     def _grid(self, sides: Sequence[int], is_large: bool) -> int:
@@ -135,3 +129,23 @@ def block(
     convolution = nn.Conv2d(channels, width, 3, padding=1, bias=not batch_norm, groups=groups)
     normal = [nn.BatchNorm2d(width)] if batch_norm else []
     return [init_kaiming(convolution), *normal, nn.ReLU(inplace=True)]
+
+
+def pool(layers: list[nn.Module], sides: Sequence[int]) -> list[int]:
+    """Add a max-pooling that halves each side of 8 pixels or more; return the sides after it."""
+    steps = tuple(2 if side >= 2 * SMALLEST_SIDE else 1 for side in sides)
+    if max(steps) > 1:
+        layers.append(nn.MaxPool2d(steps))
+    return [side // step for side, step in zip(sides, steps, strict=True)]
+
+
+def read_out(
+    channels: int, sides: Sequence[int], grid: int, n_components: int | None
+) -> list[nn.Module]:
+    """Return the average over a grid of cells, as a row, and a linear layer if it has a width."""
+    cells = [min(side, grid) for side in sides]
+    layers = [average_to(cells, sides), nn.Flatten()]
+    if n_components is not None:
+        last = nn.Linear(channels * cells[0] * cells[1], n_components)
+        layers.append(init_kaiming(last, "linear"))
+    return layers

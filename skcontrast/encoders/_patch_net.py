@@ -11,9 +11,8 @@ from torch import Tensor, nn
 
 from .._checks import POSITIVE_INT, Numbers
 from .._layers._patches import Octaves, PatchLayer, octave_sides
-from .._layers._pooling import average_to
-from ._base import Encoder, check_build, init_kaiming
-from ._convnet import block
+from ._base import Encoder, check_build
+from ._convnet import SMALLEST_SIDE, block, pool, read_out
 
 # Soft threshold of the code of a patch.
 _THRESHOLD = 1.0
@@ -23,8 +22,6 @@ _THRESHOLD = 1.0
 _STRIDE, _PLACES, _GRID = 2, 22, 5
 # Groups of channels in each block after the first, as in ResNeXt: a fit takes a third less.
 _GROUPS = 4
-# A map is pooled only if at least this many pixels remain.
-_SMALLEST_SIDE = 4
 
 
 class PatchNet(Encoder):
@@ -126,22 +123,14 @@ class PatchNet(Encoder):
         """
         check_build(self, sample_shape, n_components)
         codes, last, sides = self._codes(*sample_shape)
-        layers: list[nn.Module] = [codes]
+        layers: list[nn.Module] = [codes, nn.BatchNorm2d(last)]
         for place, next_width in enumerate(self.widths):
             if place:
-                down, right = (2 if side >= 2 * _SMALLEST_SIDE else 1 for side in sides)
-                layers += [nn.MaxPool2d((down, right))] if max(down, right) > 1 else []
-                sides = [sides[0] // down, sides[1] // right]
-            layers += [] if place else [nn.BatchNorm2d(last)]
+                sides = pool(layers, sides)
             groups = math.gcd(_GROUPS, last, next_width) if place else 1
             layers += block(last, next_width, groups=groups)
             last = next_width
-        cells = [min(side, self.pool_size) for side in sides]
-        layers += [average_to(cells, sides), nn.Flatten()]
-        learned_width = last * cells[0] * cells[1]
-        if n_components is not None:
-            layers.append(init_kaiming(nn.Linear(learned_width, n_components), "linear"))
-        return nn.Sequential(*layers)
+        return nn.Sequential(*layers, *read_out(last, sides, self.pool_size, n_components))
 
     def _codes(self, channels: int, *whole: int) -> tuple[Octaves, int, list[int]]:
         """Return the codes of all octaves on a common grid, their number, and the grid's sides."""
@@ -156,7 +145,7 @@ class PatchNet(Encoder):
         if len(octaves) > 1:
             grid = [min(_GRID, side) for side in grid]
         else:
-            grid = [side // 2 if side >= 2 * _SMALLEST_SIDE else side for side in grid]
+            grid = [side // 2 if side >= 2 * SMALLEST_SIDE else side for side in grid]
         # Windows that overlap by a pixel at most; its gradient, which is not always
         # deterministic, is not needed.
         maps = [nn.Sequential(layer, nn.AdaptiveAvgPool2d((grid[0], grid[1]))) for layer in layers]

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from numbers import Integral
 from typing import Any, cast
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .._checks import NON_NEGATIVE, Numbers, check_argument, validate_parameters
+from .._checks import NON_NEGATIVE, Numbers, validate_parameters
 from .._layers._wide import SideFeatures, WideNetwork
 from ..kinds._recognise import named_kinds
-from ._base import Encoder, KindOrName
-from ._build import build_encoder
+from ._base import Encoder, KindOrName, build_encoder, check_shape
 
 # Samples whose features are computed together.
 _BATCH = 250
@@ -133,10 +131,7 @@ class Wide(Encoder):
             If a hyperparameter is outside its range, or a feature is for samples of another kind.
         """
         validate_parameters(self)
-        check_argument("Wide.build", "sample_shape", sample_shape, [tuple, list])
-        is_shape = all(size is None or isinstance(size, Integral) for size in sample_shape)
-        if not is_shape or set(sample_shape) <= {None}:
-            raise ValueError(f"sample_shape must hold ints of at least 1, got {sample_shape!r}.")
+        check_shape(self, sample_shape)
         for feature in self.features:
             kinds = named_kinds(feature.kind, owner=type(feature).__name__)
             if kinds and not any(kind.describes(tuple(sample_shape)) for kind in kinds):

@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
 from ..encoders import Encoder
-from ..encoders._base import KindOrName
-from ..encoders._build import build_encoder
+from ..encoders._base import KindOrName, build_encoder
 from ..kinds._recognise import kind_of_shape, named_kinds
 from ._base import Features
 

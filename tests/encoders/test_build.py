@@ -11,7 +11,7 @@ from skcontrast import ContrastiveEmbedder
 from skcontrast._checks import InvalidParameterError
 from skcontrast._fit._defaults import default_encoder
 from skcontrast.encoders import MLP, ConvNet, PatchNet, ResNet, Wide
-from skcontrast.encoders._build import build_encoder, to_channels_last
+from skcontrast.encoders._base import build_encoder, to_channels_last
 from skcontrast.kinds import Images, Vectors
 from skcontrast.kinds._recognise import kind_of_shape
 from tests.common import small

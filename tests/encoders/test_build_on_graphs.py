@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from skcontrast._fit._defaults import default_encoder
-from skcontrast.encoders._build import build_encoder
+from skcontrast.encoders._base import build_encoder
 from skcontrast.encoders._graph import GINLayer
 from skcontrast.graphs._networks import ForeignNetwork, graph_sum
 from skcontrast.kinds import Graphs

@@ -13,7 +13,7 @@ from torch import nn
 
 from skcontrast._checks import InvalidParameterError
 from skcontrast.encoders import GIN, MLP, ConvNet
-from skcontrast.encoders._build import build_encoder
+from skcontrast.encoders._base import build_encoder
 from skcontrast.graphs import GraphBatch
 from skcontrast.graphs._topology import Topology
 from tests.encoders.graphs_common import KINDS, WIDTH, as_batch, graphs_of, membership, seeded

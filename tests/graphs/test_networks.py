@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from skcontrast.encoders._build import build_encoder
+from skcontrast.encoders._base import build_encoder
 from skcontrast.graphs import pack_graphs
 from skcontrast.graphs._networks import (
     ForeignNetwork,
