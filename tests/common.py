@@ -93,7 +93,7 @@ LOSSES = [
     BCL(alpha=0.8, tau_plus=0.2),
     BCL(alpha=0.9, beta=0.7, form="printed", detach_weights=False),
     NonparametricBCL(alpha=0.8, beta=0.7),
-    NonparametricBCL(alpha=0.6, beta=0.9, tau_plus=0.3, normalize_weights=True, form="printed"),
+    NonparametricBCL(alpha=0.6, beta=0.9, tau_plus=0.3, form="printed"),
     PositiveDebiased(tau_plus=0.15),
     PositiveDebiased(tau_plus=0.15, negatives=HCL(tau_plus=0.1, beta=0.7)),
     PositiveDebiased(tau_plus=0.15, negatives=BCL(), form="printed"),

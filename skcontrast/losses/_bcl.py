@@ -133,10 +133,6 @@ class NonparametricBCL(Loss):
         density is left.
     tau_plus : float, Schedule or "auto", default=0.1
         Class prior τ⁺ in [0, 1).
-    normalize_weights : bool, default=False
-        Whether the weights are scaled to mean 1. The authors' code does not. They are a ratio of
-        densities and have mean 1 in expectation, so that the estimate is one of an expectation
-        either way, under the Jensen–Shannon objective too.
     form : {"inverted", "printed"}, default="inverted"
         Whether Φ is obtained from the empirical cdf by inversion, or the loss is that of the
         printed rebuttal: Φ is the empirical cdf itself, and ``alpha="auto"`` takes from labels the
@@ -171,28 +167,23 @@ class NonparametricBCL(Loss):
         "alpha": interval(0.5, 1, "both", auto="alpha"),
         "beta": interval(0, 1, "both"),
         "tau_plus": interval(0, 1, "left", auto="tau_plus"),
-        "normalize_weights": ["boolean"],
         "form": [StrOptions({"inverted", "printed"})],
     }
+
+    # A ratio of densities has mean 1 in expectation; as in the authors' code, it is not scaled.
+    sum_of_weights = "free"
 
     def __init__(
         self,
         alpha: EstimableNumber = 0.7,
         beta: Number = 0.5,
         tau_plus: EstimableNumber = 0.1,
-        normalize_weights: bool = False,
         form: Literal["inverted", "printed"] = "inverted",
     ):
         self.alpha = alpha
         self.beta = beta
         self.tau_plus = tau_plus
-        self.normalize_weights = normalize_weights
         self.form = form
-
-    @property
-    def sum_of_weights(self) -> Literal["N", "free"]:  # type: ignore[override]
-        """Whether the weights are scaled to mean 1: by `normalize_weights`."""
-        return "N" if self.normalize_weights else "free"
 
     def validate(self) -> None:
         """Refuse α = β = 1."""

@@ -143,7 +143,7 @@ def _loss(rng: random.Random, n_candidates: int, similarity: Any) -> Any:
         lambda: Ring(outer, rng.choice([0.0, 0.1, 0.5])),
         lambda: BCL(alpha, beta, tau, rng.choice(["inverted", "printed"]), flag),
         lambda: NonparametricBCL(
-            alpha, rng.choice([0.0, 0.5, 0.9]), tau, flag, rng.choice(["inverted", "printed"])
+            alpha, rng.choice([0.0, 0.5, 0.9]), tau, rng.choice(["inverted", "printed"])
         ),
         lambda: SoftRing(rng.choice([0.0, 1.0, 20.0]), tau, beta, rng.choice([0.0, 0.4, 1.0])),
         lambda: Supervised(),

@@ -144,7 +144,7 @@ def log_estimate(loss, s, pos, same, lowest):
         return s.new_tensor(lowest)
     beta = 0.0 if name == "NonparametricBCL" else p.get("beta", 0.0)
     log_w = log_c + beta * (s.detach() if p.get("detach_weights") else s)
-    if not (name == "Ring" or (name == "NonparametricBCL" and not p["normalize_weights"])):
+    if name not in ("Ring", "NonparametricBCL"):
         log_w = log_w - log_mean(log_w)
     mean = log_mean(log_w + s)
     tau, c = p.get("tau_plus", 0.0), p.get("c", 0.0)

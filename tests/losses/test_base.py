@@ -35,6 +35,12 @@ def test_every_exported_loss_is_tested():
     assert {type(loss).__name__ for loss in LOSSES} == set(exported) - {"Loss"}
 
 
+class ScaledToMeanOne(NonparametricBCL):
+    """Weights that are divided by their mean."""
+
+    sum_of_weights = "N"
+
+
 IDENTITIES = {
     "DCL(tau_plus=0) = InfoNCE": (DCL(tau_plus=0), InfoNCE()),
     "HCL(beta=0) = DCL": (HCL(tau_plus=0.15, beta=0), DCL(tau_plus=0.15)),
@@ -56,7 +62,7 @@ IDENTITIES = {
     ),
     "BCL(alpha, beta=0) = NonparametricBCL(alpha, beta=.5)": (
         BCL(alpha=0.8, beta=0, tau_plus=0.2),
-        NonparametricBCL(alpha=0.8, beta=0.5, tau_plus=0.2, normalize_weights=True),
+        ScaledToMeanOne(alpha=0.8, beta=0.5, tau_plus=0.2),
     ),
     "Ring(outer=1, inner=0) = InfoNCE": (Ring(outer=1, inner=0), InfoNCE()),
     "PositiveDebiased(negatives=InfoNCE) = PositiveDebiased": (
