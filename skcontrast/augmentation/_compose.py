@@ -14,8 +14,7 @@ from .._checks import Interval, belongs_to_package, check_component, checked
 from .._layers._pooling import reduced
 from ..kinds._base import Kind
 from ..kinds._recognise import kind_of_shape
-from ._base import Augmentation
-from ._checks import as_float, check_batch, checked_views, generator_for
+from ._base import Augmentation, as_float, check_batch, checked_views, generator_for
 from ._function import FunctionAugmentation
 from ._matrices import after, apply, recolor, warp
 

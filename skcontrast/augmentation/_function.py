@@ -18,8 +18,7 @@ from .._runtime._random import seeded_everywhere
 from .._warnings import warn
 from ..kinds._base import Kind
 from ..kinds._recognise import is_custom, named_kinds
-from ._base import Augmentation
-from ._checks import as_float, check_values, generator_for
+from ._base import Augmentation, as_float, check_values, generator_for
 
 # Parameters by which a function asks for its random numbers.
 _RANDOM = ("generator", "rng", "seed")

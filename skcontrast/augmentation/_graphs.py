@@ -12,8 +12,7 @@ from torch import Generator, Tensor
 from .._checks import FRACTION, Interval
 from ..graphs import GraphBatch
 from ..graphs._topology import Topology, offsets, ranges
-from ._base import Augmentation
-from ._checks import generator_for
+from ._base import Augmentation, generator_for
 
 
 class _GraphAugmentation(Augmentation):

@@ -11,8 +11,7 @@ from torch import Tensor
 
 from .._checks import FRACTION, Interval, Pair, StrOptions
 from ..kinds._base import Kind
-from ._base import Augmentation
-from ._checks import as_float, generator_for
+from ._base import Augmentation, as_float, generator_for
 from ._compose import ColorAugmentation, ImageAugmentation
 from ._geometric import RandomFlip, RandomResizedCrop
 from ._matrices import between, gaussians, jitters, uniform

@@ -13,8 +13,7 @@ from .._checks import check_component, validate_parameters
 from .._data._parts import OnePart, Parts, PartsBatch, naming_part
 from ..kinds._base import Kind, Schema
 from ..kinds._recognise import PartsKind
-from ._base import Augmentation
-from ._checks import generator_for
+from ._base import Augmentation, generator_for
 from ._compose import compose
 
 

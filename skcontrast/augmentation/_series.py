@@ -14,8 +14,7 @@ from torch import Tensor
 
 from .._checks import FRACTION, NON_NEGATIVE, POSITIVE_INT, Interval, Pair
 from ..kinds._base import Kind
-from ._base import Augmentation
-from ._checks import as_float, generator_for
+from ._base import Augmentation, as_float, generator_for
 from ._matrices import between, uniform
 
 _KNOTS = {"n_knots": [Interval(Integral, 2, None, closed="left")]}

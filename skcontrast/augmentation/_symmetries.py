@@ -23,7 +23,7 @@ from .._runtime._random import resolve_seed
 from .._runtime._threads import one_thread
 from ..kinds._base import Request
 from ..kinds._images import Images
-from ._checks import as_float
+from ._base import as_float
 
 # Images that are compared: at most, and at least. Classifiers of fewer know too little to tell an
 # upright image.

@@ -16,8 +16,7 @@ from .._checks import FRACTION, NON_NEGATIVE, StrOptions
 from .._data._sources import subset
 from .._data._statistics import known_moments, moments
 from ..kinds._tables import Tables
-from ._base import Augmentation
-from ._checks import as_float, generator_for
+from ._base import Augmentation, as_float, generator_for
 
 
 class GaussianNoise(Augmentation):

@@ -20,7 +20,7 @@ from .._checks import (
     validate_parameters,
 )
 from ..kinds._base import Kind
-from ..kinds._recognise import KindName, kind_of_shape, named_kinds
+from ..kinds._recognise import KindName, check_fits, kind_of_shape
 
 KindOrName: TypeAlias = Kind | KindName
 
@@ -150,15 +150,12 @@ def check_build(encoder: Encoder, sample_shape: tuple, n_components: int | None)
     check_shape(encoder, sample_shape)
     owner = f"{type(encoder).__name__}.build"
     check_argument(owner, "n_components", n_components, [*POSITIVE_INT, None])
-    own = named_kinds(encoder.kind, owner=type(encoder).__name__)
-    for kind in own:
+
+    def fits(kind: Kind) -> bool:
         is_as_in_a_batch = kind.image_shape(sample_shape) in (None, tuple(sample_shape))
-        if kind.describes(sample_shape) and is_as_in_a_batch:
-            return
-    expected = " or ".join(kind.expected for kind in own)
-    raise ValueError(
-        f"{type(encoder).__name__} expects {expected}, got samples of shape {tuple(sample_shape)}."
-    )
+        return kind.describes(sample_shape) and is_as_in_a_batch
+
+    check_fits(encoder, encoder.kind, fits, f"got samples of shape {tuple(sample_shape)}")
 
 
 def init_kaiming(module: Any, nonlinearity: Literal["linear", "relu", "tanh"] = "relu") -> Any:

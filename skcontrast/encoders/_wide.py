@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from .._checks import NON_NEGATIVE, Numbers, validate_parameters
 from .._layers._wide import SideFeatures, WideNetwork
-from ..kinds._recognise import named_kinds
+from ..kinds._recognise import check_fits
 from ._base import Encoder, KindOrName, build_encoder, check_shape
 
 # Samples whose features are computed together.
@@ -132,14 +132,10 @@ class Wide(Encoder):
         """
         validate_parameters(self)
         check_shape(self, sample_shape)
+        shape = tuple(sample_shape)
         for feature in self.features:
-            kinds = named_kinds(feature.kind, owner=type(feature).__name__)
-            if kinds and not any(kind.describes(tuple(sample_shape)) for kind in kinds):
-                expected = " or ".join(kind.expected or kind.name for kind in kinds)
-                raise ValueError(
-                    f"{type(feature).__name__} expects {expected}, got samples of shape "
-                    f"{tuple(sample_shape)}."
-                )
+            got = f"got samples of shape {shape}"
+            check_fits(feature, feature.kind, lambda kind: kind.describes(shape), got)
         module, width = build_encoder(
             self.deep, sample_shape, n_components, owner="Wide", parameter="deep"
         )

@@ -19,7 +19,7 @@ from .._network._inference import encode
 from .._runtime._modes import plain_modes
 from .._runtime._random import generator_of, seeded_rng
 from ..kinds._base import Kind, Request, Scaler, Schema
-from ..kinds._recognise import declared_kind, named_kinds, naming_kind, read_samples
+from ..kinds._recognise import check_fits, declared_kind, naming_kind, read_samples
 
 _CPU = torch.device("cpu")
 
@@ -138,7 +138,8 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NamesChecked):
         """
         validate_parameters(self)
         X, schema = read_samples(X, hint=declared_kind(self), owner=self)
-        self._check_kind(schema)
+        got = f"but X holds {schema.kind.name}"
+        check_fits(self, self.kind, lambda kind: isinstance(schema.kind, type(kind)), got)
         schema.kind.check_unusual(X, is_declared=False)
         array, kind = array_of(X), schema.kind
         with plain_modes(_CPU), naming_kind(kind):
@@ -198,14 +199,6 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NamesChecked):
                 "its rows depend on the other samples of a batch."
             )
         return found.shape[1]
-
-    def _check_kind(self, schema: Schema) -> None:
-        own = named_kinds(self.kind, owner=type(self).__name__)
-        if own and not any(isinstance(schema.kind, type(one)) for one in own):
-            expected = " or ".join(one.expected or one.name for one in own)
-            raise ValueError(
-                f"{type(self).__name__} expects {expected}, but X holds {schema.kind.name}."
-            )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

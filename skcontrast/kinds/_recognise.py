@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias
@@ -127,6 +127,15 @@ def named_kinds(declared: Any, *, owner: str) -> list[Kind]:
         return []
     every = declared if isinstance(declared, (tuple, list)) else [declared]
     return [named_kind(kind, owner=owner) for kind in every]
+
+
+def check_fits(piece: Any, declared: Any, fits: Callable[[Kind], bool], got: str) -> None:
+    """Raise ValueError, with what was got, if a piece declares kinds of which none fits."""
+    owner = type(piece).__name__
+    every = named_kinds(declared, owner=owner)
+    if every and not any(map(fits, every)):
+        expected = " or ".join(kind.expected or kind.name for kind in every)
+        raise ValueError(f"{owner} expects {expected}, {got}.")
 
 
 def declared_kind(*pieces: Any) -> Kind | None:

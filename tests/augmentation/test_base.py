@@ -31,6 +31,8 @@ from skcontrast.augmentation import (
     Views,
     compose,
 )
+from skcontrast.augmentation._base import as_float, generator_for
+from tests.augmentation.common import seeded
 from tests.common import small
 
 VECTOR_AUGMENTATIONS = [FeatureDropout(), GaussianNoise(), MarginalCorruption()]
@@ -277,3 +279,22 @@ def test_what_an_augmentation_of_your_own_returns_is_checked_by_name(what, messa
         small(augmentation=Returns(what)).fit(X)
     with pytest.raises((TypeError, ValueError), match=f"Returns.augment .*{message}"):
         make_pipeline(Returns(what), small()).fit(X)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_floats_are_passed_on(dtype):
+    batch = torch.rand(2, 3).to(dtype)
+    assert as_float(batch) is batch
+
+
+def test_only_images_of_bytes_are_scaled():
+    assert as_float(torch.full((1, 1, 2, 2), 255, dtype=torch.uint8)).unique().tolist() == [1.0]
+    assert as_float(torch.full((1, 2), 255, dtype=torch.uint8)).unique().tolist() == [255.0]
+    assert as_float(torch.full((1, 1, 2, 2), 255)).unique().tolist() == [255.0]
+
+
+def test_a_generator_is_passed_on_and_a_new_one_is_unpredictable():
+    generator, batch = seeded(), torch.zeros(3)
+    assert generator_for(batch, generator) is generator
+    draws = [torch.rand(4, generator=generator_for(batch, None)) for _ in range(2)]
+    assert not draws[0].equal(draws[1])
