@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, cast
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
@@ -49,7 +49,8 @@ from .kinds._recognise import KindName, naming_kind
 from .losses import Loss
 from .optimizers import ALGORITHMS, Algorithm, Optimizer, as_optimizer
 from .schedules import Schedule
-from .similarity import Cosine, ProbabilisticSimilarity, Similarity
+from .similarity import Cosine, Similarity, VonMisesFisher
+from .similarity._von_mises_fisher import draw_von_mises_fisher
 
 if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
@@ -743,7 +744,7 @@ class ContrastiveEmbedder(
         check_argument("sample", "n", n, POSITIVE_INT)
         rng = np.random.RandomState(resolve_seed(random_state, "sample"))
         mu, kappa = self._distributions(X)
-        return self._probabilistic.draw(mu.numpy(), kappa.numpy(), n, rng).astype("float32")
+        return draw_von_mises_fisher(mu.numpy(), kappa.numpy(), n, rng).astype("float32")
 
     @available_if(_has_concentrations)
     def log_score(self, X1: Any, X2: Any = None) -> NDArray[np.float64]:
@@ -779,7 +780,7 @@ class ContrastiveEmbedder(
         (3, 100)
         """
         check_is_fitted(self)
-        similarity = self._probabilistic.without_temperature()
+        similarity = clone(self._probabilistic).set_params(temperature=1.0)
         given = {"X1": X1} if X2 is None else {"X1": X1, "X2": X2}
         embedded: list[Any] = []
         for name, X in given.items():
@@ -790,9 +791,9 @@ class ContrastiveEmbedder(
         return similarity.scores(embedded[0], embedded[-1]).numpy()
 
     @property
-    def _probabilistic(self) -> ProbabilisticSimilarity:
+    def _probabilistic(self) -> VonMisesFisher:
         """The fitted similarity, which has concentrations."""
-        return cast(ProbabilisticSimilarity, self.similarity_)
+        return cast(VonMisesFisher, self.similarity_)
 
     def _distributions(self, X: Any) -> tuple[torch.Tensor, torch.Tensor]:
         """Return mean directions (n, d) and concentrations (n,), float64."""

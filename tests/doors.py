@@ -101,7 +101,7 @@ NO_DOORS = {
     *(frameworks.Batch, frameworks.Contrast, frameworks.FitContext, graphs.GraphBatch),
     *(frameworks.KeyQueue, frameworks.MomentumNetwork, frameworks.Session, frameworks.in_batch),
     *(augmentation.Augmentation, encoders.Encoder, frameworks.Framework, kinds.Kind, losses.Loss),
-    *(schedules.Schedule, similarity.ProbabilisticSimilarity, similarity.Similarity),
+    *(schedules.Schedule, similarity.Similarity),
     *(features.Features, graphs.PackedGraphs, skcontrast.export, skcontrast.show_versions),
 }
 # Methods that users call; the embedder's are in `_embedder`.
@@ -294,7 +294,7 @@ DISPLAYS = [getattr(plotting, name) for name in plotting.__all__]
 # How the objects of a class are used, by a base class; the first of several that works.
 USES = {
     losses.Loss: [_loss],
-    similarity.ProbabilisticSimilarity: [_probabilistic],
+    similarity.VonMisesFisher: [_probabilistic],
     similarity.Similarity: [
         lambda cls, **kw: contrastive_loss(*Z, similarity=cls(**kw)),
     ],

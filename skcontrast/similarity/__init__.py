@@ -1,10 +1,7 @@
 """Similarities: the score of two embeddings."""
 
 from ._base import Similarity
-from ._probabilistic import ProbabilisticSimilarity
 from ._vectors import Cauchy, Cosine, DotProduct
 from ._von_mises_fisher import VonMisesFisher
 
-__all__ = [
-    "Cauchy", "Cosine", "DotProduct", "ProbabilisticSimilarity", "Similarity", "VonMisesFisher",
-]  # fmt: skip
+__all__ = ["Cauchy", "Cosine", "DotProduct", "Similarity", "VonMisesFisher"]

@@ -42,15 +42,15 @@ class Similarity(ParameterObject):
         `n_terms` components, and of these last components; ``link`` and ``pull_terms`` then give
         its value and its gradient, which also costs two matrix products.
     n_extra : int
-        How many numbers the network returns for each sample in addition to a direction. Only a
-        :class:`ProbabilisticSimilarity` has any.
+        How many numbers the network returns for each sample in addition to a direction. Only
+        :class:`VonMisesFisher` has any.
     least_dimension : int
         The fewest components that a direction may have.
 
     See Also
     --------
-    ProbabilisticSimilarity : Base class for embeddings that are distributions.
     Cosine : The default.
+    VonMisesFisher : Its embeddings are distributions.
 
     Examples
     --------
@@ -110,9 +110,9 @@ class Similarity(ParameterObject):
         Parameters
         ----------
         z1, z2 : Tensor of shapes (n, d) and (m, d), floating, or tuples of two
-            Embeddings of any length. For a :class:`ProbabilisticSimilarity` tuples of mean
-            directions, (n, d), and concentrations, (n,); or tensors (n, d + n_extra), as the
-            network of an embedder returns them.
+            Embeddings of any length. For :class:`VonMisesFisher` tuples of mean directions,
+            (n, d), and concentrations, (n,); or tensors (n, d + 1), as the network of an embedder
+            returns them.
 
         Returns
         -------
@@ -236,8 +236,7 @@ def _check_class(cls: type[Similarity]) -> None:
     if cls.n_extra and not hasattr(cls, "distribution"):
         raise TypeError(
             f"{name} has n_extra={cls.n_extra}, so its embeddings are distributions: derive it "
-            "from skcontrast.similarity.ProbabilisticSimilarity, which names the methods that it "
-            "needs."
+            "from skcontrast.similarity.VonMisesFisher."
         )
     for method in ("link", "pull_terms"):
         if cls.n_terms and getattr(cls, method) is getattr(Similarity, method):

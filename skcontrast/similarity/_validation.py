@@ -96,8 +96,8 @@ def _directions(named: dict[str, Any], similarity: Any) -> dict[str, Any]:
     """Check the concentrations of tuples, and return the mean directions."""
     if not similarity.n_extra:
         raise TypeError(
-            "Tuples of directions and concentrations need similarity=VonMisesFisher() or another "
-            f"ProbabilisticSimilarity, not {similarity!r}."
+            "Tuples of directions and concentrations need similarity=VonMisesFisher(), not "
+            f"{similarity!r}."
         )
     for name, view in named.items():
         if not isinstance(view, tuple) or len(view) != 2:

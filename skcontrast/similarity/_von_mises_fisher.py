@@ -7,14 +7,17 @@ import math
 from numbers import Real
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional as F
 
 from .._checks import Interval
 from ..schedules._numbers import Number, current_value, interval
+from ._base import Similarity, with_divisor
 from ._bessel import log_partition
 from ._mutual_likelihood import link_in_place, mutual_score, parts_of
-from ._probabilistic import ProbabilisticSimilarity
 from ._validation import Embeddings
 
 # Outside, differences of scores, or tiny scores themselves, need more digits than float32 has.
@@ -22,7 +25,7 @@ _IN_FLOAT32 = (0.1, 2000.0)
 _LARGEST = 1e6
 
 
-class VonMisesFisher(ProbabilisticSimilarity):
+class VonMisesFisher(Similarity):
     r"""Mutual likelihood of two embeddings that know how certain they are.
 
     Each embedding is a von Mises–Fisher distribution on the unit sphere in d dimensions, with a
@@ -61,7 +64,6 @@ class VonMisesFisher(ProbabilisticSimilarity):
     See Also
     --------
     Cosine : One temperature for all pairs.
-    ProbabilisticSimilarity : Base class for other similarities with concentrations.
 
     Notes
     -----
@@ -90,7 +92,8 @@ class VonMisesFisher(ProbabilisticSimilarity):
         "temperature": interval(1e-30, 1e30, "both"),
         "kappa_max": [Interval(Real, 0, _LARGEST, closed="right")],
     }
-    n_terms = 2
+    n_terms, n_extra = 2, 1
+    least_dimension = 2
 
     def __init__(self, temperature: Number = 8.0, kappa_max: float = 1000.0):
         self.temperature = temperature
@@ -120,6 +123,48 @@ class VonMisesFisher(ProbabilisticSimilarity):
         start = math.log(share / (1 - share))
         return self.kappa_max * torch.sigmoid(x + start)
 
+    def distribution(self, z: Embeddings) -> tuple[Tensor, Tensor]:
+        """Return mean directions and concentrations of what the network returns.
+
+        Parameters
+        ----------
+        z : Tensor of shape (..., d + 1), or tuple of two Tensors
+            Direction and x; or directions of any length, (..., d), and concentrations, (...).
+
+        Returns
+        -------
+        mu : Tensor of shape (..., d)
+            Of length 1; 0 where there is no direction, at a right angle to all.
+        kappa : Tensor of shape (...)
+            As `concentrations` returns them.
+        """
+        if isinstance(z, tuple):
+            direction, kappa = z
+        else:
+            direction = z[..., :-1]
+            kappa = self.concentrations(z[..., -1], direction.shape[-1])
+        return _unit_and_length(direction)[0], kappa
+
+    def product(self, mu: Tensor, kappa: Tensor) -> tuple[Tensor, Tensor]:
+        """Return mean directions (n, d) and concentrations (n,) of products of distributions.
+
+        Parameters
+        ----------
+        mu : Tensor of shape (n, n_parts, d)
+            Mean directions of the factors.
+        kappa : Tensor of shape (n, n_parts)
+            Their concentrations.
+        """
+        return _unit_and_length((mu * kappa[..., None]).sum(1))
+
+    def bank_vectors(self, z: Tensor) -> Tensor:
+        """Return the direction at length 1, and x unchanged."""
+        return torch.cat([F.normalize(z[..., :-1], dim=-1), z[..., -1:]], -1)
+
+    def directions(self, z: Tensor) -> Tensor:
+        """Return the mean directions, (..., d)."""
+        return self.distribution(z)[0]
+
     def check_concentrations(self, kappa: Tensor, name: str) -> None:
         """Raise ValueError unless all concentrations are in [0, κ_max].
 
@@ -139,7 +184,7 @@ class VonMisesFisher(ProbabilisticSimilarity):
 
     def embed(self, z: Embeddings) -> Tensor:
         """Return κμ, m and −g(κ), shape (..., d + 2), of what `distribution` takes."""
-        d = z[0].shape[-1] if isinstance(z, tuple) else z.shape[-1] - self.n_extra
+        d = z[0].shape[-1] if isinstance(z, tuple) else z.shape[-1] - 1
         if d < self.least_dimension:
             raise ValueError(f"VonMisesFisher needs directions in at least 2 dimensions, got {d}.")
         if not _IN_FLOAT32[0] <= self.kappa_max <= _IN_FLOAT32[1]:
@@ -199,3 +244,67 @@ def _largest(kappa_max: float, d: int) -> tuple[float, float]:
     kappa = torch.tensor([kappa_max, 2 * kappa_max], dtype=torch.float64)
     h, of_both = log_partition(kappa, d).tolist()
     return h, of_both
+
+
+def _unit_and_length(vectors: Tensor) -> tuple[Tensor, Tensor]:
+    """Return vectors at length 1, or 0 where they have no direction, and their lengths."""
+    kept, divisor, length = with_divisor(vectors)
+    return kept / divisor, length[..., 0]
+
+
+def draw_von_mises_fisher(
+    mu: NDArray, kappa: NDArray, n: int, rng: np.random.RandomState
+) -> NDArray[np.float64]:
+    r"""Draw points on the unit sphere from several distributions at once, by rejection [1]_.
+
+    Parameters
+    ----------
+    mu : ndarray of shape (n_distributions, d)
+        Mean directions, of length 1; if one is 0, its draws are uniform.
+    kappa : ndarray of shape (n_distributions,)
+        Concentrations κ ≥ 0.
+    n : int
+        Number of draws from each.
+    rng : numpy.random.RandomState
+        Source of randomness.
+
+    Returns
+    -------
+    points : ndarray of shape (n_distributions, n, d)
+
+    References
+    ----------
+    .. [1] A. T. A. Wood, "Simulation of the von Mises Fisher distribution", Communications in
+       Statistics - Simulation and Computation 23 (1994), after G. Ulrich, Applied Statistics 33
+       (1984).
+    """
+    d = mu.shape[1]
+    has_direction = np.asarray(mu.any(1))
+    mu = np.where(has_direction[:, None], mu, np.eye(1, d))
+    kappa = np.where(has_direction, kappa, 0.0)
+    away = _away_from_the_mean(np.repeat(kappa, n), d, rng).reshape(len(mu), n, 1)
+    across = rng.normal(size=(len(mu), n, d))
+    across -= (across * mu[:, None]).sum(-1, keepdims=True) * mu[:, None]
+    across /= np.linalg.norm(across, axis=-1, keepdims=True)
+    return (1 - away) * mu[:, None] + np.sqrt(away * (2 - away)) * across
+
+
+def _away_from_the_mean(kappa: NDArray, d: int, rng: np.random.RandomState) -> NDArray:
+    """Draw 1 − cos θ, which may be tiny, directly and not by subtraction, for each κ."""
+    b = (d - 1) / (2 * kappa + np.hypot(2 * kappa, d - 1))
+    x0 = (1 - b) / (1 + b)
+    # log(1 − x₀ w) with w = 1 − away, and its value at w = x₀
+    least = 2 * b / (1 + b)
+    away, pending = np.empty_like(kappa), np.arange(len(kappa))
+    while len(pending):
+        bp, xp, lp = b[pending], x0[pending], least[pending]
+        z = rng.beta((d - 1) / 2, (d - 1) / 2, size=len(pending))
+        new = 2 * bp * z / (1 - (1 - bp) * z)
+        log_ratio = kappa[pending] * (lp - new) + (d - 1) * np.log(
+            (lp + xp * new) / (lp * (1 + xp))
+        )
+        # NaN counts as accepted: it would otherwise be drawn again forever.
+        accepted = ~(log_ratio < np.log1p(-rng.random_sample(len(pending))))
+        away[pending[accepted]] = new[accepted]
+        pending = pending[~accepted]
+    return away

@@ -27,7 +27,7 @@ class Distance(Similarity):
 
 
 def test_extra_numbers_without_distributions_are_refused_where_the_class_is_written():
-    with pytest.raises(TypeError, match=r"Extra has n_extra=1.*ProbabilisticSimilarity"):
+    with pytest.raises(TypeError, match=r"Extra has n_extra=1.*VonMisesFisher"):
 
         class Extra(Similarity):
             n_extra = 1
@@ -191,3 +191,11 @@ def test_a_misspelled_score_is_refused():
         type("Own", (Similarity,), {"bounds": (-1.0, 1.0)})
     with pytest.raises(TypeError, match="overrides __call__, which no loss calls"):
         type("Own", (Cosine,), {"__call__": lambda self, u, v: u @ v.T})
+
+
+def test_a_missing_method_is_named():
+    class Nothing(Similarity):
+        pass
+
+    with pytest.raises(NotImplementedError, match=r"Nothing must implement embed\(z\): it maps"):
+        Nothing()(torch.eye(2), torch.eye(2))
