@@ -45,6 +45,9 @@ class Counter(Callback):
         Bytes by kind: those of the step, and those of the formulas.
     """
 
+    def __init__(self, name):
+        self.name = name
+
     def on_train_begin(self, net, **kwargs):
         """Count what torch is asked to add up from here on."""
         self.now_, self.n_steps_, all_reduce = dict.fromkeys(KINDS, 0), 0, dist.all_reduce
@@ -62,7 +65,7 @@ class Counter(Callback):
     def on_batch_end(self, net, batch=None, **kwargs):
         """Keep the figures of one step."""
         if self.n_steps_ == STEP:
-            self.counted_, self.expected_ = dict(self.now_), expected(net, batch)
+            self.counted_, self.expected_ = dict(self.now_), expected(self.name, net, batch)
         self.n_steps_ += 1
 
 
@@ -73,8 +76,8 @@ def kind(tensor):
     return "gradients" if tensor.is_floating_point() else "other"
 
 
-def expected(net, batch):
-    """Return the bytes by kind of the formulas."""
+def expected(name, net, batch):
+    """Return the bytes by kind of the formulas of a framework."""
     ranks, n = dist.get_world_size(), len(batch.x)
     own = [m for part in (net.module_, net.criterion_) for m in part.modules()]
     norms = [m.num_features for m in own if isinstance(m, torch.nn.BatchNorm1d) and m.training]
@@ -86,8 +89,6 @@ def expected(net, batch):
         "CMC": 2 * 2 * 2 * n,
         "InfoGraph": 2 * (n + getattr(batch.x, "n_nodes", 0)),
     }
-    framework = net.plan.framework
-    name = type(framework).__name__ + (", symmetric" * getattr(framework, "symmetric", False))
     return {
         "embeddings": 4 * WIDTH * sent[name],
         "batch norm": sum(4 * ranks * (2 * c + 1) + 4 * 2 * c for c in norms),
@@ -103,7 +104,7 @@ def run(rank, args, file, pipe):
     all_reduce, n = dist.all_reduce, (STEP + 1) * args.batch
     for name, choices in CASES.items():
         X = random_graphs(n, 10) if name == "InfoGraph" else vectors(n, 32)
-        counter = Counter()
+        counter = Counter(name)
         embedder(args.batch, **choices, max_epochs=1, callbacks=[counter]).fit(X)
         dist.all_reduce = all_reduce
         if rank == 0:
@@ -120,18 +121,21 @@ def count(args):
         processes = [context.Process(target=run, args=(k, *given)) for k in range(args.ranks)]
         for process in processes:
             process.start()
-        for _ in CASES:
-            if not ours.poll(args.patience):
-                break
-            yield ours.recv()
-        for process in processes:
-            process.join(args.patience)
-            process.kill()
+        try:
+            for _ in CASES:
+                while not ours.poll(1):
+                    if any(process.exitcode for process in processes):
+                        raise RuntimeError("A process failed.")
+                yield ours.recv()
+        finally:
+            for process in processes:
+                process.kill()
+                process.join()
 
 
 def main():
     """Count what each framework sends."""
-    args = make_parser(__doc__, ranks=8, batch=256, patience=600.0).parse_args()
+    args = make_parser(__doc__, ranks=8, batch=256).parse_args()
     with Table("bytes of a step", args, labels=3) as table:
         for name, counted, formulas in count(args):
             row = {"framework": name, "ranks": args.ranks, "B": args.batch, **counted}
