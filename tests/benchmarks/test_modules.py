@@ -70,7 +70,6 @@ TOY = {
     "studies.graph_worth": (["--sets", "molecules", "--n", "50", *ONE], {}),
     "studies.groups": (["--rows", "default", "groups, positive", *ONE], SMALL),
     "studies.long_series": (["--sets", "electrocardiogram", "--epochs", "1"], {"N": 16}),
-    "studies.maps": (["--sets", "digits", "--map-epochs", "1", *ONE], SMALL),
     "studies.papers_axes": (["--axes", "theorem", "--seeds", "2"], {}),
     "studies.real_scores": (["--sets", "digits", "--seeds", "1", "--lengths", "0", "1"], {}),
     "studies.series": (["--sets", "CBF", "--rows", "default", "--data-home", "DATA", *ONE], {}),
