@@ -135,26 +135,9 @@ class TrainingSet:
         """Yield the `Batch` of each part, a tensor of rows; the seed is for worker processes."""
         with closing(self.source.batches(parts, seed)) as samples:
             for rows, x in zip(parts, samples, strict=True):
-                rows = rows.to(self.device)
+                rows = rows.to(self.device, torch.int64)
                 metadata = {name: tensor[rows] for name, tensor in self.metadata.items()}
                 yield Batch(x, rows=rows, **metadata)
-
-
-class _SplitOrder(Sequence):
-    """The parts that ``tensor_split`` returns, as int64, each made when it is asked for."""
-
-    def __init__(self, order: Tensor, n_parts: int):
-        self._order, self._n_parts = order, n_parts
-
-    def __len__(self) -> int:
-        return self._n_parts
-
-    def __getitem__(self, k: Any) -> Any:
-        if not 0 <= k < self._n_parts:
-            raise IndexError(k)
-        size, n_larger = divmod(len(self._order), self._n_parts)
-        start = k * size + min(k, n_larger)
-        return self._order[start : start + size + (k < n_larger)].long()
 
 
 class BatchSampler:
@@ -227,10 +210,11 @@ class BatchSampler:
     def _parts(self, order: Tensor) -> Sequence[Tensor]:
         """Divide rows in a random order into batches."""
         if self.domains is None or len(self.counts) == 1:
-            return _SplitOrder(order.to(self.data.device), self.n_batches[0])
+            n_parts = self.n_batches[0]  # 0 of a single sample
+            return order.to(self.data.device).tensor_split(n_parts) if n_parts else ()
         order = order[self.domains[order.long()].sort(stable=True).indices].to(self.data.device)
         of_domains = zip(order.split(self.counts), self.n_batches, strict=True)
-        parts = [part for rows, n_parts in of_domains for part in _SplitOrder(rows, n_parts)]
+        parts = [part for rows, n_parts in of_domains for part in rows.tensor_split(n_parts)]
         return [parts[k] for k in torch.randperm(len(parts), generator=self.generator)]
 
     def _in_pairs(self, order: Tensor, groups: Tensor) -> Tensor:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from skcontrast._data._batches import BatchSampler, TrainingSet, _SplitOrder
+from skcontrast._data._batches import BatchSampler, TrainingSet
 from skcontrast._data._sources import InMemory
 from tests.common import X_DIGITS, small
 
@@ -91,16 +91,6 @@ def test_a_single_domain_changes_nothing():
 def test_samples_come_in_order_too():
     samples = TrainingSet(InMemory(torch.arange(10)))
     assert [x.tolist() for x in samples.in_order(4)] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
-
-
-@pytest.mark.parametrize("n, n_parts", [(10, 3), (9, 3), (5, 5), (7, 1), (3, 0)])
-def test_parts_are_those_of_tensor_split(n, n_parts):
-    order = torch.randperm(n, dtype=torch.int32)
-    parts = _SplitOrder(order, n_parts)
-    expected = order.long().tensor_split(n_parts) if n_parts else ()
-    assert len(parts) == len(expected)
-    assert all(torch.equal(a, b) for a, b in zip(parts, expected, strict=True))
-    assert all(part.dtype == torch.int64 for part in parts)
 
 
 def test_the_order_does_not_depend_on_the_integers_that_hold_it():
