@@ -11,7 +11,7 @@ from torch import Generator, Tensor
 
 from .._checks import FRACTION, Interval
 from ..graphs import GraphBatch
-from ..graphs._topology import Topology, offsets, ranges
+from ..graphs._topology import Topology, offsets
 from ._base import Augmentation, generator_for
 
 
@@ -338,20 +338,21 @@ def arrival_times(topology: Topology, starts: Tensor, generator: Generator) -> T
 
     Entering a node takes an exponential time, an integer of at least 1 and of mean _UNIT_OF_TIME.
     """
-    outwards = topology.reversed()
     delays = torch.empty(topology.n_nodes, dtype=torch.float32, device=starts.device)
     delays.exponential_(generator=generator).mul_(_UNIT_OF_TIME)
-    find = shortest_in_turn if starts.device.type == "cpu" else shortest_in_rounds
-    return find(outwards, starts, delays.long().add_(1))
+    found = shortest_paths(
+        topology.reversed().to("cpu"), starts.cpu(), delays.long().add_(1).cpu()
+    )
+    return found.to(starts.device)
 
 
-def shortest_in_turn(outwards: Topology, starts: Tensor, delays: Tensor) -> Tensor:
-    """Return the lengths of shortest paths, node after node: Dijkstra's algorithm, of SciPy.
+def shortest_paths(outwards: Topology, starts: Tensor, delays: Tensor) -> Tensor:
+    """Return the lengths of shortest paths to each node, NEVER where there is none.
 
     Parameters
     ----------
     outwards : Topology
-        The edges that end in a node are those that paths leave it by.
+        The edges that end in a node are those that paths leave it by; on the CPU.
     starts : Tensor of shape (n_graphs,), dtype int64
         Where paths start, a node of each graph.
     delays : Tensor of shape (n_nodes,), dtype int64
@@ -363,20 +364,3 @@ def shortest_in_turn(outwards: Topology, starts: Tensor, delays: Tensor) -> Tens
     graph = csr_array(content, shape=(n, n))
     lengths = torch.from_numpy(dijkstra(graph, indices=starts.numpy(), min_only=True))
     return lengths.nan_to_num(posinf=NEVER).long()
-
-
-def shortest_in_rounds(outwards: Topology, starts: Tensor, delays: Tensor) -> Tensor:
-    """Return the same, for all nodes that are a step further at once, as a GPU needs it."""
-    _, first_edges, neighbours, _ = outwards
-    degrees = first_edges.diff()
-    times = torch.full_like(delays, NEVER)
-    times[starts] = 0
-    nodes = starts
-    while len(nodes):
-        n_edges = degrees[nodes]
-        ends = neighbours[ranges(first_edges[nodes], n_edges, offsets(n_edges))]
-        arrivals = times[nodes].repeat_interleave(n_edges) + delays[ends]
-        before = times
-        times = before.scatter_reduce(0, ends, arrivals, "amin")
-        nodes = (times < before).nonzero()[:, 0]
-    return times

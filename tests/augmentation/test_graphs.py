@@ -20,7 +20,7 @@ from skcontrast.augmentation import (
     Views,
     compose,
 )
-from skcontrast.augmentation._graphs import NEVER, shortest_in_rounds, shortest_in_turn
+from skcontrast.augmentation._graphs import NEVER, shortest_paths
 from skcontrast.graphs import GraphBatch, pack_graphs
 
 AUGMENTATIONS = [NodeDrop(), EdgePerturb(), AttributeMask(), RandomWalkSubgraph()]
@@ -216,12 +216,16 @@ def test_a_graph_is_augmented_the_same_way_wherever_it_stands(augmentation):
 
 
 @pytest.mark.parametrize("sort", ["graphs", "directed"])
-def test_paths_are_as_short_in_turn_as_in_rounds(sort, request):
-    outwards = as_batch(request.getfixturevalue(sort)).topology.reversed()
-    delays = torch.randint(1, 2**20, (outwards.n_nodes,), generator=seeded())
-    starts = outwards.node_ptr[:-1]
-    one, other = (f(outwards, starts, delays) for f in (shortest_in_turn, shortest_in_rounds))
-    assert one.equal(other) and (one == NEVER).any()
+def test_paths_are_the_shortest_along_outgoing_edges(sort, request):
+    topology = as_batch(request.getfixturevalue(sort)).topology
+    delays = torch.randint(1, 2**20, (topology.n_nodes,), generator=seeded())
+    starts = topology.node_ptr[:-1]
+    graph = nx.DiGraph([(u, v, {"d": int(delays[v])}) for u, v in topology.edge_index.T.tolist()])
+    graph.add_nodes_from(range(topology.n_nodes))
+    known = nx.multi_source_dijkstra_path_length(graph, set(starts.tolist()), weight="d")
+    expected = [known.get(node, NEVER) for node in range(topology.n_nodes)]
+    found = shortest_paths(topology.reversed(), starts, delays)
+    assert found.tolist() == expected and (found == NEVER).any()
 
 
 @by_name
