@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Sequence
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,8 @@ from ..kinds._base import Kind
 from ._base import Augmentation, as_float, generator_for
 from ._matrices import between, uniform
 
-_KNOTS = {"n_knots": [Interval(Integral, 2, None, closed="left")]}
+# Draws through which a smooth random curve goes.
+_N_KNOTS = 4
 
 
 class SeriesAugmentation(Augmentation):
@@ -91,16 +92,16 @@ class _Steps:
         return self.only(low + weight * (high - low))
 
 
-def _curves(n: int, relative: Tensor, n_knots: int, generator: torch.Generator) -> Tensor:
+def _curves(n: int, relative: Tensor, generator: torch.Generator) -> Tensor:
     """Return n smooth random curves for each series, (len(relative), n, n_times).
 
-    Each goes through `n_knots` draws from the standard normal distribution, evenly spaced from the
+    Each goes through four draws from the standard normal distribution, evenly spaced from the
     first step to the last, on waves of half a cosine.
     """
-    shape = (len(relative), n, n_knots)
+    shape = (len(relative), n, _N_KNOTS)
     knots = torch.randn(shape, generator=generator, device=relative.device)
-    place = relative * (n_knots - 1)
-    low = place.floor().clamp(max=n_knots - 2)
+    place = relative * (_N_KNOTS - 1)
+    low = place.floor().clamp(max=_N_KNOTS - 2)
     weight = (0.5 - 0.5 * torch.cos(math.pi * (place - low)))[:, None]
     start, end = (
         knots.gather(2, step.long()[:, None].expand(-1, n, -1)) for step in (low, low + 1)
@@ -148,15 +149,13 @@ class TimeCrop(SeriesAugmentation):
 class TimeWarp(SeriesAugmentation):
     """Go through each series at a speed that changes smoothly, from its beginning to its end.
 
-    The logarithm of the speed is a smooth random curve through `n_knots` draws from a normal
+    The logarithm of the speed is a smooth random curve through four draws from a normal
     distribution with standard deviation `scale` [1]_.
 
     Parameters
     ----------
     scale : float, default=0.3
         Strength, at least 0.
-    n_knots : int, default=4
-        Number of draws, at least 2: the more, the faster the speed changes.
 
     See Also
     --------
@@ -178,18 +177,14 @@ class TimeWarp(SeriesAugmentation):
     (tensor(0.), tensor(4.), True)
     """
 
-    _parameter_constraints: dict = {
-        "scale": NON_NEGATIVE,
-        **_KNOTS,
-    }
+    _parameter_constraints: dict = {"scale": NON_NEGATIVE}
 
-    def __init__(self, scale: float = 0.3, n_knots: int = 4):
+    def __init__(self, scale: float = 0.3):
         self.scale = scale
-        self.n_knots = n_knots
 
     def view(self, batch: Tensor, steps: _Steps, generator: torch.Generator) -> Tensor:
         """Return warped series."""
-        curves = _curves(1, steps.relative, self.n_knots, generator)[:, 0]
+        curves = _curves(1, steps.relative, generator)[:, 0]
         speed = (self.scale * curves).clamp(-20, 20).exp() * steps.are_own
         passed = speed.double().cumsum(1)
         passed = passed - passed[:, :1]
@@ -282,8 +277,6 @@ class MagnitudeWarp(SeriesAugmentation):
     ----------
     scale : float, default=0.2
         Standard deviation of the curves at their knots, at least 0.
-    n_knots : int, default=4
-        Number of knots, at least 2: the more, the faster the factor changes.
 
     See Also
     --------
@@ -298,18 +291,14 @@ class MagnitudeWarp(SeriesAugmentation):
     torch.Size([8, 3, 100])
     """
 
-    _parameter_constraints: dict = {
-        "scale": NON_NEGATIVE,
-        **_KNOTS,
-    }
+    _parameter_constraints: dict = {"scale": NON_NEGATIVE}
 
-    def __init__(self, scale: float = 0.2, n_knots: int = 4):
+    def __init__(self, scale: float = 0.2):
         self.scale = scale
-        self.n_knots = n_knots
 
     def view(self, batch: Tensor, steps: _Steps, generator: torch.Generator) -> Tensor:
         """Return series times curves."""
-        curves = _curves(batch.shape[1], steps.relative, self.n_knots, generator)
+        curves = _curves(batch.shape[1], steps.relative, generator)
         return batch * (1 + self.scale * curves.to(batch.dtype))
 
 

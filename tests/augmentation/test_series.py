@@ -125,7 +125,7 @@ def test_magnitudes_have_one_factor_per_channel_or_a_smooth_curve():
     factors = drawn(MagnitudeScale(0.3), torch.ones(4000, 2, 3))
     assert (factors == factors[:, :, :1]).all()
     assert abs(factors.mean() - 1) < 0.02 and abs(factors[:, :, 0].std() - 0.3) < 0.02
-    curves = drawn(MagnitudeWarp(0.3, n_knots=4), torch.ones(4000, 1, 31))[:, 0]
+    curves = drawn(MagnitudeWarp(0.3), torch.ones(4000, 1, 31))[:, 0]
     assert abs(curves[:, ::10].std() - 0.3) < 0.02  # at the knots
     assert curves.diff(dim=1).abs().max() < 0.3 * 8 * torch.pi / 20
 
