@@ -155,9 +155,12 @@ class GINLayer(nn.Module):
 
     def forward(self, x: Tensor | None, graphs: GraphBatch) -> Tensor:
         """Map node features (n_nodes, in_features), None for those of the graphs, to a width."""
+        return self.second(self._sum(x, graphs).add_(self.bias).relu_()).relu_()
+
+    def _sum(self, x: Tensor | None, graphs: GraphBatch) -> Tensor:
+        """Return the linear maps of each node and its neighbours, added up."""
         h = _linear(self.linear, x, graphs)
-        h = neighbour_sum(h, graphs.topology).add_(h).add_(self.bias)
-        return self.second(h.relu_()).relu_()
+        return neighbour_sum(h, graphs.topology).add_(h)
 
 
 class GINELayer(GINLayer):
@@ -168,14 +171,12 @@ class GINELayer(GINLayer):
         self.source_linear = nn.Linear(in_features, width, bias=False)
         self.edge_linear = nn.Linear(edge_features, width)
 
-    def forward(self, x: Tensor | None, graphs: GraphBatch) -> Tensor:
-        """Map node features (n_nodes, in_features), None for those of the graphs, to a width."""
-        h = _linear(self.linear, x, graphs)
-        described: Any = graphs.edges
+    def _sum(self, x: Tensor | None, graphs: GraphBatch) -> Tensor:
+        """Return the sum of GIN and the messages."""
+        total, described = super()._sum(x, graphs), cast(Any, graphs.edges)
         edges = described.project(self.edge_linear.weight) + self.edge_linear.bias
         messages = message_sum(_linear(self.source_linear, x, graphs), edges, graphs.topology)
-        h = neighbour_sum(h, graphs.topology).add_(h).add_(messages).add_(self.bias)
-        return self.second(h.relu_()).relu_()
+        return total.add_(messages)
 
 
 class MessagePassing(nn.Module):
