@@ -12,7 +12,7 @@ from sklearn.metrics import pairwise_distances
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
-from ._checks import POSITIVE_INT, checked, naming, numbers
+from ._checks import POSITIVE_INT, check_argument, checked, naming, numbers
 from ._data._metadata import split_known
 from .features import PartialWhitening
 from .metrics._parts import EMBEDDINGS
@@ -26,7 +26,7 @@ _MOST = 10_000_000
 _MOST_COMPARED = 2000
 
 
-@checked(n=POSITIVE_INT, random_state=["random_state"])
+@checked(random_state=["random_state"])
 def rows_to_label(
     H: ArrayLike,
     n: int,
@@ -85,10 +85,20 @@ def rows_to_label(
     >>> known[rows] = y[rows]
     >>> more = rows_to_label(X, 10, known, random_state=0)
     """
+    if not isinstance(H, (list, tuple)) and len(shape := getattr(H, "shape", ())) != 2:
+        found = f"{type(H).__name__} of shape {tuple(shape)}" if shape else type(H).__name__
+        raise ValueError(
+            f"H must be {EMBEDDINGS}, got a {found}: pass "
+            "rows_to_label(embedder.fit_transform(X), n)."
+        )
+    check_argument("rows_to_label", "n", n, POSITIVE_INT)
     vectors: NDArray = numbers(H, "H", EMBEDDINGS, ensure_min_samples=2)
     has_label = np.full(len(vectors), False) if y is None else split_known(y)[1]
     if len(has_label) != len(vectors):
-        raise ValueError(f"y must have an entry per row, {len(vectors)}, got {len(has_label)}.")
+        raise ValueError(
+            f"y must have an entry per row, {len(vectors)}, got {len(has_label)}. If these are "
+            "the labels of some rows: known = np.full(len(H), None); known[rows] = y."
+        )
     if n > (n_free := int((~has_label).sum())):
         raise ValueError(f"n must be at most {n_free}, the rows without a label in y, got {n}.")
     generator = check_random_state(random_state)

@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import load_digits, make_blobs
 from sklearn.linear_model import LogisticRegression
 
-from skcontrast import _labeling, rows_to_label
+from skcontrast import ContrastiveEmbedder, _labeling, rows_to_label
 
 X, Y = make_blobs(120, 5, centers=6, cluster_std=0.05, random_state=0)
 
@@ -70,7 +70,7 @@ def test_digits_are_told_apart_by_ten_labels_better_than_by_random_ones():
     [
         (121, None, "n must be at most 120, the rows without a label"),
         (2, np.zeros(120), "n must be at most 0"),
-        (2, np.zeros(119), "y must have an entry per row, 120, got 119"),
+        (2, np.zeros(119), r"y must have an entry per row, 120, got 119.*known\[rows\] = y"),
     ],
 )
 def test_what_cannot_be_is_refused(n, y, message):
@@ -83,6 +83,10 @@ def test_embeddings_whose_variance_overflows_are_refused_by_name():
         rows_to_label(X * 1e160, 3)
 
 
-def test_samples_are_embedded_first():
-    with pytest.raises(ValueError, match="H must be embeddings"):
-        rows_to_label(load_digits().images, 3)
+@pytest.mark.parametrize(
+    ("what", "n"),
+    [(load_digits().images, 3), (ContrastiveEmbedder(), X), (ContrastiveEmbedder(), 3)],
+)
+def test_samples_are_embedded_first(what, n):
+    with pytest.raises(ValueError, match=r"H must be embeddings.*embedder\.fit_transform\(X\), n"):
+        rows_to_label(what, n)

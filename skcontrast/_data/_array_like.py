@@ -155,11 +155,12 @@ def _refuse_pictures(X: Any) -> None:
 def _refuse_pairs(X: Any) -> None:
     """Raise TypeError for pairs of samples, of which a Dataset's items would be the first."""
     first = X[0] if isinstance(X, list) and X else None
-    if not (isinstance(first, tuple) and len(first) == 2):
+    if not (isinstance(first, tuple) and len(first) > 1):
         return
-    shape, other = (getattr(x, "shape", None) for x in first)
-    if shape and shape == other:
-        raise TypeError(f"X is a list of pairs of samples: {PAIRS_ADVICE}.")
+    shapes = {getattr(x, "shape", None) for x in first}
+    if len(shapes) == 1 and shapes != {None} and shapes != {()}:
+        found = "pairs of samples" if len(first) == 2 else f"tuples of {len(first)} samples"
+        raise TypeError(f"X is a list of {found}: {PAIRS_ADVICE}.")
 
 
 def _names_image(item: Any) -> bool:

@@ -104,6 +104,7 @@ def refuse_batches(X: Any) -> None:
 def refuse_matrices(X: NDArray) -> None:
     """Raise ValueError for square images that may be adjacency matrices of graphs."""
     some = X[:: -(-len(X) // _MATRICES_TRIED)]
+    some = some.astype(np.uint8) if some.dtype == bool else some
     is_diagonal = np.eye(X.shape[1], dtype=bool)
     off, are_mirrored = some[:, ~is_diagonal], np.allclose(some, some.swapaxes(1, 2))
     are_links = np.isin(off, [0, 1]).all() and not some[:, is_diagonal].any()
@@ -134,9 +135,10 @@ def warn_of_long_table(X: Any) -> None:
                 names = [str(X.columns[place]) for place in (series, step)]
                 warn(
                     f"X looks like a long table of series: {names[1]!r} grows within each "
-                    f"{names[0]!r}. Its rows are read as samples. If each {names[0]!r} is a "
-                    "sample, pass [part[channels].to_numpy().T for _, part in "
-                    f"X.groupby({names[0]!r})], where channels are the names of the others."
+                    f"{names[0]!r}. Its rows are read as samples. If each series is a sample, "
+                    "pass [part[channels].to_numpy().T for _, part in X.groupby(series)], where "
+                    "series is the one of these columns that says which series a row belongs to, "
+                    "and channels are the names of the others."
                 )
                 return
 

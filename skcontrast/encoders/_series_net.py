@@ -202,7 +202,9 @@ def _shortened_of_any_length(x: Tensor, lengths: Tensor, size: Tensor) -> tuple[
     both = torch.where(place % 2 == 0, means, deviations).to(x.dtype)
     is_long = size > 1
     is_own = place < lengths
-    return torch.where(is_long, both, x), torch.where(is_long, is_there, is_own).to(x.dtype)
+    # Not `where`, which ONNX Runtime does not have for three booleans.
+    mask = (is_long & is_there) | (~is_long & is_own)
+    return torch.where(is_long, both, x), mask.to(x.dtype)
 
 
 class _SeriesBlock(nn.Module):

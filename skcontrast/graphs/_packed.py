@@ -184,7 +184,7 @@ class PackedGraphs:
             ``Graph``, or ``DiGraph`` if one of the graphs is directed, or the multigraph of
             either for a graph with repeated edges. Nodes are numbered from 0 in each graph and
             have ``x``, a list of floats, and ``label``, edges these two and ``weight``: those
-            that there are.
+            that there are. Names of nodes and other attributes were not packed.
 
         Examples
         --------

@@ -195,5 +195,7 @@ def test_pairs_of_samples_are_refused_with_the_line_to_write(convert):
     pairs = [(convert(np.ones(5)), convert(np.zeros(5))) for _ in range(4)]
     with pytest.raises(TypeError, match=r"list of pairs of samples: .*groups=np\.tile"):
         as_array_like(pairs)
+    with pytest.raises(TypeError, match=r"list of tuples of 3 samples: .*groups=np\.tile"):
+        as_array_like([(*pair, pair[0]) for pair in pairs])
     with_classes = [(convert(np.ones(5)), 1) for _ in range(4)]
     assert len(as_array_like(with_classes)) == 4
