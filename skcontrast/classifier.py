@@ -477,7 +477,9 @@ class LabeledFolds(BaseCrossValidator):
         with naming("groups", "an array of groups, one for each entry of y"):
             check_consistent_length(is_known, groups)
         groups = None if groups is None else np.asarray(groups)[known]
-        for train, test in self._splitter(values).split(known, values, groups):
+        with naming("cv", "a number of folds, or a splitter, that suits y and groups"):
+            folds = list(self._splitter(values).split(known, values, groups))
+        for train, test in folds:
             yield np.sort(np.r_[unknown, known[train]]), known[test]
 
     def get_n_splits(

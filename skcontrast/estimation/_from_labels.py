@@ -84,7 +84,8 @@ def sharpness_from_auc(auc: float | Estimate, tau_plus: float) -> Estimate:
     Returns
     -------
     sharpness : Estimate
-        At most 100; its standard error is that of the AUC, by the slope of A.
+        At most 100; its standard error is that of the AUC, by the slope of A: NaN where `auc` is a
+        float, or too low for a sharpness above 0.
 
     See Also
     --------

@@ -22,7 +22,7 @@ class Estimate(NamedTuple):
         The estimate.
     standard_error : float
         Its standard error as if the observations were independent; infinite where the data do not
-        determine it.
+        determine it, NaN where that of what it is computed from is not known.
     """
 
     value: float

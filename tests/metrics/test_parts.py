@@ -69,8 +69,9 @@ BROKEN = np.where(np.eye(40, 4) > 0, np.nan, H)
 WRONG = {
     "y must hold 2 or more known classes, got 1": (H, np.ones(40)),
     "2 or more known classes, got 1": (H, np.where(Y == 0, 1, -1)),
-    "y must have one entry per sample, 40, got 3": (H, [0, 1, 2]),
-    "y_test must have one entry per sample, 40, got 3": (H, Y, H_TEST, [0, 1, 2]),
+    "y must have one entry per row of H, 40, got 3": (H, [0, 1, 2]),
+    "y_test must have one entry per row of H_test, 40, got 3": (H, Y, H_TEST, [0, 1, 2]),
+    "y_test must have one entry per row of H_test, 1, got 40": (H, Y, H_TEST[:1], Y),
     "y_test must hold 1 or more known classes, got 0": (H, Y, H_TEST, np.full(40, -1)),
     "needs both H_test and y_test": (H, Y, H_TEST),
     "needs the classes of the samples, but y is None": (H, None),
