@@ -196,9 +196,9 @@ class Streamed(Dataset):
         """Take over the state of the process that trains."""
         self.__dict__.update(pickle.loads(state))
 
-    def __getitem__(self, rows: Tensor) -> Tensor:
+    def __getitem__(self, rows: NDArray) -> Tensor:
         try:
-            return self.to_tensor(some_rows(self.X, rows.numpy()), torch.device("cpu"))
+            return self.to_tensor(some_rows(self.X, rows), torch.device("cpu"))
         except Exception as error:
             if get_worker_info() is not None and not _is_sendable(error):
                 raise RuntimeError("".join(traceback.format_exception(error))) from None
@@ -206,7 +206,7 @@ class Streamed(Dataset):
 
     def take(self, rows: Tensor) -> Any:
         """Return the samples of the given rows, read in this process."""
-        return self[rows].to(self.device)
+        return self[rows.numpy()].to(self.device)
 
     def batches(
         self, parts: Sequence[Tensor], seed: int, *, whole: bool = False
@@ -217,7 +217,8 @@ class Streamed(Dataset):
         place of others, samples of this rank are repeated.
         """
         own = (rows if whole else rows[self._own(len(rows))] for rows in parts)
-        with closing(self._read((rows.cpu() for rows in own), seed)) as samples:
+        # Tensors would go by a thread of this process, which one that os.fork has made lacks.
+        with closing(self._read((rows.cpu().numpy() for rows in own), seed)) as samples:
             for rows, x in zip(parts, samples, strict=True):
                 n = len(rows)
                 if self.shares is None or len(x) == n:
@@ -235,7 +236,7 @@ class Streamed(Dataset):
             return slice(None)
         return self.shares.world.share(n)
 
-    def _read(self, parts: Iterable[Tensor], seed: int) -> Generator[Any, None, None]:
+    def _read(self, parts: Iterable[NDArray], seed: int) -> Generator[Any, None, None]:
         """Yield all samples of each part."""
         on_gpu = self.device.type == "cuda"
         loader = DataLoader(

@@ -1,5 +1,8 @@
 """Where the samples come from changes nothing: memory, memory maps, Datasets, workers."""
 
+import multiprocessing
+import os
+import signal
 import subprocess
 import sys
 from multiprocessing.reduction import ForkingPickler
@@ -34,7 +37,7 @@ from skcontrast.augmentation import GaussianNoise, MarginalCorruption, RandomAff
 from skcontrast.encoders import MLP, ConvNet
 from skcontrast.kinds import Images, Vectors
 from skcontrast.losses import SupCon
-from tests.common import small
+from tests.common import in_a_process, small
 
 CPU = torch.device("cpu")
 X = load_digits().data[:120]
@@ -362,6 +365,28 @@ def test_a_search_over_a_memory_map_in_several_processes(tmp_path):
     pipe = make_pipeline(embedder(X, memory_budget=0), LogisticRegression(max_iter=1000))
     scores = cross_val_score(pipe, mapped, y, cv=2, n_jobs=2)
     np.testing.assert_array_equal(scores, cross_val_score(pipe, X.astype(np.int16), y, cv=2))
+
+
+def read_by_a_worker():
+    source = Streamed(X, lambda x, device: torch.from_numpy(x), CPU, n_workers=1)
+    return torch.cat(list(source.batches([torch.arange(3), torch.arange(3, 6)], seed=0)))
+
+
+def read_in_a_copy_of_a_process_that_has_read():
+    multiprocessing.set_start_method("fork", force=True)
+    before, process = read_by_a_worker(), os.fork()
+    if not process:
+        signal.alarm(60)  # ends this process if it waits
+        try:
+            os._exit(not torch.equal(read_by_a_worker(), before))
+        finally:
+            os._exit(2)
+    return os.waitpid(process, 0)[1]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="forks")
+def test_a_process_forked_after_workers_have_read_has_workers_too():
+    assert in_a_process(read_in_a_copy_of_a_process_that_has_read) == 0
 
 
 # Ranks that divide the samples of a batch
