@@ -381,7 +381,7 @@ def test_mistakes_in_what_is_scored_are_named(y, weights, message):
     [
         (GroupKFold(2), FEW, np.arange(30), "groups must be an array of groups, one for each"),
         (GroupKFold(2), FEW, np.arange(99), "groups must be an array of groups, one for each"),
-        (20, np.where(np.arange(90) < 12, Y, -1), None, "cv must be .* that suits y and groups: .*20"),
+        (20, FEW, None, "cv must be .* that suits y and groups"),
         (GroupKFold(2), FEW, None, "groups"),
         (2, np.full(90, -1), None, "y must hold known classes, got none"),
         (GroupKFold, FEW, np.arange(90), "'cv' parameter of LabeledFolds"),

@@ -116,7 +116,8 @@ def _checked(H: Any, y: Any, name: str, y_name: str, needed_by: str) -> tuple[ND
     with naming(y_name, "an array of classes, shape (n_samples,)"):
         y = column_or_1d(y)
     if len(y) != len(H):
-        raise ValueError(f"{y_name} must have one entry per row of {name}, {len(H)}, got {len(y)}.")
+        wanted = f"one entry per row of {name}, {len(H)}"
+        raise ValueError(f"{y_name} must have {wanted}, got {len(y)}.")
     return H, y
 
 

@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from skcontrast import _sklearn_compat
-from skcontrast.metrics import make_view_scorer, neighbor_agreement, uniformity
+from skcontrast.metrics import alignment, make_view_scorer, neighbor_agreement
 from tests.common import X_DIGITS, small
 
 Y = np.arange(200) % 3
@@ -103,7 +103,7 @@ def test_scoring_monitor_scores_the_training_samples_if_there_is_a_y():
 
 
 def test_scoring_monitor_takes_our_scorers_and_weights_of_fit():
-    scoring = {"uniformity": make_view_scorer(uniformity, n_views=1), "hardness": hardness}
+    scoring = {"alignment": make_view_scorer(alignment), "hardness": hardness}
     monitor = callback.ScoringMonitor(scoring=scoring)
     embedder = small().set_callbacks(monitor)
     embedder.fit(X_DIGITS, Y, sample_weight=np.ones(200))
