@@ -94,7 +94,7 @@ def test_pipeline_that_ends_with_the_embedder(digits):
     assert np.isfinite(pipe.score(X))
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_grid_search_over_the_hyperparameters_of_loss_and_similarity(digits, n_jobs):
     X, y = digits
     pipe = Pipeline(

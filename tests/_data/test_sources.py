@@ -518,6 +518,7 @@ def test_in_workers_of_joblib_the_bits_are_the_same(backend):
     np.testing.assert_array_equal(embedding, streamed_embedding(0))
 
 
+@pytest.mark.slow
 def test_a_search_in_several_processes_streams():
     pipe = make_pipeline(embedder(X, memory_budget=0, n_workers=1), LogisticRegression())
     scores = cross_val_score(pipe, X, y, cv=2, n_jobs=2)

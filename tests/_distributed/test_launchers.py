@@ -78,6 +78,7 @@ def torchrun(folder, failing="", source=SCRIPT):
     )
 
 
+@pytest.mark.slow
 def test_torchrun_is_enough(tmp_path):
     run = torchrun(tmp_path)
     assert run.returncode == 0, run.stderr

@@ -110,7 +110,7 @@ def test_scoring_monitor_takes_our_scorers_and_weights_of_fit():
     assert monitor.get_logs().data[-1]["hardness"] == hardness(embedder, X_DIGITS)
 
 
-@pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.parametrize("n_jobs", [None, pytest.param(2, marks=pytest.mark.slow)])
 def test_nested_in_a_search_every_candidate_reports_its_epochs(n_jobs):
     monitor = callback.ScoringMonitor(scoring=SCORE)
     pipe = make_pipeline(small().set_callbacks(monitor), LogisticRegression(max_iter=1000))

@@ -132,7 +132,13 @@ def test_views_of_contrasted_channels_are_mirrored_as_the_images_allow():
 def test_symmetries_are_found_once_in_fit_whatever_the_seed_and_are_kept(capsys):
     X = stripes()
     fitted = [
-        small(encoder=None, max_epochs=1, random_state=seed, augmentation=chain, verbose=1).fit(X)
+        small(
+            encoder=ConvNet(widths=(4,)),
+            max_epochs=1,
+            random_state=seed,
+            augmentation=chain,
+            verbose=1,
+        ).fit(X)
         for seed, chain in [(0, None), (1, None), (1, [])]
     ]
     told = [line for line in capsys.readouterr().err.splitlines() if "mirrors and turns" in line]
@@ -144,7 +150,7 @@ def test_symmetries_are_found_once_in_fit_whatever_the_seed_and_are_kept(capsys)
 
 
 def test_symmetries_are_kept_by_a_fit_that_continues_and_in_files(tmp_path):
-    embedder = small(encoder=None, max_epochs=1).fit(stripes())
+    embedder = small(encoder=ConvNet(widths=(4,)), max_epochs=1).fit(stripes())
     embedder.partial_fit(stripes()[:40])
     assert embedder._fitted.symmetries == SYMMETRIES[:3]
     assert isinstance(embedder.augmentation_[0], RandomFlip)
@@ -161,7 +167,7 @@ def test_views_drawn_before_a_fit_follow_what_a_dataset_shows():
             return X[row]
 
     X = (stripes() * 20 + 128).clip(0, 255).astype(np.uint8)
-    embedder = small(encoder=None, random_state=0)
+    embedder = small(encoder=ConvNet(widths=(4,)), random_state=0)
     drawn = [embedder.views(Z, rows=[0, 1], random_state=0) for Z in (X, Stripes())]
     np.testing.assert_array_equal(*drawn)
     (fitted, _) = embedder.fit(X).views(X, rows=[0, 1], random_state=0)

@@ -30,6 +30,7 @@ def test_a_known_parameter_sharpens_the_other(alpha, tau_plus):
     assert other.standard_error < estimate_tau_plus(ranks, n_candidates=254).standard_error
 
 
+@pytest.mark.slow
 def test_standard_errors_are_those_of_repeated_draws():
     estimates = [
         estimate_alpha(simulated_ranks(0.8, 0.2, 126, 10_000, seed), n_candidates=126)

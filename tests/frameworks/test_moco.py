@@ -253,6 +253,7 @@ def test_checkpoints_hold_the_queue(tmp_path):
     assert state["queue.keys"].shape == (101, 1, 64) and state["queue._extra_state"] == 202
 
 
+@pytest.mark.slow
 def test_a_fit_of_many_steps_holds_as_many_tensors_as_one_of_few():
     held = []
 
