@@ -107,7 +107,6 @@ def run(folder, case, params, n_ranks=1, seconds=None, **moment):
             process.join()
 
 
-@pytest.mark.slow
 def test_a_fit_killed_in_a_step_and_in_a_write_is_resumed_to_the_same_bits(tmp_path):
     folder = tmp_path / "killed"
     (expected,) = run(None, "SimCLR", {})
