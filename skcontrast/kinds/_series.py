@@ -281,7 +281,7 @@ def lists_series(X: list, is_declared: bool) -> bool:
 
 def _may_be_pairs(X: Any) -> bool:
     """Return whether two channels are as vectors are: of length 1, or alike, but not in time."""
-    if not isinstance(X, np.ndarray) or X.shape[1] != 2 or X.dtype.kind != "f":
+    if not isinstance(X, np.ndarray) or X.shape[1] != 2 or X.dtype.kind not in "fi":
         return False
     some = X[:200].astype(np.float64)
     if np.allclose(np.linalg.norm(some, axis=2), 1, atol=1e-3):

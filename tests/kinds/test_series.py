@@ -492,6 +492,8 @@ def test_an_array_of_pairs_of_vectors_is_read_as_series_with_a_warning():
     pairs = rng.normal(size=(30, 1, 384)) + 0.7 * rng.normal(size=(30, 2, 384))
     with pytest.warns(UserWarning, match=r"\(30, 2, 384\), which is read as series.*np\.tile"):
         assert isinstance(recognised(pairs)[0], Series)
+    with pytest.warns(UserWarning, match=r"np\.tile"):
+        recognised((pairs * 30).clip(-127, 127).astype(np.int8))
     assert recognised(pairs, Series())[1] is pairs  # declared
 
 
