@@ -84,8 +84,7 @@ class Identity:
     @property
     def code(self) -> str:
         """A short name for fits with these parameters and data."""
-        text = json.dumps([self.parameters, self.data], sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return _digest([json.dumps([self.parameters, self.data], sort_keys=True)])
 
     def difference(self, before: dict[str, Any]) -> str | None:
         """Return how the identity of an earlier fit differs, or None if it does not.
