@@ -93,6 +93,16 @@ def test_sorting_in_pieces_is_sorting(n):
         assert (keys == expected).all()
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_weights_do_not_depend_on_how_this_processor_sorts_fastest(monkeypatch, dtype):
+    found = []
+    for are_faster in (True, False):
+        monkeypatch.setattr(_rank_weights, "_pieces_are_faster", lambda fast=are_faster: fast)
+        scores, excluded = scores_of("continuous", 3, 600, dtype), some_excluded(3, 600, 2)
+        found.append(weights_by_rank(scores, excluded, Identity()))
+    assert torch.equal(*found)
+
+
 @pytest.mark.parametrize("n", [600, 9000])
 def test_threads_share_the_rows(monkeypatch, n):
     scores, excluded = scores_of("continuous", 3, n), some_excluded(3, n, 2)
