@@ -6,7 +6,7 @@ import importlib.util
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from numbers import Integral
 from time import process_time
 from typing import TYPE_CHECKING, Any
@@ -22,20 +22,11 @@ from sklearn.preprocessing import StandardScaler
 
 from ._checks import POSITIVE_INT, Interval, StrOptions, check_argument, checked
 from ._data._metadata import validate_labels
+from ._fit._defaults import unlearned_features
 from ._layers._wide import wide_part
 from .encoders import Pretrained, Wide
-from .features import (
-    Features,
-    Frozen,
-    GraphProfile,
-    MiniRocket,
-    OrientedGradients,
-    PartialWhitening,
-    PatchDictionary,
-    Raw,
-    WeisfeilerLehman,
-)
-from .kinds import Graphs, Images, Series, Tables, Vectors
+from .features import Features, Frozen, PartialWhitening, Raw
+from .kinds import Images, Series, Tables, Vectors
 from .metrics._neighbors import knn_accuracy
 from .metrics._paired import PairedComparison, compare_paired
 from .metrics._parts import check_count
@@ -384,14 +375,8 @@ def _rows(embedder: Any, X: Any, seed: int) -> Iterator[tuple[str, _ROW]]:
     deep = embedder.encoder.deep if isinstance(embedder.encoder, Wide) else embedder.encoder
     if isinstance(deep, Pretrained):
         yield "pretrained", lambda: _flat(Frozen(deep).fit_transform(X))
-    if isinstance(kind, Images):
-        yield "gradients", lambda: of(OrientedGradients())
-        yield "patches", lambda: of(PatchDictionary(random_state=seed))
-    if isinstance(kind, Series):
-        yield "kernels", lambda: of(MiniRocket(random_state=seed))
-    if isinstance(kind, Graphs):
-        yield "profile", lambda: of(GraphProfile())
-        yield "colours", lambda: of(WeisfeilerLehman())
+    for name, features in unlearned_features(kind, seed).items():
+        yield name, partial(of, features)
     yield "untrained", lambda: _flat(_untrained(embedder, seed).fit_transform(X))
 
 

@@ -3,7 +3,6 @@
 import importlib.util
 import sys
 import types
-from functools import partial
 
 import networkx as nx
 import numpy as np
@@ -16,7 +15,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from torch import nn
 
-from skcontrast import ContrastiveEmbedder, _baselines
+from skcontrast import ContrastiveEmbedder
+from skcontrast._fit import _defaults
 from skcontrast.augmentation import RandomAffine, Unflatten
 from skcontrast.encoders import GIN, PatchNet, Pretrained, Wide
 from skcontrast.features import (
@@ -54,8 +54,10 @@ def without_umap(monkeypatch):
 
 @pytest.fixture(autouse=True)
 def with_few_patches(monkeypatch):
-    few = partial(PatchDictionary, n_patches=8, patch_size=3)
-    monkeypatch.setattr(_baselines, "PatchDictionary", few)
+    def few(n_patches=None, **kwargs):
+        return PatchDictionary(8, 3, **kwargs)
+
+    monkeypatch.setattr(_defaults, "PatchDictionary", few)
 
 
 @pytest.fixture(scope="module")

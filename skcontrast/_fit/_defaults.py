@@ -1,4 +1,4 @@
-"""The default encoder and the default views of each kind of data."""
+"""What suits each kind of data: an encoder, views, and the features that are compared with it."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from ..augmentation import (
 from ..augmentation._symmetries import SYMMETRIES
 from ..encoders import GIN, MLP, ConvNet, Encoder, PatchNet, Pretrained, SeriesNet, Wide
 from ..features import (
+    Features,
     Frozen,
     GraphProfile,
     GraphSize,
@@ -99,6 +100,18 @@ def beside_pretrained(encoder: Pretrained) -> Wide:
     features = [Frozen(encoder), PatchDictionary(128, grid=3), OrientedGradients()]
     # With half of these, the linear probe of cells was behind what is not learned.
     return Wide(encoder, features, weights=[1.0, 0.5, 0.25])
+
+
+def unlearned_features(kind: Kind, seed: int) -> dict[str, Features]:
+    """Return features that need no training, by the names of their rows among the baselines."""
+    if isinstance(kind, Images):
+        patches = PatchDictionary(random_state=seed)
+        return {"gradients": OrientedGradients(), "patches": patches}
+    if isinstance(kind, Series):
+        return {"kernels": MiniRocket(random_state=seed)}
+    if isinstance(kind, Graphs):
+        return {"profile": GraphProfile(), "colours": WeisfeilerLehman()}
+    return {}
 
 
 def default_chain(

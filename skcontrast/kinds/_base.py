@@ -197,29 +197,17 @@ def as_given(scaler: Any, batch: Any, X: Any) -> Any:
     return batch.numpy() if isinstance(batch, Tensor) else batch
 
 
-class Kind(ParameterObject):
-    """A kind of data: how samples are checked, turned into batches and read by an encoder.
-
-    The embedder and the augmentations ask the kind of X for all that depends on it. To declare the
-    kind, pass ``ContrastiveEmbedder(kind=...)``, or set `kind` on a custom augmentation or
-    encoder; otherwise it is recognised from X.
-
-    A subclass implements `check` and `to_tensor`. All other methods have defaults that suit small
-    data.
+class EngineKind(ParameterObject):
+    """What the package asks of a kind besides the six names of `Kind`, with defaults for all.
 
     Attributes
     ----------
-    name : str
-        The name of samples in messages, in the plural.
+    name, float_batches, has_gaps
+        See `Kind`.
     expected : str
-        `name` and the form in which they are passed, for messages.
+        `name` and the form in which samples are passed, for messages.
     augmentation_advice : str
         Ends the message that an augmentation is for a different kind.
-    float_batches : bool
-        Whether batches are tensors of numbers, which augmentations receive as floats. If not,
-        augmentations receive what `to_tensor` returns.
-    has_gaps : bool
-        Whether NaN in batches marks gaps or padding. If not, NaN in X is refused.
     trains_in_bf16 : bool
         Whether ``precision="auto"`` may train its networks in bfloat16.
     shares_batches : bool
@@ -229,44 +217,13 @@ class Kind(ParameterObject):
         `recognise`.
     differs_in_length : bool
         Whether arrays of unequal shapes may be samples, so that a list of them stays a list.
-
-    See Also
-    --------
-    skcontrast.ContrastiveEmbedder : Its parameter `kind` declares what X holds.
-    skcontrast.augmentation.Augmentation : Draws views of batches of a kind.
-    skcontrast.encoders.Encoder : Is built for samples of a kind.
-
-    Examples
-    --------
-    Sequences of numbers, of unequal lengths, padded with NaN. The user guide trains on a
-    kind of token ids: :ref:`own-kind`.
-
-    >>> import numpy as np
-    >>> import torch
-    >>> from skcontrast.kinds import Kind
-    >>> class Sequences(Kind):
-    ...     name = "sequences"
-    ...     has_gaps = True
-    ...
-    ...     def check(self, X):
-    ...         sequences = np.empty(len(X), dtype=object)
-    ...         sequences[:] = [np.asarray(x, dtype=np.float32) for x in X]
-    ...         return sequences
-    ...
-    ...     def to_tensor(self, X, device):
-    ...         tensors = [torch.from_numpy(x) for x in X]
-    ...         return torch.nn.utils.rnn.pad_sequence(tensors, True, torch.nan).to(device)
-    >>> kind = Sequences()
-    >>> kind.to_tensor(kind.check([[1, 2, 3], [4]]), "cpu")
-    tensor([[1., 2., 3.],
-            [4., nan, nan]])
     """
 
-    name: str = "samples"
+    name: str
+    float_batches: bool
+    has_gaps: bool
     expected: str = ""
     augmentation_advice: str = ""
-    float_batches: bool = False
-    has_gaps: bool = False
     trains_in_bf16: bool = False
     shares_batches: bool = False
     holds_arrays: bool = False
@@ -292,48 +249,6 @@ class Kind(ParameterObject):
     def image_shape(self, sample_shape: tuple) -> tuple[int, ...] | None:
         """Return ``(channels, height, width)`` if samples are images, else None."""
         return None
-
-    def check(self, X: Any) -> Any:
-        """Check X and return it in the form in which it is cut into batches.
-
-        Parameters
-        ----------
-        X : object
-            The samples as the user passed them.
-
-        Returns
-        -------
-        X : array-like of length n_samples
-            Can be indexed by slices and by arrays of rows. Checking it again changes nothing.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If X does not hold such samples; the message says what was expected.
-        """
-        raise NotImplementedError(f"{type(self).__name__} does not implement check.")
-
-    def to_tensor(self, X: Any, device: torch.device | str) -> Any:
-        """Return checked samples as a batch on a device.
-
-        Parameters
-        ----------
-        X : array-like of length n
-            Rows of the samples that `check` returned.
-        device : torch.device or str
-            Where the batch is needed.
-
-        Returns
-        -------
-        batch : Tensor of shape (n, ...)
-            Or any object with a length, a `device` and a `shape` that can be indexed by a tensor
-            of rows and concatenated by ``torch.cat``.
-        """
-        raise NotImplementedError(f"{type(self).__name__} does not implement to_tensor.")
-
-    def sample_shape(self, X: Any) -> tuple:
-        """Return the shape of one sample of checked X; a number that varies is None."""
-        return tuple(getattr(X, "shape", ())[1:]) or (None,)
 
     def example_batch(self, sample_shape: tuple) -> Any:
         """Return a batch of two samples, on which a new encoder is tried."""
@@ -441,3 +356,102 @@ class Kind(ParameterObject):
         batch = self.to_tensor(X, torch.device("cpu"))
         tensors = batch.tensors.values() if isinstance(batch, TensorBatch) else [batch]
         return [tensor.numpy() for tensor in tensors if isinstance(tensor, Tensor)]
+
+
+class Kind(EngineKind):
+    """A kind of data: how samples are checked, turned into batches and read by an encoder.
+
+    The embedder and the augmentations ask the kind of X for all that depends on it. To declare the
+    kind, pass ``ContrastiveEmbedder(kind=...)``, or set `kind` on a custom augmentation or
+    encoder; otherwise it is recognised from X.
+
+    A subclass implements `check` and `to_tensor`. The user guide names what else large data may
+    need: :ref:`own-kind`.
+
+    Attributes
+    ----------
+    name : str
+        The name of samples in messages, in the plural.
+    float_batches : bool
+        Whether batches are tensors of numbers, which augmentations receive as floats. If not,
+        augmentations receive what `to_tensor` returns.
+    has_gaps : bool
+        Whether NaN in batches marks gaps or padding. If not, NaN in X is refused.
+
+    See Also
+    --------
+    skcontrast.ContrastiveEmbedder : Its parameter `kind` declares what X holds.
+    skcontrast.augmentation.Augmentation : Draws views of batches of a kind.
+    skcontrast.encoders.Encoder : Is built for samples of a kind.
+
+    Examples
+    --------
+    Sequences of numbers, of unequal lengths, padded with NaN. The user guide trains on a
+    kind of token ids: :ref:`own-kind`.
+
+    >>> import numpy as np
+    >>> import torch
+    >>> from skcontrast.kinds import Kind
+    >>> class Sequences(Kind):
+    ...     name = "sequences"
+    ...     has_gaps = True
+    ...
+    ...     def check(self, X):
+    ...         sequences = np.empty(len(X), dtype=object)
+    ...         sequences[:] = [np.asarray(x, dtype=np.float32) for x in X]
+    ...         return sequences
+    ...
+    ...     def to_tensor(self, X, device):
+    ...         tensors = [torch.from_numpy(x) for x in X]
+    ...         return torch.nn.utils.rnn.pad_sequence(tensors, True, torch.nan).to(device)
+    >>> kind = Sequences()
+    >>> kind.to_tensor(kind.check([[1, 2, 3], [4]]), "cpu")
+    tensor([[1., 2., 3.],
+            [4., nan, nan]])
+    """
+
+    name: str = "samples"
+    float_batches: bool = False
+    has_gaps: bool = False
+
+    def check(self, X: Any) -> Any:
+        """Check X and return it in the form in which it is cut into batches.
+
+        Parameters
+        ----------
+        X : object
+            The samples as the user passed them.
+
+        Returns
+        -------
+        X : array-like of length n_samples
+            Can be indexed by slices and by arrays of rows. Checking it again changes nothing.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If X does not hold such samples; the message says what was expected.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not implement check.")
+
+    def to_tensor(self, X: Any, device: torch.device | str) -> Any:
+        """Return checked samples as a batch on a device.
+
+        Parameters
+        ----------
+        X : array-like of length n
+            Rows of the samples that `check` returned.
+        device : torch.device or str
+            Where the batch is needed.
+
+        Returns
+        -------
+        batch : Tensor of shape (n, ...)
+            Or any object with a length, a `device` and a `shape` that can be indexed by a tensor
+            of rows and concatenated by ``torch.cat``.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not implement to_tensor.")
+
+    def sample_shape(self, X: Any) -> tuple:
+        """Return the shape of one sample of checked X; a number that varies is None."""
+        return tuple(getattr(X, "shape", ())[1:]) or (None,)

@@ -100,6 +100,11 @@ def test_a_kind_of_ones_own_trains_and_transforms():
     assert probe.score(h[40:], y[40:]) > 0.9
 
 
+def test_six_names_are_a_users():
+    public = {name for name in vars(Kind) if not name.startswith("_")}
+    assert public == {"name", "float_batches", "has_gaps", "check", "to_tensor", "sample_shape"}
+
+
 def test_a_kind_of_ones_own_sits_in_a_pipeline_and_a_search():
     X, y = documents()
     pipe = make_pipeline(TokenDropout(), token_embedder(), LogisticRegression())
