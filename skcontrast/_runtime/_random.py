@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import random
 import secrets
@@ -18,10 +19,25 @@ from torch import Tensor, nn
 # Held while the global generators are a thread's own, and while this process forks: a process that
 # is forked while another thread draws would wait for the generator, which nothing releases there.
 _GENERATORS = threading.RLock()
+# Packages of which a first fit imports modules in the middle.
+_PACKAGES = {"skcontrast", "sklearn", "skorch", "torch"}
+
+
+def _prepare_fork() -> None:
+    """Wait for draws and imports of other threads: both would stay locked in the new process."""
+    _GENERATORS.acquire()
+    locks: dict[str, Any] = vars(importlib._bootstrap).get("_module_locks", {})
+    seen: set[str] = set()  # what this thread imports itself stays locked
+    while names := {name for name in list(locks) if name.split(".")[0] in _PACKAGES} - seen:
+        seen |= names
+        for name in names:
+            with contextlib.suppress(ImportError):
+                importlib.import_module(name)
+
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
-        before=_GENERATORS.acquire,
+        before=_prepare_fork,
         after_in_parent=_GENERATORS.release,
         after_in_child=_GENERATORS.release,
     )

@@ -1,11 +1,15 @@
 """Threads: one for small fits, and a forked process fits although it has lost its parent's."""
 
 import contextlib
+import importlib
+import importlib.abc
+import importlib.util
 import multiprocessing
 import os
 import signal
 import sys
 import threading
+import time
 import warnings
 from types import SimpleNamespace
 
@@ -105,6 +109,40 @@ def fork_while_a_thread_draws():
         assert holder.may_leave.is_set() and end_of(process) == 0
 
 
+class SlowImport(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds a module whose import by a thread goes on for some time after this has begun."""
+
+    name = "skcontrast._slow"
+
+    def __enter__(self):
+        self.has_begun = threading.Event()
+        sys.meta_path.insert(0, self)
+        self.thread = threading.Thread(target=importlib.import_module, args=(self.name,))
+        self.thread.start()
+        self.has_begun.wait()
+
+    def __exit__(self, *error):
+        self.thread.join()
+        sys.meta_path.remove(self)
+
+    def find_spec(self, name, path, target=None):
+        return importlib.util.spec_from_loader(name, self) if name == self.name else None
+
+    def exec_module(self, module):
+        self.has_begun.set()
+        time.sleep(0.5)
+
+
+def fork_while_a_thread_imports():
+    with SlowImport():
+        process = os.fork()
+        if not process:
+            signal.alarm(60)
+            importlib.import_module(SlowImport.name)
+            os._exit(0)
+        assert end_of(process) == 0
+
+
 def others_may_draw():
     """Return whether a different thread could draw, or fork the process, now."""
     found = []
@@ -144,7 +182,12 @@ DRAWS = torch.nn.Sequential(torch.nn.Linear(5, 8), Noting(0.5))
 
 @pytest.mark.skipif(sys.platform == "win32", reason="forks")
 @pytest.mark.parametrize(
-    "use", [fit_in_a_process_that_is_forked_while_a_thread_fits, fork_while_a_thread_draws]
+    "use",
+    [
+        fit_in_a_process_that_is_forked_while_a_thread_fits,
+        fork_while_a_thread_draws,
+        fork_while_a_thread_imports,
+    ],
 )
 def test_a_forked_process_does_not_wait_for_a_fit_that_it_does_not_have(use):
     in_a_process(use)
