@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from numbers import Number
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from .._checks import StrOptions, check_argument
 from .._data._statistics import FARTHEST, mean_and_std
+from .._warnings import warn
 from ._batch import EdgeColumns, GraphBatch
 from ._packed import PackedGraphs
 
@@ -264,17 +267,26 @@ def codes_of(labels: Tensor, categories: Sequence[Hashable]) -> dict[Hashable, i
     return {categories[k]: code for code, k in enumerate(labels.unique().tolist())}
 
 
+def _type_of(category: Hashable) -> str:
+    """Return what a label is; numbers are equal whatever their type."""
+    if isinstance(category, str):
+        return "strings"
+    return "numbers" if isinstance(category, Number | np.bool_) else type(category).__name__
+
+
 def coded(labels: Tensor, categories: Sequence[Hashable], codes: dict[Hashable, int]) -> Tensor:
     """Return the codes of labels, shape (n,), −1 for a category that has none.
 
     Raises
     ------
     ValueError
-        If some are strings in `fit` or now, and none is in the other.
+        If none is of a type that some had in `fit`.
     """
-    had, have = ({isinstance(c, str) for c in of if c is not None} for of in (codes, categories))
-    if had and have and not had & have:
-        then, now = ("strings", "numbers") if had == {True} else ("numbers", "strings")
-        raise ValueError(f"Labels of the graphs in X were {then} in fit, but are {now} now.")
+    had, have = ({_type_of(c) for c in of if c is not None} for of in (codes, categories))
+    if had and (new := have - had):
+        then, now = (" and ".join(sorted(types)) for types in (had, new))
+        if have == new:
+            raise ValueError(f"Labels of the graphs in X were {then} in fit, but are {now} now.")
+        warn(f"Labels of the graphs in X were {then} in fit: those that are {now} are unseen.")
     table = [codes.get(category, -1) for category in categories]
     return torch.tensor(table, dtype=torch.int64)[labels]

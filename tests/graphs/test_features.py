@@ -74,18 +74,36 @@ def test_labels_are_one_hot_and_zeros_where_unseen():
     x = features(graphs)
     assert x.shape[1] == 3 and (x.sum(1) == 1).all()
     other = [attributed(nx.path_graph(4), label=lambda k: ["O", "Pt", "C", 7][k])]
-    assert features(other, fit_on=graphs).tolist() == [[0, 0, 1], [0, 0, 0], [1, 0, 0], [0, 0, 0]]
+    with pytest.warns(UserWarning, match="were strings in fit: those that are numbers are unseen"):
+        x = features(other, fit_on=graphs)
+    assert x.tolist() == [[0, 0, 1], [0, 0, 0], [1, 0, 0], [0, 0, 0]]
 
 
-def test_labels_that_turn_from_strings_into_numbers_are_refused():
-    text, whole = (
-        [attributed(graph, label=lambda k, of=of: of(k % 3)) for graph in GRAPHS]
-        for of in (str, int)
+@pytest.mark.parametrize(
+    ("then", "now", "of", "are"),
+    [
+        (str, int, "strings", "numbers"),
+        (int, str, "numbers", "strings"),
+        (int, lambda k: (k, 1), "numbers", "tuple"),
+        (lambda k: b"abc"[k : k + 1], bool, "bytes", "numbers"),
+    ],
+)
+def test_labels_that_change_their_type_are_refused(then, now, of, are):
+    known, new = (
+        [attributed(graph, label=lambda k, to=to: to(k % 3)) for graph in GRAPHS]
+        for to in (then, now)
     )
-    with pytest.raises(ValueError, match="were strings in fit, but are numbers now"):
-        features(whole, fit_on=text)
-    with pytest.raises(ValueError, match="were numbers in fit, but are strings now"):
-        features(text, fit_on=whole)
+    with pytest.raises(ValueError, match=f"were {of} in fit, but are {are} now"):
+        features(new, fit_on=known)
+
+
+@pytest.mark.parametrize("to", [np.bool_, bool, float, np.int8])
+def test_labels_are_equal_numbers_whatever_their_type(to):
+    whole, other = (
+        [attributed(graph, label=lambda k, of=of: of(k % 2)) for graph in GRAPHS]
+        for of in (int, to)
+    )
+    assert torch.equal(features(other, fit_on=whole), features(whole))
 
 
 def test_codes_of_labels_do_not_depend_on_which_graph_comes_first():
