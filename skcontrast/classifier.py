@@ -476,7 +476,7 @@ class LabeledFolds(BaseCrossValidator):
         known, unknown = np.flatnonzero(is_known), np.flatnonzero(~is_known)
         with naming("groups", "an array of groups, one for each entry of y"):
             check_consistent_length(is_known, groups)
-        groups = None if groups is None else np.asarray(groups)[known]
+            groups = None if groups is None else np.asarray(groups)[known]
         with naming("cv", "a number of folds, or a splitter, that suits y and groups"):
             folds = list(self._splitter(values).split(known, values, groups))
         for train, test in folds:

@@ -385,6 +385,7 @@ def test_mistakes_in_what_is_scored_are_named(y, weights, message):
         (GroupKFold(2), FEW, None, "groups"),
         (2, np.full(90, -1), None, "y must hold known classes, got none"),
         (GroupKFold, FEW, np.arange(90), "'cv' parameter of LabeledFolds"),
+        (3, FEW, dict.fromkeys(range(90)), "groups must be an array of groups, one for each"),
     ],
 )
 def test_mistakes_in_folds_are_named(cv, y, groups, message):

@@ -7,6 +7,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -19,6 +20,11 @@ from ._objects import check_component
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
+# Types of which a list may have many.
+_PLAIN = {int, float, bool, str, type(None), np.float64, np.float32, np.int64, np.bool_}
+_OBJECT = np.dtype(object)
+# Lists within lists that can be an array.
+_DEEPEST = 8
 # Errors that numpy, torch, pandas and scikit-learn raise at values that they cannot convert.
 _FROM_THE_DEPTHS = (
     ValueError,
@@ -144,8 +150,9 @@ def numbers(values: Any, name: str, expected: str = "an array of numbers", **opt
 
 
 def refuse_masked(values: Any, name: str) -> None:
-    """Raise ValueError for an array with masked entries: its values would be used."""
-    if np.ma.is_masked(values):
+    """Raise ValueError for an array, or a list of some, with masked entries that would be used."""
+    arrays = (x for x in chain.from_iterable(_levels(values)) if isinstance(x, np.ma.MaskedArray))
+    if any(map(np.ma.is_masked, arrays)):
         raise ValueError(
             f"{name} has masked entries, which would be used as if they were not masked: pass "
             f"{name}.filled(value), or impute them."
@@ -153,20 +160,34 @@ def refuse_masked(values: Any, name: str) -> None:
 
 
 def check_entries(values: Any, name: str) -> None:
-    """Raise an error for an array with masked entries, or of dates, which is no array of numbers.
+    """Raise an error where entries are masked, or dates, which are no numbers.
 
     As a number, a missing date would be −9.2e18.
     """
     refuse_masked(values, name)
-    while isinstance(values, (list, tuple)) and values:
-        values = values[0]
     is_table = hasattr(values, "columns") and hasattr(values, "dtypes")
-    dtypes = values.dtypes if is_table else [getattr(values, "dtype", None)]
+    held = chain.from_iterable(_levels(values))
+    dtypes = values.dtypes if is_table else {getattr(value, "dtype", None) for value in held}
     if any(map(_is_of_dates, dtypes)):
         raise TypeError(
             f"{name} holds dates or durations, not numbers: pass samples that have some as a "
             "DataFrame, or convert them to numbers."
         )
+
+
+def _levels(values: Any) -> Iterator[list]:
+    """Yield lists: of an argument, of what it holds, and so on, until these are plain numbers."""
+    level = [values]
+    for _ in range(_DEEPEST):
+        yield level
+        held = [
+            value.ravel().tolist() if isinstance(value, np.ndarray) else value
+            for value in level
+            if isinstance(value, (list, tuple)) or getattr(value, "dtype", None) is _OBJECT
+        ]
+        if set(map(type, chain.from_iterable(held))) <= _PLAIN:
+            break
+        level = list(chain.from_iterable(held))
 
 
 def _is_of_dates(dtype: Any) -> bool:

@@ -12,8 +12,8 @@ from scipy.sparse import issparse
 from sklearn.utils import assert_all_finite
 from torch.utils.data import DataLoader, Dataset
 
-from .._checks import check_entries, naming, refuse_masked
-from ._columns import refuse_dask
+from .._checks import check_entries, naming
+from ._columns import refuse_lazy
 from ._memory_maps import map_of, row_blocks
 from ._misread import advice_on_shapes, refuse_unread
 from ._parts import Parts
@@ -55,13 +55,15 @@ def as_array_like(X: Any, *, one_shape: bool = True) -> Any:
     if X is None:
         raise ValueError("X must be an array of samples, got None.")
     refuse_unordered(X)
+    refuse_lazy(X)
     _refuse_files(X)
     _refuse_pictures(X)
     refuse_unread(X)
-    refuse_masked(X, "X")
+    if not hasattr(X, "columns"):
+        check_entries(X, "X")
     is_pair = isinstance(X, tuple) and len(X) == 2
     for part in X if is_pair else ():
-        refuse_dask(part)
+        refuse_lazy(part)
     if is_pair and getattr(X[0], "ndim", 0) > 1 and np.shape(X[1]) == X[0].shape[:1]:
         raise TypeError("X is a tuple of samples and their classes: pass both, fit(X, y).")
     if isinstance(X, Parts) or (is_pair and all(getattr(x, "ndim", 0) > 1 for x in X)):
@@ -99,7 +101,8 @@ def _acts_like_dataset(X: Any) -> bool:
     """Return whether X has a length and items only, as what torch's DataLoader takes."""
     is_array = any(hasattr(X, name) for name in ("shape", "__array__", "__array_interface__"))
     has_items = hasattr(X, "__len__") and hasattr(X, "__getitem__")
-    return has_items and not (is_array or isinstance(X, Sequence) or hasattr(X, "__iter__"))
+    is_other = is_array or isinstance(X, (Sequence, type)) or hasattr(X, "__iter__")
+    return has_items and not is_other
 
 
 def refuse_unordered(X: Any) -> None:

@@ -127,14 +127,17 @@ def mixed_table(X: Any) -> Table | None:
     return None
 
 
-def refuse_dask(X: Any) -> None:
-    """Raise TypeError for a DataFrame of dask, whose shape is not known."""
-    if type(X).__module__.startswith("dask") and hasattr(X, "columns"):
+def refuse_lazy(X: Any) -> None:
+    """Raise TypeError for a DataFrame of dask or a LazyFrame of polars, which hold no values."""
+    name, module = type(X).__name__, type(X).__module__.partition(".")[0]
+    if name == "LazyFrame":
+        raise TypeError("X is a LazyFrame: pass X.collect().")
+    if module == "dask" and hasattr(X, "columns"):
         raise TypeError("X is a DataFrame of dask: pass X.compute().")
 
 
 def _is_dataframe(X: Any) -> bool:
-    refuse_dask(X)
+    refuse_lazy(X)
     return hasattr(X, "columns") and (hasattr(X, "iloc") or hasattr(X, "to_series"))
 
 
@@ -199,8 +202,8 @@ def _of_pandas(series: Any, name: str) -> Values:
         labels = [_label(value) for value in series.cat.categories.tolist()]
         codes = series.cat.codes.to_numpy()
         return Values("category", labels=np.array([*labels, None], dtype=object)[codes])
-    if str(dtype).startswith("period"):
-        series = series.dt.to_timestamp()
+    if str(dtype).startswith(("period", "date32", "date64")):  # dates of pyarrow have no zone
+        series = series.astype("datetime64[us]") if dtype.kind == "M" else series.dt.to_timestamp()
         dtype = series.dtype
     if dtype.kind in "fiub":
         values = series.to_numpy(dtype=np.float64, na_value=np.nan)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from .._warnings import warn
-from ._columns import refuse_dask
+from ._columns import refuse_lazy
 
 # A list of no more arrays may be one of batches, if they have more rows.
 _FEW_SAMPLES = 3
@@ -51,7 +51,7 @@ def refuse_unread(X: Any) -> None:
             f"X must hold samples, got a {type(first).__name__} with the keys {keys}: {advice}."
         )
     if hasattr(first, "columns") and hasattr(first, "to_numpy"):
-        refuse_dask(first)
+        refuse_lazy(first)
         raise TypeError(
             "X is a list of DataFrames: if their rows are steps of series, pass "
             "[x.to_numpy().T for x in X]; if they are batches of one table, pandas.concat(X)."

@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from .._checks import check_entries
 from ._packed import is_symmetric
 
 # Attributes in networkx.
@@ -116,9 +117,11 @@ class _Items:
         """Return the attribute ``weight``, 1 where it is missing; None if none has it."""
         if "weight" not in self.keys:
             return None
+        weights = [data.get("weight", 1.0) for data in self.data]
         try:
+            check_entries(weights, "weight")
             with np.errstate(over="ignore"):
-                return np.array([data.get("weight", 1.0) for data in self.data], np.float32)
+                return np.array(weights, np.float32).reshape(len(weights))
         except (ValueError, TypeError) as error:
             raise ValueError(f"the edge attribute 'weight' must be a number: {error}") from error
 
@@ -146,6 +149,7 @@ class _Items:
         if values is None:
             return None
         try:
+            check_entries(values, "x")
             with np.errstate(over="ignore"):
                 array = np.array(values)
                 if array.dtype.kind == "c":

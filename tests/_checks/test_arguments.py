@@ -75,6 +75,9 @@ DATES = np.array([["2020-01-01", "NaT"], ["2021-01-01", "2022-01-01"]], dtype="M
         pd.DataFrame,
         pl.DataFrame,
         lambda dates: pd.DataFrame(dates).assign(number=1.0),
+        lambda dates: np.array([[1.0, dates[0, 1]]], dtype=object),
+        lambda dates: [[1.0, 2.0], *dates],
+        lambda dates: [[1.0, 2.0], [3.0, dates[0, 0]]],
     ],
 )
 def test_dates_are_no_numbers(unit, convert):
@@ -87,5 +90,7 @@ def test_tensors_are_numbers_and_masked_entries_are_not():
     array = numbers(torch.eye(2, requires_grad=True), "z")
     np.testing.assert_array_equal(array, np.eye(2))
     refuse_masked(np.ma.array([1, 2]), "z")
-    with pytest.raises(ValueError, match="z has masked entries"):
-        numbers(np.ma.array([[1, 2]], mask=[[0, 1]]), "z")
+    masked = np.ma.array([[1, 2]], mask=[[0, 1]])
+    for values in (masked, [[1, 2], masked[0]], [[1.0, np.ma.masked]]):
+        with pytest.raises(ValueError, match="z has masked entries"):
+            numbers(values, "z")

@@ -179,6 +179,20 @@ def test_an_object_with_a_length_and_items_is_a_dataset():
         small().fit(Dictionaries())
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_lazy_frame_of_polars_is_refused_by_name():
+    frame = pytest.importorskip("polars").LazyFrame(vectors())
+    fitted = small(max_epochs=1).fit(vectors())
+    for use in (fitted.fit, small(kind="tables").fit, fitted.transform):
+        with pytest.raises(TypeError, match=r"pass X\.collect\(\)"):
+            use(frame)
+
+
+def test_a_class_is_no_dataset():
+    with pytest.raises(TypeError, match="X must be vectors"):
+        small().fit(TensorDataset)
+
+
 def test_a_dataframe_of_dask_is_refused_by_name():
     dask = pytest.importorskip("dask.dataframe")
     pandas = pytest.importorskip("pandas")

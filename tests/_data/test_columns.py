@@ -105,7 +105,9 @@ def test_times_of_every_dtype_are_seconds_as_clocks_showed_them(column):
 
 def test_dates_are_times_and_differences_of_times_are_durations():
     date, day = DAY.date(), datetime.timedelta(days=1)
-    for column in (pd.Series([date, None], dtype=object), pl.Series([date, None])):
+    days = pd.Series([date, None], dtype=object)
+    arrow = [days.astype(pd.ArrowDtype(type_())) for type_ in (pa.date32, pa.date64)]
+    for column in (days, *arrow, pl.Series([date, None])):
         np.testing.assert_array_equal(of(column).numbers, [SECONDS - 12.5 * 3600, NAN])
     for column in (
         pd.Series([day, None]),
