@@ -27,9 +27,9 @@ from ._layers._wide import wide_part
 from .encoders import Pretrained, Wide
 from .features import Features, Frozen, PartialWhitening, Raw
 from .kinds import Images, Series, Tables, Vectors
+from .metrics._labeled import check_count
 from .metrics._neighbors import knn_accuracy
 from .metrics._paired import PairedComparison, compare_paired
-from .metrics._parts import check_count
 from .metrics._probes import _first_seed, few_label_accuracy, linear_probe
 from .metrics._scorers import split_at_embedder
 

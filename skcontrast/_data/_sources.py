@@ -349,7 +349,7 @@ def subset(X: Any) -> Any:
     return some_rows(X, np.arange(0, len(X), step)) if is_read_in_part else X[::step]
 
 
-def array_of(X: Any) -> Any:
+def representative_array(X: Any) -> Any:
     """Return X as an array; of lazy samples, the subset."""
     return subset(X) if is_lazy(X) else X
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from torch import Tensor, nn
 
-from .._data._sources import SparseSamples, array_of, subset
+from .._data._sources import SparseSamples, representative_array, subset
 from .._layers._pooling import Reduced
 from .._network._build import Directions, Network, Widths, build_network
 from .._network._inference import Measure, embedded_views, encode_batches, score_views
@@ -136,7 +136,7 @@ def new_setup(
     seed : int
         Seeds the weights, and a random split of the features.
     """
-    kind, array = schema.kind, array_of(X)
+    kind, array = schema.kind, representative_array(X)
     scaler = kind.scaler().fit(X if isinstance(X, SparseSamples) else array)
     batch = scaler.to_tensor(subset(array), torch.device("cpu"))
     with seeded_rng(seed, settings.device):
@@ -192,11 +192,13 @@ def continued_setup(
     past.use_threads()
     if chain is None:
         augmentation = [
-            clone(step).fit_checked(array_of(X), past.schema) if step.lacks_samples else step
+            clone(step).fit_checked(representative_array(X), past.schema)
+            if step.lacks_samples
+            else step
             for step in past.augmentation
         ]
     else:
-        augmentation = _fitted(chain, settings, array_of(X), past.schema)
+        augmentation = _fitted(chain, settings, representative_array(X), past.schema)
     kept = {field.name: getattr(past, field.name) for field in fields(Setup)}
     return replace(
         Setup(**kept),
@@ -233,7 +235,7 @@ def scored_views(setup: Setup, X: Any, augmentation: Any = None) -> list[Augment
         )
     if chain is None:
         return setup.augmentation
-    array = array_of(X)
+    array = representative_array(X)
     return [clone(step).fit_checked(array, schema) for step in chain]
 
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from .._checks import belongs_to_package, validate_parameters
 from .._data._parts import Parts
 from .._data._row_labels import label_rows, row_labels
-from .._data._sources import array_of
+from .._data._sources import representative_array
 from ..kinds._base import Kind, Request, Schema
 from ..kinds._recognise import KINDS, check_fits, declared_kind, kind_of_shape, read_samples
 from ._views import Transformer, Views, base_of, is_dataframe
@@ -237,7 +237,7 @@ class Augmentation(Transformer):
         if self.uses_samples:  # others find out when they draw views
             self.check_kind(schema.sample_shape, schema.kind)
         self._schema = schema
-        self.learn(array_of(X))
+        self.learn(representative_array(X))
         schema.assign_names(self)
         return self
 

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from .._checks import checked
 from .._data._memory_maps import some_rows
-from .._data._sources import array_of
+from .._data._sources import representative_array
 from .._layers._patches import PatchLayer
 from .._layers._pooling import average_to
 from .._runtime._modes import plain_modes
@@ -149,7 +149,7 @@ def image_symmetries(
     images, seed = Images(), resolve_seed(random_state, "image_symmetries")
     X, _ = images.read(X, Request("image_symmetries"))
     images.check_unusual(X, is_declared=False)
-    X = array_of(X)
+    X = representative_array(X)
     found = symmetries_of(X, images.scaler().fit(X), seed)
     return ImageSymmetries() if found is None else found
 

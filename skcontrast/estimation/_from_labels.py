@@ -16,7 +16,7 @@ from .._checks import FRACTION, NON_NEGATIVE, Interval, checked
 from .._data._metadata import validate_labels
 from .._objective._functional import contrast_of
 from ..losses._posterior import false_negative_probability, ranks_inside
-from ..metrics._parts import OF_CLASSES, measure
+from ..metrics._labeled import OF_CLASSES, measure
 from ..similarity import Similarity
 from ._rank_statistics import Estimate, class_aucs
 

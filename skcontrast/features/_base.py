@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from .._checks import NamesChecked, check_names, validate_parameters
 from .._data._row_labels import labeled_output
-from .._data._sources import SparseSamples, array_of, subset
+from .._data._sources import SparseSamples, representative_array, subset
 from .._network._inference import encode
 from .._runtime._modes import plain_modes
 from .._runtime._random import generator_of, seeded_rng
@@ -141,7 +141,7 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NamesChecked):
         got = f"but X holds {schema.kind.name}"
         check_fits(self, self.kind, lambda kind: isinstance(schema.kind, type(kind)), got)
         schema.kind.check_unusual(X, is_declared=False)
-        array, kind = array_of(X), schema.kind
+        array, kind = representative_array(X), schema.kind
         with plain_modes(_CPU), naming_kind(kind):
             scaler = kind.scaler().fit(X if isinstance(X, SparseSamples) else array)
             batch = scaler.to_tensor(subset(array), _CPU)

@@ -12,7 +12,7 @@ from .._data._statistics import as_tensor
 from .._objective._functional import contrastive_loss
 from ..similarity import Similarity
 from ._embeddings import check_views
-from ._parts import OF_TWO_VIEWS, check_count, measure
+from ._labeled import OF_TWO_VIEWS, check_count, measure
 from ._search import batches, nearest, on_sphere
 
 # Cosines that differ by less are equal: they were computed in a different order.

@@ -12,7 +12,7 @@ from scipy.stats import entropy
 from sklearn.metrics import euclidean_distances
 
 from .._checks import POSITIVE, numbers
-from ._parts import EMBEDDINGS, measure
+from ._labeled import EMBEDDINGS, measure
 from ._scorers import make_embedding_scorer, make_view_scorer
 from ._search import batches, on_sphere
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.neighbors import VALID_METRICS
 
 from .._checks import StrOptions
-from ._parts import OF_CLASSES, Parts, check_count, check_parts, measure
+from ._labeled import OF_CLASSES, LabeledEmbeddings, check_count, check_labeled, measure
 from ._search import Metric, nearest
 
 _METRIC = [StrOptions(set(chain.from_iterable(VALID_METRICS.values()))), callable]
@@ -76,11 +76,11 @@ def knn_accuracy(
     >>> round(knn_accuracy(X, y, n_neighbors=5), 3)
     0.967
     """
-    parts = check_parts(H, y, H_test, y_test, "knn_accuracy")
-    k, (_, truth) = _check_neighbors(parts, n_neighbors, "n_neighbors"), parts.queries
-    n_classes, n_right = int(parts.y.max()) + 1, 0
-    for rows, found in nearest(parts.H, parts.H_test, k, metric, width=n_classes):
-        cells = np.arange(len(found))[:, None] * n_classes + parts.y[found]
+    labeled = check_labeled(H, y, H_test, y_test, "knn_accuracy")
+    k, (_, truth) = _check_neighbors(labeled, n_neighbors, "n_neighbors"), labeled.queries
+    n_classes, n_right = int(labeled.y.max()) + 1, 0
+    for rows, found in nearest(labeled.H, labeled.H_test, k, metric, width=n_classes):
+        cells = np.arange(len(found))[:, None] * n_classes + labeled.y[found]
         votes = np.bincount(cells.ravel(), minlength=len(found) * n_classes)
         winners = votes.reshape(-1, n_classes).argmax(axis=1)
         n_right += int(np.count_nonzero(winners == truth[rows]))
@@ -147,11 +147,11 @@ def recall_at_k(
     >>> round(recall_at_k(X, y, k=1), 3), round(recall_at_k(X, y, k=8), 3)
     (0.96, 0.993)
     """
-    parts = check_parts(H, y, H_test, y_test, "recall_at_k")
-    k, (_, truth) = _check_neighbors(parts, k, "k"), parts.queries
-    can_succeed, n_right = _n_relevant(parts) > 0, 0
-    for rows, found in nearest(parts.H, parts.H_test, k, metric):
-        hit = (parts.y[found] == truth[rows, None]).any(axis=1)
+    labeled = check_labeled(H, y, H_test, y_test, "recall_at_k")
+    k, (_, truth) = _check_neighbors(labeled, k, "k"), labeled.queries
+    can_succeed, n_right = _n_relevant(labeled) > 0, 0
+    for rows, found in nearest(labeled.H, labeled.H_test, k, metric):
+        hit = (labeled.y[found] == truth[rows, None]).any(axis=1)
         n_right += int(np.count_nonzero(hit & can_succeed[rows]))
     return n_right / int(can_succeed.sum())
 
@@ -211,28 +211,28 @@ def map_at_r(
     >>> map_at_r([[1, 0], [2, 0.1], [0, 1], [0.1, 1]], [0, 0, 1, 1])
     1.0
     """
-    parts = check_parts(H, y, H_test, y_test, "map_at_r")
-    (_, truth), n_relevant = parts.queries, _n_relevant(parts)
+    labeled = check_labeled(H, y, H_test, y_test, "map_at_r")
+    (_, truth), n_relevant = labeled.queries, _n_relevant(labeled)
     k, total = int(n_relevant.max()), 0.0
     places = np.arange(1, k + 1)
-    for rows, found in nearest(parts.H, parts.H_test, k, metric):
+    for rows, found in nearest(labeled.H, labeled.H_test, k, metric):
         counted = places <= n_relevant[rows, None]
-        hits = (parts.y[found] == truth[rows, None]) & counted
+        hits = (labeled.y[found] == truth[rows, None]) & counted
         precision = hits.cumsum(axis=1) / places
         total += float(((precision * hits).sum(axis=1) / n_relevant[rows].clip(1)).sum())
     return total / int(np.count_nonzero(n_relevant))
 
 
-def _check_neighbors(parts: Parts, k: int, name: str) -> int:
-    most = len(parts.H) - (parts.H_test is None)
+def _check_neighbors(labeled: LabeledEmbeddings, k: int, name: str) -> int:
+    most = len(labeled.H) - (labeled.H_test is None)
     return check_count(k, name, most, "the samples to find")
 
 
-def _n_relevant(parts: Parts) -> NDArray[np.int64]:
+def _n_relevant(labeled: LabeledEmbeddings) -> NDArray[np.int64]:
     """Return for each query how many samples it may find that share its class."""
-    _, truth = parts.queries
-    counts = np.bincount(parts.y, minlength=int(max(parts.y.max(), truth.max())) + 1)
-    found = counts[truth] - (parts.H_test is None)
+    _, truth = labeled.queries
+    counts = np.bincount(labeled.y, minlength=int(max(labeled.y.max(), truth.max())) + 1)
+    found = counts[truth] - (labeled.H_test is None)
     if not found.any():
         raise ValueError("y must hold a sample of the class of a query, other than the query.")
     return found

@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from .._checks import POSITIVE, POSITIVE_INT, Interval
 from .._runtime._random import generator_of
-from ._parts import INTEGERS, OF_CLASSES, Parts, check_count, check_parts, measure
+from ._labeled import INTEGERS, OF_CLASSES, LabeledEmbeddings, check_count, check_labeled, measure
 
 _MAX_ITER = 2000
 
@@ -90,13 +90,13 @@ def linear_probe(
     >>> linear_probe(X[::2], y[::2], X[1::2], y[1::2]) > 0.9
     True
     """
-    parts = check_parts(H, y, H_test, y_test, "linear_probe")
+    labeled = check_labeled(H, y, H_test, y_test, "linear_probe")
     check_count(top_k, "top_k")
     probe = _make_probe(scale, C)
-    if parts.H_test is not None:
-        return _accuracy(probe, parts, top_k)
-    folds = StratifiedKFold(cv, shuffle=True, random_state=0).split(parts.H, parts.y)
-    accuracies = [_accuracy(probe, _split(parts, *fold), top_k) for fold in folds]
+    if labeled.H_test is not None:
+        return _accuracy(probe, labeled, top_k)
+    folds = StratifiedKFold(cv, shuffle=True, random_state=0).split(labeled.H, labeled.y)
+    accuracies = [_accuracy(probe, _split(labeled, *fold), top_k) for fold in folds]
     return float(np.mean(accuracies))
 
 
@@ -170,14 +170,14 @@ def few_label_accuracy(
     >>> accuracies.shape, bool(accuracies.mean() > 0.8)
     ((3,), True)
     """
-    parts = check_parts(H, y, H_test, y_test, "few_label_accuracy")
-    smallest = int(np.unique(parts.y, return_counts=True)[1].min())
+    labeled = check_labeled(H, y, H_test, y_test, "few_label_accuracy")
+    smallest = int(np.unique(labeled.y, return_counts=True)[1].min())
     check_count(n_labels, "n_labels", smallest, "the size of the smallest class in y")
     probe, accuracies = _make_probe(scale, C), []
     first = _first_seed(random_state, n_draws)
     for seed in range(first, first + n_draws):
-        few = _few_rows(parts.y, n_labels, seed)
-        accuracies.append(_accuracy(probe, _split(parts, few), top_k=1))
+        few = _few_rows(labeled.y, n_labels, seed)
+        accuracies.append(_accuracy(probe, _split(labeled, few), top_k=1))
     return np.array(accuracies)
 
 
@@ -200,20 +200,22 @@ def _few_rows(y: NDArray[np.int64], n_labels: int, seed: int) -> NDArray[np.int6
     return np.concatenate(drawn)
 
 
-def _split(parts: Parts, train: NDArray[np.int64], test: NDArray[np.int64] | None = None) -> Parts:
+def _split(
+    labeled: LabeledEmbeddings, train: NDArray[np.int64], test: NDArray[np.int64] | None = None
+) -> LabeledEmbeddings:
     """Return rows to train on, and the test part: its own, the given rows, or all other rows."""
-    H, y = parts.H[train], parts.y[train]
-    if parts.H_test is not None:
-        return Parts(H, y, parts.H_test, parts.y_test)
-    test = np.setdiff1d(np.arange(len(parts.y)), train) if test is None else test
+    H, y = labeled.H[train], labeled.y[train]
+    if labeled.H_test is not None:
+        return LabeledEmbeddings(H, y, labeled.H_test, labeled.y_test)
+    test = np.setdiff1d(np.arange(len(labeled.y)), train) if test is None else test
     if not len(test):
         raise ValueError("n_labels must leave samples to test on; every sample was drawn.")
-    return Parts(H, y, parts.H[test], parts.y[test])
+    return LabeledEmbeddings(H, y, labeled.H[test], labeled.y[test])
 
 
-def _accuracy(probe: Pipeline, parts: Parts, top_k: int) -> float:
+def _accuracy(probe: Pipeline, labeled: LabeledEmbeddings, top_k: int) -> float:
     """Return how often the class is among the `top_k` most probable ones."""
-    probability = probe.fit(parts.H, parts.y).predict_proba(parts.H_test)
+    probability = probe.fit(labeled.H, labeled.y).predict_proba(labeled.H_test)
     best = np.argsort(-probability, axis=1, kind="stable")[:, :top_k]
-    hits = probe.classes_[best] == np.asarray(parts.y_test)[:, None]
+    hits = probe.classes_[best] == np.asarray(labeled.y_test)[:, None]
     return float(hits.any(axis=1).mean())

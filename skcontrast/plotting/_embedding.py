@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_consistent_length
 from .._checks import Interval, checked, numbers
 from .._data._metadata import split_known
 from .._runtime._random import generator_of
-from ..metrics._parts import EMBEDDINGS
+from ..metrics._labeled import EMBEDDINGS
 from ._axes import Axes, axes, class_colors, intensities, is_images, one_each, picture
 from ._estimators import transformer
 

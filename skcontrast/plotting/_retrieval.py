@@ -13,7 +13,7 @@ from sklearn.metrics.pairwise import cosine_similarity
 from .._checks import Interval, check_argument, checked, naming, numbers
 from .._data._metadata import is_unknown
 from .._runtime._random import generator_of
-from ..metrics._parts import EMBEDDINGS
+from ..metrics._labeled import EMBEDDINGS
 from ._axes import (
     Axes,
     as_pictures,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._checks import check_argument, checked, naming, numbers
-from .._data._sources import LazySamples, array_of
+from .._data._sources import LazySamples, representative_array
 from .._data._statistics import mean_and_std
 from .._fit._drawn_views import chosen_rows, drawn_views
 from ..kinds._images import Images
@@ -194,7 +194,7 @@ class ViewsDisplay:
             settings["limits"] = intensities(drawn.samples if is_lazy else drawn.X)
         samples, views = drawn.samples, list(drawn.views)
         if standardize and isinstance(kind, Vectors):
-            mean, std = mean_and_std(array_of(drawn.X))
+            mean, std = mean_and_std(representative_array(drawn.X))
             samples, *views = ((vectors - mean) / std for vectors in (samples, *views))
             settings["xlabel"] = "feature, in standard deviations from its mean"
         return cls(samples, views, **settings).plot(ax, **kwargs)

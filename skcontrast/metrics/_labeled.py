@@ -60,7 +60,7 @@ def measure(
 EMBEDDINGS = "embeddings, an array of numbers of shape (n_samples, d)"
 
 
-class Parts(NamedTuple):
+class LabeledEmbeddings(NamedTuple):
     """Embeddings whose classes are known, float32 or float64, and the classes as 0, 1, ....
 
     Without a test part, `H_test` and `y_test` are None.
@@ -79,7 +79,7 @@ class Parts(NamedTuple):
         return self.H_test, self.y_test
 
 
-def check_parts(H: Any, y: Any, H_test: Any, y_test: Any, needed_by: str) -> Parts:
+def check_labeled(H: Any, y: Any, H_test: Any, y_test: Any, needed_by: str) -> LabeledEmbeddings:
     """Return both parts without the samples of unknown class (−1).
 
     Raises
@@ -93,7 +93,7 @@ def check_parts(H: Any, y: Any, H_test: Any, y_test: Any, needed_by: str) -> Par
     H, y = _checked(H, y, "H", "y", needed_by)
     if H_test is None:
         codes = validate_labels(y, len(y), needed_by=needed_by)
-        return Parts(*_known(H, codes, "y", n_classes=2), None, None)
+        return LabeledEmbeddings(*_known(H, codes, "y", n_classes=2), None, None)
     H_test, y_test = _checked(H_test, y_test, "H_test", "y_test", needed_by)
     if H.shape[1] != H_test.shape[1]:
         raise ValueError(
@@ -104,7 +104,7 @@ def check_parts(H: Any, y: Any, H_test: Any, y_test: Any, needed_by: str) -> Par
         both = np.concatenate([y, y_test])
         codes = validate_labels(both, len(both), needed_by=needed_by)
     train = _known(H, codes[: len(H)], "y", n_classes=2)
-    return Parts(*train, *_known(H_test, codes[len(H) :], "y_test", n_classes=1))
+    return LabeledEmbeddings(*train, *_known(H_test, codes[len(H) :], "y_test", n_classes=1))
 
 
 def _checked(H: Any, y: Any, name: str, y_name: str, needed_by: str) -> tuple[NDArray, NDArray]:

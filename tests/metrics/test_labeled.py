@@ -11,7 +11,7 @@ from skcontrast.metrics import (
     map_at_r,
     recall_at_k,
 )
-from skcontrast.metrics._parts import check_count, check_parts
+from skcontrast.metrics._labeled import check_count, check_labeled
 
 RNG = np.random.default_rng(0)
 Y = np.arange(40) % 3
@@ -90,11 +90,11 @@ def test_wrong_parts_are_refused_by_name(measure, message):
 
 
 def test_both_parts_share_their_classes_and_keep_their_precision():
-    parts = check_parts(H.astype(np.float32), Y, H_TEST, np.where(Y == 0, 7, Y), "f")
+    parts = check_labeled(H.astype(np.float32), Y, H_TEST, np.where(Y == 0, 7, Y), "f")
     assert parts.H.dtype == np.float32 and parts.H_test.dtype == np.float64
     assert set(parts.y) == {0, 1, 2} and set(parts.y_test) == {1, 2, 3}
     assert parts.queries[0] is parts.H_test
-    alone = check_parts(H, Y, None, None, "f")
+    alone = check_labeled(H, Y, None, None, "f")
     assert alone.queries[1] is alone.y
 
 
