@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -29,14 +30,57 @@ _LARGEST_GRAPH = 10_000
 _CHUNK = 1024
 
 
-def spread_labels(h: Tensor, labels: Tensor, n_neighbors: int) -> NDArray[np.float32]:
-    r"""Return the probabilities of the classes of all samples, given those of the labeled ones.
+class Spread(NamedTuple):
+    """What is kept of the probabilities of all samples, which take much memory for many classes.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (n,), dtype int64
+        The likeliest class of each sample.
+    sureness : ndarray of shape (n,), dtype float32
+        Its probability, 0 where no labeled sample can be reached.
+    drawn : ndarray of shape (n,), dtype int64
+        A class drawn from the probabilities; −1 where no class is possible. Unlike the likeliest
+        classes, which agree with the representation where the true ones do not, draws separate no
+        better than true classes.
+    total : ndarray of shape (n_classes,), dtype float64
+        The sum of the probabilities of each class.
+    """
+
+    classes: NDArray[np.int64]
+    sureness: NDArray[np.float32]
+    drawn: NDArray[np.int64]
+    total: NDArray[np.float64]
+
+
+def summed_up(blocks: Iterable[NDArray[np.float32]], rng: np.random.Generator) -> Spread:
+    """Return what is kept of probabilities, given some rows at a time."""
+    parts = []
+    for block in blocks:
+        steps = block.cumsum(1)
+        places = (rng.random((len(block), 1)) * steps[:, -1:] >= steps).sum(1)
+        drawn = np.where(steps[:, -1] > 0, places.clip(max=steps.shape[1] - 1), -1)
+        total = block.sum(0, dtype=np.float64)
+        parts.append(Spread(block.argmax(1), block.max(1), drawn, total))
+    return Spread(
+        np.concatenate([part.classes for part in parts]),
+        np.concatenate([part.sureness for part in parts]),
+        np.concatenate([part.drawn for part in parts]),
+        np.sum([part.total for part in parts], axis=0),
+    )
+
+
+def spread_in_blocks(
+    h: Tensor, labels: Tensor, n_neighbors: int
+) -> Iterator[tuple[slice, NDArray[np.float32]]]:
+    r"""Yield the probabilities of the classes of all samples, with their rows, in blocks of rows.
 
     Label spreading on the graph of nearest neighbours: with the symmetric adjacency matrix S,
     normalised by the degrees, :math:`F \leftarrow \alpha S F + (1 - \alpha) Y` is repeated from
     F = Y, where each class has the same mass in Y. Rows of F are much flatter than probabilities;
     :math:`F^5`, scaled to sum 1, is near. Samples outside of the graph, which is bounded in size,
-    take the weighted mean of their neighbours in it.
+    take the weighted mean of their neighbours in it. Rows sum to 1, or are 0 where no labeled
+    sample can be reached.
 
     Parameters
     ----------
@@ -46,24 +90,6 @@ def spread_labels(h: Tensor, labels: Tensor, n_neighbors: int) -> NDArray[np.flo
         Classes from 0 on, −1 where unknown.
     n_neighbors : int
         Neighbours of each sample in the graph; at most n − 1 are used.
-
-    Returns
-    -------
-    probabilities : ndarray of shape (n, n_classes)
-        Rows sum to 1, or are 0 where no labeled sample can be reached.
-    """
-    probabilities = np.empty((len(h), int(labels.max()) + 1), np.float32)
-    for rows, block in spread_in_blocks(h, labels, n_neighbors):
-        probabilities[rows] = block
-    return probabilities
-
-
-def spread_in_blocks(
-    h: Tensor, labels: Tensor, n_neighbors: int
-) -> Iterator[tuple[slice, NDArray[np.float32]]]:
-    """Yield the probabilities that `spread_labels` returns, with their rows, some rows at a time.
-
-    With many classes, they take much more memory than the representations.
     """
     h = F.normalize((h - h.mean(0)) / h.std(0, correction=0).clamp_min(1e-6))
     known = (labels >= 0).cpu()
@@ -140,13 +166,13 @@ def _sparse(weights: Tensor, places: Tensor, n_columns: int) -> csr_array:
     return csr_array(parts, shape=(n, n_columns))
 
 
-def confident_labels(probabilities: NDArray[np.float32], labels: Tensor, share: float) -> Tensor:
+def confident_labels(spread: Spread, labels: Tensor, share: float) -> Tensor:
     """Return the labels, and where they are unknown the surest guesses of each class.
 
     Parameters
     ----------
-    probabilities : ndarray of shape (n, n_classes)
-        As `spread_labels` returns them.
+    spread : Spread
+        The guesses.
     labels : Tensor of shape (n,), dtype int64
         Classes, −1 where unknown.
     share : float
@@ -158,44 +184,11 @@ def confident_labels(probabilities: NDArray[np.float32], labels: Tensor, share: 
         −1 where still unknown.
     """
     completed = labels.cpu().numpy().copy()
-    guesses, sureness = probabilities.argmax(1), probabilities.max(1)
-    for k in range(probabilities.shape[1]):
-        rows = np.flatnonzero((completed < 0) & (guesses == k) & (sureness > 0))
-        order = np.argsort(-sureness[rows], kind="stable")
+    for k in range(len(spread.total)):
+        rows = np.flatnonzero((completed < 0) & (spread.classes == k) & (spread.sureness > 0))
+        order = np.argsort(-spread.sureness[rows], kind="stable")
         completed[rows[order[: round(share * len(rows))]]] = k
     return torch.from_numpy(completed).to(labels.device)
-
-
-def drawn_labels(
-    probabilities: NDArray[np.float32], labels: Tensor, rng: np.random.Generator
-) -> Tensor:
-    """Return the labels, drawn from their probabilities where they are unknown.
-
-    Unlike the likeliest classes, which agree with the representation where the true ones do not,
-    draws separate no better than true classes.
-
-    Parameters
-    ----------
-    probabilities : ndarray of shape (n, n_classes)
-        As `spread_labels` returns them.
-    labels : Tensor of shape (n,), dtype int64
-        Classes, −1 where unknown.
-    rng : numpy.random.Generator
-        Source of randomness.
-
-    Returns
-    -------
-    labels : Tensor of shape (n,), dtype int64
-        −1 where no class is possible.
-    """
-    given = labels.cpu().numpy()
-    draws, drawn = rng.random((len(given), 1)), np.empty_like(given)
-    for start in range(0, len(given), _CHUNK):
-        block = slice(start, start + _CHUNK)
-        steps = probabilities[block].cumsum(1)
-        places = (draws[block] * steps[:, -1:] >= steps).sum(1).clip(max=steps.shape[1] - 1)
-        drawn[block] = np.where(steps[:, -1] > 0, places, -1)
-    return torch.from_numpy(np.where(given >= 0, given, drawn)).to(labels.device)
 
 
 class LabelSpreader:
@@ -244,18 +237,21 @@ class LabelSpreader:
             return False
         return is_first or epoch % self.settings.every == 0
 
-    def probabilities(self, h: Tensor) -> NDArray[np.float32]:
-        """Return the probabilities of the classes of all samples, shape (n, n_classes).
+    def spread(self, h: Tensor, seed: Sequence[int]) -> Spread:
+        """Return what is known of the classes of all samples.
 
         Parameters
         ----------
         h : Tensor of shape (n, d)
             Representations.
+        seed : sequence of int
+            Seeds the drawn classes.
         """
         n_neighbors = N_NEIGHBORS if self.settings is None else self.settings.n_neighbors
-        return spread_labels(h, self.labels, n_neighbors)
+        blocks = spread_in_blocks(h, self.labels, n_neighbors)
+        return summed_up((block for _, block in blocks), np.random.default_rng(seed))
 
-    def shares(self, probabilities: NDArray[np.float32]) -> NDArray[np.float64]:
+    def shares(self, spread: Spread) -> NDArray[np.float64]:
         """Return the shares of the classes among all samples, shape (n_classes,).
 
         Where classes cannot be told apart yet, their shares are those among the labeled samples:
@@ -263,25 +259,25 @@ class LabelSpreader:
 
         Parameters
         ----------
-        probabilities : ndarray of shape (n, n_classes)
-            As `probabilities` returns them.
+        spread : Spread
+            As `spread` returns it.
         """
-        labels, n_classes = self.labels.cpu().numpy(), probabilities.shape[1]
+        labels, n_classes = self.labels.cpu().numpy(), len(spread.total)
         given = np.bincount(labels[self.labeled], minlength=n_classes) / len(self.labeled)
-        sureness = (probabilities.max(1).mean() - 1 / n_classes) / (1 - 1 / n_classes)
-        spread = probabilities.sum(0, dtype=np.float64) / probabilities.sum(dtype=np.float64)
-        return given + max(sureness, 0.0) * (spread - given)
+        sureness = (spread.sureness.mean() - 1 / n_classes) / (1 - 1 / n_classes)
+        return given + max(sureness, 0.0) * (spread.total / spread.total.sum() - given)
 
-    def guess(self, probabilities: NDArray[np.float32]) -> Tensor:
+    def guess(self, spread: Spread) -> Tensor:
         """Return the labels for the loss: where unknown, the surest guesses."""
         share = 0.0 if self.settings is None else self.settings.share
-        return confident_labels(probabilities, self.labels, share)
+        return confident_labels(spread, self.labels, share)
 
-    def draw(self, probabilities: NDArray[np.float32], seed: Sequence[int]) -> Tensor:
+    def draw(self, spread: Spread) -> Tensor:
         """Return the labels for estimates: where unknown, drawn from their probabilities.
 
         With 20 labels a class or more, unknown classes stay unknown.
         """
-        if len(self.labeled) >= _ENOUGH * probabilities.shape[1]:
+        if len(self.labeled) >= _ENOUGH * len(spread.total):
             return self.labels
-        return drawn_labels(probabilities, self.labels, np.random.default_rng(seed))
+        drawn = torch.from_numpy(spread.drawn).to(self.labels.device)
+        return torch.where(self.labels >= 0, self.labels, drawn)

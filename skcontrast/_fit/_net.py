@@ -187,17 +187,17 @@ class ContrastiveNet(NeuralNet):
         if not (is_for_loss or is_for_estimates):
             return
         h = torch.cat([self._encode(x) for x in self.training_set.in_order(plan.batch_size)])
-        probabilities = spreader.probabilities(h)
+        spread = spreader.spread(h, [plan.seed, epoch])
         if plan.world is not None:
-            probabilities = from_first_rank(probabilities)
+            spread = from_first_rank(spread)
         if is_for_estimates:
-            self.auto.take_shares(spreader.shares(probabilities))
+            self.auto.take_shares(spreader.shares(spread))
         if is_for_loss:
-            labels = spreader.guess(probabilities)
+            labels = spreader.guess(spread)
         elif plan.settings.loss.requires_y:
             return
         else:
-            labels = spreader.draw(probabilities, [plan.seed, epoch])
+            labels = spreader.draw(spread)
         self.training_set.metadata["labels"] = labels.to(self.training_set.device)
 
     def _encode(self, x: Any) -> Tensor:

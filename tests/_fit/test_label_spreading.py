@@ -12,8 +12,8 @@ from skcontrast._fit import _label_spreading
 from skcontrast._fit._label_spreading import (
     LabelSpreader,
     confident_labels,
-    drawn_labels,
-    spread_labels,
+    spread_in_blocks,
+    summed_up,
 )
 from skcontrast.frameworks import CMC, MoCo
 from skcontrast.losses import InfoNCE, Loss, SemiSupCon, SupCon
@@ -45,6 +45,16 @@ class Labels(Callback):
         self.seen.append(dataset_train.metadata["labels"].clone())
 
 
+def spread_labels(h, labels, n_neighbors):
+    """Return all probabilities."""
+    return np.concatenate([block for _, block in spread_in_blocks(h, labels, n_neighbors)])
+
+
+def of(probabilities):
+    """Return what is kept of probabilities."""
+    return summed_up([probabilities], np.random.default_rng(0))
+
+
 def test_one_label_a_cluster_is_enough():
     h, truth, labels = blobs()
     probabilities = spread_labels(h, labels, 10)
@@ -65,17 +75,30 @@ def test_chunks_of_rows_do_not_show(monkeypatch):
     np.testing.assert_allclose(spread_labels(h, labels, 10), expected, atol=1e-5)
 
 
-def test_memory_grows_with_the_classes_by_no_more_than_the_result(monkeypatch):
+def test_memory_does_not_grow_with_rows_times_classes(monkeypatch):
     monkeypatch.setattr(_label_spreading, "_LARGEST_GRAPH", 300)
     monkeypatch.setattr(_label_spreading, "_CHUNK", 64)
-    h = torch.randn(3000, 4, generator=torch.Generator().manual_seed(0))
-    labels = torch.where(torch.arange(3000) < 1500, torch.arange(3000) % 300, -1)
+    h = torch.randn(6000, 4, generator=torch.Generator().manual_seed(0))
+    labels = torch.where(torch.arange(6000) < 1500, torch.arange(6000) % 300, -1)
+    spreader = LabelSpreader(None, labels)
     tracemalloc.start()
-    probabilities = spread_labels(h, labels, 15)
-    drawn_labels(probabilities, labels, np.random.default_rng(0))
+    spread = spreader.spread(h, [0])
+    labels = spreader.shares(spread), spreader.guess(spread), spreader.draw(spread)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 3 * probabilities.nbytes
+    assert peak < 4 * 6000 * 300
+
+
+def test_what_is_kept_of_probabilities_does_not_depend_on_blocks():
+    h, _, labels = blobs()
+    probabilities = spread_labels(h, labels, 10)
+    whole = of(probabilities)
+    halves = summed_up(np.split(probabilities, [7]), np.random.default_rng(0))
+    np.testing.assert_array_equal(whole.classes, probabilities.argmax(1))
+    np.testing.assert_array_equal(whole.sureness, probabilities.max(1))
+    np.testing.assert_allclose(whole.total, probabilities.sum(0), rtol=1e-5)
+    for one, other in zip(whole, halves, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
 
 
 def test_renamed_classes_get_the_same_probabilities():
@@ -105,7 +128,7 @@ def test_samples_that_no_label_reaches_have_no_class():
     labels[0], labels[5] = 0, 1
     probabilities = spread_labels(h, labels, 3)
     np.testing.assert_allclose(probabilities.sum(1), [1] * 10 + [0] * 10, atol=1e-6)
-    assert (confident_labels(probabilities, labels, 1.0)[10:] == -1).all()
+    assert (confident_labels(of(probabilities), labels, 1.0)[10:] == -1).all()
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
@@ -114,7 +137,7 @@ def test_given_labels_stay_and_the_surest_share_of_each_class_is_kept(share):
     probabilities = rng.dirichlet(np.ones(4), size=200).astype(np.float32)
     labels = torch.full((200,), -1)
     labels[:20] = torch.arange(20) % 4
-    completed = confident_labels(probabilities, labels, share)
+    completed = confident_labels(of(probabilities), labels, share)
     assert (completed[:20] == labels[:20]).all()
     free, guesses = completed[20:].numpy(), probabilities[20:].argmax(1)
     for k in range(4):
@@ -226,10 +249,10 @@ def test_drawn_labels_keep_the_given_ones_and_follow_their_probabilities():
     probabilities = np.tile(np.array([[0.2, 0.5, 0.3]], np.float32), (9000, 1))
     probabilities[-1] = 0
     labels = torch.full((9000,), -1)
-    labels[:100] = 2
-    drawn = drawn_labels(probabilities, labels, np.random.default_rng(0)).numpy()
-    assert (drawn[:100] == 2).all() and drawn[-1] == -1
-    shares = np.bincount(drawn[100:-1], minlength=3) / 8899
+    labels[:50] = 2
+    drawn = LabelSpreader(None, labels).draw(of(probabilities)).numpy()
+    assert (drawn[:50] == 2).all() and drawn[-1] == -1
+    shares = np.bincount(drawn[50:-1], minlength=3) / 8949
     np.testing.assert_allclose(shares, [0.2, 0.5, 0.3], atol=0.02)
 
 
@@ -250,8 +273,8 @@ def test_shares_are_those_of_the_clusters_or_where_nothing_is_sure_of_the_given_
     labels = torch.tensor([0, 0, 0, 1, -1, -1, -1, -1])
     spreader = LabelSpreader(None, labels)
     sure = np.eye(2, dtype=np.float32)[[0, 0, 0, 1, 1, 1, 1, 1]]
-    np.testing.assert_allclose(spreader.shares(sure), [3 / 8, 5 / 8])
-    np.testing.assert_allclose(spreader.shares(np.full_like(sure, 0.5)), [3 / 4, 1 / 4])
+    np.testing.assert_allclose(spreader.shares(of(sure)), [3 / 8, 5 / 8])
+    np.testing.assert_allclose(spreader.shares(of(np.full_like(sure, 0.5))), [3 / 4, 1 / 4])
 
 
 def test_a_class_that_the_graph_has_no_room_for_keeps_its_column(monkeypatch):
@@ -260,6 +283,6 @@ def test_a_class_that_the_graph_has_no_room_for_keeps_its_column(monkeypatch):
     labels = torch.arange(60) % 2
     labels[1], labels[40:] = 2, -1
     spreader = LabelSpreader(None, labels)
-    probabilities = spreader.probabilities(h)
-    assert probabilities.shape == (60, 3)
-    assert spreader.shares(probabilities).shape == (3,)
+    spread = spreader.spread(h, [0])
+    assert len(spread.total) == 3
+    assert spreader.shares(spread).shape == (3,)
