@@ -378,7 +378,8 @@ class ContrastiveClassifier(ClassifierMixin, TransformerMixin, NamesChecked):
             check_consistent_length(predicted, is_known)
         weight = _weights(sample_weight, is_known)
         weight = None if weight is None else weight[is_known]
-        return accuracy_score(values, predicted[is_known], sample_weight=weight)
+        with naming("y", "classes, numbers or strings as in fit"):
+            return accuracy_score(values, predicted[is_known], sample_weight=weight)
 
     def _call(self, method: str, X: Any) -> NDArray:
         Z = np.asarray(self.transform(X))
@@ -478,9 +479,10 @@ class LabeledFolds(BaseCrossValidator):
             check_consistent_length(is_known, groups)
             groups = None if groups is None else np.asarray(groups)[known]
         with naming("cv", "a number of folds, or a splitter, that suits y and groups"):
-            folds = list(self._splitter(values).split(known, values, groups))
+            folds = self._splitter(values).split(known, values, groups)
+            folds = [(np.r_[unknown, known[train]], known[test]) for train, test in folds]
         for train, test in folds:
-            yield np.sort(np.r_[unknown, known[train]]), known[test]
+            yield np.sort(train), test
 
     def get_n_splits(
         self, X: Any = None, y: ArrayLike | None = None, groups: ArrayLike | None = None

@@ -16,7 +16,13 @@ from sklearn.datasets import load_iris
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score
-from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score, cross_validate
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    PredefinedSplit,
+    cross_val_score,
+    cross_validate,
+)
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -324,6 +330,7 @@ def test_an_onnx_file_returns_labels_and_names_the_classes(named, tmp_path):
         ({}, {"y": np.where(FEW < 0, "-1", NAMES)}, "the string '-1'"),
         ({}, {"y": np.where(FEW < 0, NAMES, Y)}, "numbers or strings, got both"),
         ({}, {"y": X[:, 0]}, "Unknown label type"),
+        ({}, {"y": [None, (0, 1), *[(1, 1)] * 88]}, "numbers or strings, got lists or tuples"),
         ({}, {"y": np.ma.masked_equal(FEW, -1)}, "y has masked entries"),
         ({}, {"y": FEW, "sample_weight": [1.0]}, r"sample_weight must have shape \(90,\)"),
         ({}, {"y": FEW, "sample_weight": np.linspace(-1, 1, 90)}, "sample_weight .* no negative"),
@@ -368,6 +375,7 @@ def test_mistakes_are_named(change, fit, message):
         (FEW, -np.ones(90), "sample_weight .* no negative"),
         (FEW, FEW < 0, "sample_weight must not be 0 for all"),
         (np.full(90, -1), None, "y must hold known classes, got none"),
+        (np.where(FEW < 0, None, NAMES), None, "y must be classes, numbers or strings as in fit"),
     ],
 )
 def test_mistakes_in_what_is_scored_are_named(y, weights, message):
@@ -385,6 +393,7 @@ def test_mistakes_in_what_is_scored_are_named(y, weights, message):
         (GroupKFold(2), FEW, None, "groups"),
         (2, np.full(90, -1), None, "y must hold known classes, got none"),
         (GroupKFold, FEW, np.arange(90), "'cv' parameter of LabeledFolds"),
+        (PredefinedSplit(np.arange(90) % 2), FEW, None, "cv must be .* that suits y and groups"),
         (3, FEW, dict.fromkeys(range(90)), "groups must be an array of groups, one for each"),
     ],
 )

@@ -133,6 +133,8 @@ def split_known(
             if len({isinstance(value, str) for value in known}) > 1:
                 raise ValueError(f"{name} must hold numbers or strings, got both.")
             known = np.array(known.tolist())
+            if known.ndim > 1:
+                raise ValueError(f"{name} must hold numbers or strings, got lists or tuples.")
     if known.dtype.kind == "f":
         assert_all_finite(known, input_name=name)
     if known.dtype.kind in "US" and "-1" in known.astype(str):
