@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Mapping
 from dataclasses import fields
@@ -16,7 +17,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor, nn
+from torch import Tensor
 
 from .._checks import Interval, checked
 from .._network._build import Network, Widths
@@ -69,8 +70,8 @@ _PARTS: dict[str, type | tuple[type, ...]] = {
 }
 # Needed only to train on, or about the end of the fit: not in a file.
 _OF_A_FIT = ("optimizer_state", "framework_state", "interrupted", "improvement")
-# What set_output leaves in an embedder.
-_OUTPUTS = ({}, *({"transform": name} for name in ("default", "pandas", "polars")))
+# What set_output leaves in an estimator.
+_OUTPUTS = (None, "default", "pandas", "polars")
 # Numbers in one sample, of which networks are tried on two.
 _LARGEST_SAMPLE = 2**28
 # Parameters that belong to one run of one program.
@@ -81,9 +82,6 @@ _OTHER_FORMATS = (".joblib", ".npz", ".onnx", ".pickle", ".pkl", ".pt", ".pt2", 
 _MALFORMED = (
     ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError,
 )  # fmt: skip
-# How the files of torch.save start, and pickles, plain and as joblib compresses them.
-_ZIP = b"PK\x03\x04"
-_PICKLES = (b"\x80", b"x\x01", b"x^", b"x\x9c", b"x\xda", b"\x1f\x8b", b"BZh", b"\xfd7zXZ")
 # What a path may be.
 _PATH = [str, os.PathLike]
 # What a device may be.
@@ -192,7 +190,7 @@ def save(embedder: ContrastiveEmbedder | ContrastiveClassifier, path: str | os.P
         "own": writer.own,
     }
     # What a custom network returns, to notice a different one.
-    outputs = _outputs(fitted, torch.device("cpu")) if writer.own else None
+    outputs = _outputs(fitted, "cpu") if writer.own else None
     content["outputs"] = writer.write(outputs, "outputs")
     replace_file(place, pack(content, writer.tensors, _HEADER))
 
@@ -217,11 +215,10 @@ def load(
         The objects that the file names but does not hold, by these names. For a module, pass an
         object of its class; in a copy of it, the weights are replaced by those of the file, whose
         names, shapes and dtypes must be the same. For a loss, an augmentation or another object
-        with parameters, pass an object of its class or the class; a copy gets the parameters of
-        the file. Instead of an object you can pass a function that returns one when it is called
-        without arguments, and of a module the class. Functions and classes are taken as they are.
-        The second object of a class has the name ``"mymodule.Block#2"``, and so on. Without `own`,
-        the error says which names are expected, and where each is used.
+        with parameters, pass an object of its class; a copy gets the parameters of the file.
+        Functions and classes are taken as they are. The second object of a class has the name
+        ``"mymodule.Block#2"``, and so on. Without `own`, the error says which names are expected,
+        and where each is used.
     device : str, int or torch.device, default=None
         The parameter `device` of the embedder; None takes that of the file.
 
@@ -283,7 +280,7 @@ def load(
         parameters, fitted = reader.read(content["parameters"]), reader.read(content["fitted"])
         embedder = _embedder(reader.read(content["class"]), parameters, fitted)
         _check_network(embedder._fitted, reader.read(content["outputs"]), not content["own"])
-        embedder.set_output(**content["output"])
+        _set_output(embedder, content["output"])
         if device is not None:
             embedder.set_params(device=device)
         if content["classifier"] is not None:
@@ -295,47 +292,29 @@ def load(
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Return the header and the tensors of a file."""
-    data = b""
     try:
-        data = read_file(path)
-        content, tensors = unpack(data, _HEADER)
+        content, tensors = unpack(read_file(path), _HEADER)
         if content is None:
             raise ValueError("it was not written by skcontrast.save")
-        _check_header(content)
+        check_content(content, FORMAT, _FIELDS)
+        own = content["own"]
+        if not isinstance(own, dict) or not all(isinstance(place, str) for place in own.values()):
+            raise ValueError("its field 'own' does not say where its names are used")
         return content, tensors
     except (SafetensorError, RecursionError, ValueError) as error:
-        hint = _hint(data) if isinstance(error, SafetensorError) else ""
-        raise ValueError(f"{path} cannot be loaded: {problem_in(error)}.{hint}") from error
+        raise ValueError(f"{path} cannot be loaded: {problem_in(error)}.") from error
 
 
-def _hint(data: bytes) -> str:
-    """Return the end of a message: what a file may be that is not safetensors."""
-    if not data.startswith((_ZIP, *_PICKLES)):
-        return ""
-    name = "torch" if data.startswith(_ZIP) else "joblib"
-    return (
-        f" It may be a pickle, as {name} writes it, which runs code when it is read: if you trust "
-        f"it, read it with {name}.load."
-    )
-
-
-def _check_header(content: Any) -> None:
-    """Raise ValueError unless a header is one that this version can read."""
-    check_content(content, FORMAT, _FIELDS)
-    own = content["own"]
-    if not isinstance(own, dict) or not all(isinstance(place, str) for place in own.values()):
-        raise ValueError("its field 'own' does not say where its names are used")
-    _check_output(content["output"])
-
-
-def _output(estimator: Any) -> dict[str, str]:
+def _output(estimator: Any) -> str | None:
     """Return what set_output has left in an estimator."""
-    return dict(getattr(estimator, "_sklearn_output_config", {}))
+    return getattr(estimator, "_sklearn_output_config", {}).get("transform")
 
 
-def _check_output(output: Any) -> None:
+def _set_output(estimator: Any, output: str | None) -> Any:
+    """Return an estimator after set_output, or raise ValueError for what it does not know."""
     if output not in _OUTPUTS:
         raise ValueError(f"its field 'output' is {str(output)[:60]}")
+    return estimator.set_output(transform=output)
 
 
 def _inference_parts(fitted: Fitted) -> dict[str, Any]:
@@ -372,8 +351,8 @@ def _classifier(embedder: ContrastiveEmbedder, parts: dict[str, Any]) -> Contras
         raise ValueError("its scaler or classifier has a wrong type")
     made = {"fitted": FrozenEstimator, "trained": clone, None: lambda embedder: None}
     embedders = {"embedder": made[parameters["embedder"]](embedder)}
-    _check_output(parts["output"])
-    model = ContrastiveClassifier(**{**parameters, **embedders}).set_output(**parts["output"])
+    model = ContrastiveClassifier(**{**parameters, **embedders})
+    _set_output(model, parts["output"])
     model.embedder_, model.scaler_, model.classifier_ = embedder, scaler, fitted
     model.classes_ = fitted.classes_
     scores = fitted.decision_function(scaler.transform(np.zeros((1, embedder._n_features_out))))
@@ -391,7 +370,6 @@ def _embedder(cls: type, parameters: dict[str, Any], parts: dict[str, Any]) -> C
     from .._fit._fit import Fitted
     from .._skorch import History
 
-    parts = {"symmetries": None, **parts}  # which files of 0.1.0 lack
     expected = {field.name for field in fields(Fitted)} - set(_OF_A_FIT)
     if wrong := sorted(parts.keys() ^ expected):
         raise ValueError(f"its fitted parts lack or have unknown {', '.join(wrong)}")
@@ -429,10 +407,12 @@ def _check_network(fitted: Fitted, before: Any, is_ours: bool) -> None:
     widths, shape = fitted.widths, fitted.schema.sample_shape
     if not fitted.schema.kind.float_batches:
         return
-    if len(shape) > 3 or not 0 < _sample_size(fitted.schema.kind, shape) <= _LARGEST_SAMPLE:
-        raise ValueError(f"its samples have the shape {shape[:4]}")
     try:
-        outputs = _outputs(fitted, torch.device("meta" if is_ours else "cpu"))
+        with torch.device("meta"):
+            size = fitted.schema.kind.example_batch(shape)[0].numel() if len(shape) <= 3 else 0
+        if not 0 < size <= _LARGEST_SAMPLE:
+            raise ValueError(f"its samples have the shape {shape[:4]}")
+        outputs = _outputs(fitted, "meta" if is_ours else "cpu")
     except Exception as error:
         raise ValueError(f"its network does not work, {problem_in(error)}") from error
     shapes = tuple(tuple(output.shape) for output in outputs)
@@ -447,37 +427,23 @@ def _check_network(fitted: Fitted, before: Any, is_ours: bool) -> None:
         )
 
 
-def _sample_size(kind: Kind, shape: tuple) -> int:
-    """Return the number of numbers in a sample on which a network is tried; 0 if there is none."""
-    try:
-        with torch.device("meta"):
-            return kind.example_batch(shape)[0].numel()
-    except Exception:
-        return 0
-
-
 @torch.inference_mode()
-def _outputs(fitted: Fitted, device: torch.device) -> list[Tensor]:
+def _outputs(fitted: Fitted, device: str) -> list[Tensor]:
     """Return representation and projection of two samples; of kinds other than arrays nothing."""
     network, kind = fitted.network, fitted.schema.kind
     if not kind.float_batches:
         return []
-    with device:
+    if device == "meta":
+        tensors = [*network.parameters(), *network.buffers()]
+        network = copy.deepcopy(network, {id(tensor): tensor.to(device) for tensor in tensors})
+    with torch.device(device):
         zeros = kind.example_batch(fitted.schema.sample_shape)
         # Below 1, so that they are codes of categories too.
-        x = torch.linspace(0, 0.9, zeros.numel()).reshape(zeros.shape)
-        h = _called(network.encoder, x, device)
-        return [h, _called(network.projector, h, device)]
+        h = network.encoder(torch.linspace(0, 0.9, zeros.numel()).reshape(zeros.shape))
+        return [h, network.projector(h)]
 
 
 def _are_close(output: Tensor, before: Any) -> bool:
     """Return whether an output equals that of `save` up to rounding on a different machine."""
     scale = float(before.abs().max())
     return torch.allclose(output, before, rtol=1e-3, atol=1e-3 * scale, equal_nan=True)
-
-
-def _called(module: nn.Module, x: Tensor, device: torch.device) -> Tensor:
-    """Return the output of a module as if it was on a device."""
-    tensors = {**dict(module.named_parameters()), **dict(module.named_buffers())}
-    moved = {name: tensor.to(device) for name, tensor in tensors.items()}
-    return torch.func.functional_call(module, moved, (x,))

@@ -13,6 +13,7 @@ from typing import Any
 from uuid import uuid4
 
 import safetensors.torch
+import torch
 from torch import Tensor
 
 from .._version import __version__
@@ -22,9 +23,7 @@ from .._version import __version__
 _LONGEST_HEADER = 2**24
 # Reading very many small tensors takes far longer than their bytes suggest.
 _MOST_TENSORS = 50_000
-# The field of the header for the checksum of the whole file, and what it holds meanwhile.
-_CHECKSUM = "sha256"
-_BLANK = "0" * 64
+_DIGITS = 64
 
 
 def pack(content: Any, tensors: Mapping[str, Tensor], key: str) -> bytes:
@@ -37,23 +36,20 @@ def pack(content: Any, tensors: Mapping[str, Tensor], key: str) -> bytes:
     tensors : dict of str to Tensor
         Contiguous, on the CPU.
     key : str
-        Says whose file it is: the content has this key in the header.
+        Says whose file it is: the header has the checksum and the content under this key.
 
     Raises
     ------
     ValueError
         If the content is longer than `unpack` allows.
     """
-    start, rest = _split(safetensors.torch.save(dict(tensors)))
-    # safetensors would write these two in any order: equal models would be unequal files.
-    own = {_CHECKSUM: _BLANK, key: json.dumps(content, allow_nan=False)}
-    header = {"__metadata__": own, **json.loads(start[8:])}
-    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
-    text += b" " * (-len(text) % 8)
-    start = len(text).to_bytes(8, "little") + text
-    if problem := _too_long(len(start)):
-        raise ValueError(f"The file cannot be written: {problem}.")
-    return start.replace(_field(_BLANK), _field(_checksum(start, rest))) + rest
+    text = json.dumps(content, allow_nan=False)
+    data = safetensors.torch.save(dict(tensors), {key: _checksum(text, tensors) + text})
+    try:
+        _header(data)
+    except ValueError as error:
+        raise ValueError(f"The file cannot be written: {error}.") from error
+    return data
 
 
 def unpack(data: bytes, key: str) -> tuple[Any, dict[str, Tensor]]:
@@ -69,22 +65,40 @@ def unpack(data: bytes, key: str) -> tuple[Any, dict[str, Tensor]]:
         If the content is not JSON, the checksum is wrong or missing, or the header
         is far longer than that of any model.
     """
-    start, rest = _split(data)
-    if problem := _too_long(len(start)):
-        raise ValueError(problem)
-    header = json.loads(start[8:]) if len(start) > 8 else {}
-    if not isinstance(header, dict):
-        raise ValueError("its header is not a JSON object")
-    if len(header) > _MOST_TENSORS:
-        raise ValueError(f"it has {len(header)} tensors, more than any network")
+    header = _header(data)
     tensors = safetensors.torch.load(data)
-    metadata = header.get("__metadata__") or {}
-    if key not in metadata:
+    text = (json.loads(header).get("__metadata__") or {}).get(key)
+    if text is None:
         return None, tensors
-    found = str(metadata.get(_CHECKSUM))
-    if _checksum(start.replace(_field(found), _field(_BLANK)), rest) != found:
+    if text[:_DIGITS] != _checksum(text[_DIGITS:], tensors):
         raise ValueError("its checksum is missing or not that of its content")
-    return json.loads(metadata[key]), tensors
+    return json.loads(text[_DIGITS:]), tensors
+
+
+def _header(data: bytes) -> bytes:
+    """Return the header of a file, or raise ValueError if it is too large."""
+    header = data[8 : 8 + int.from_bytes(data[:8], "little")]
+    _check_length(len(header))
+    if header.count(b'"dtype"') > _MOST_TENSORS:
+        raise ValueError(f"it has more than {_MOST_TENSORS} tensors")
+    return header
+
+
+def _check_length(length: int) -> None:
+    """Raise ValueError for the length of a header that no model has."""
+    if length > _LONGEST_HEADER:
+        raise ValueError(
+            f"its header has {length} bytes, more than the {_LONGEST_HEADER} that are allowed"
+        )
+
+
+def _checksum(text: str, tensors: Mapping[str, Tensor]) -> str:
+    """Return the checksum of all that is read of a file."""
+    digest = hashlib.sha256(text.encode())
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
 
 
 def check_content(content: Any, newest: int, names: Set[str]) -> None:
@@ -100,7 +114,7 @@ def check_content(content: Any, newest: int, names: Set[str]) -> None:
         The fields of the content.
     """
     found = content.get("format") if isinstance(content, dict) else None
-    if not isinstance(found, int) or isinstance(found, bool) or found < 1:
+    if type(found) is not int or found < 1:
         raise ValueError("its header is none of skcontrast's")
     if found > newest:
         raise ValueError(
@@ -123,31 +137,6 @@ def without_batches(history: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{k: v for k, v in row.items() if k != "batches"} for row in history]
 
 
-def _split(data: bytes) -> tuple[bytes, memoryview]:
-    """Return the start of a file up to the end of its header, if it is that long, and the rest."""
-    end = 8 + int.from_bytes(data[:8], "little")
-    return (data[:end] if end <= len(data) else b""), memoryview(data)[end:]
-
-
-def _too_long(length: int) -> str:
-    """Return what is wrong with the length of a header, "" if nothing is."""
-    if length <= _LONGEST_HEADER:
-        return ""
-    return f"its header has {length} bytes, more than the {_LONGEST_HEADER} that are allowed"
-
-
-def _field(checksum: str) -> bytes:
-    """Return the field of the checksum; in content, the quotes of the header are escaped."""
-    return f'"{_CHECKSUM}":"{checksum}"'.encode()
-
-
-def _checksum(start: bytes, rest: memoryview) -> str:
-    """Return the checksum of a file whose field for it is blank."""
-    digest = hashlib.sha256(start)
-    digest.update(rest)
-    return digest.hexdigest()
-
-
 def file_path(path: str | os.PathLike, owner: str) -> Path:
     """Return an argument called `path` as a path, or raise ValueError if no file can have it.
 
@@ -168,14 +157,14 @@ def file_path(path: str | os.PathLike, owner: str) -> Path:
 
 
 def read_file(path: Path) -> bytes:
-    """Return the bytes of a file for `unpack`; of one whose header cannot be whole, the first 8.
+    """Return the bytes of a file for `unpack`.
 
     Raises
     ------
     OSError
         If it cannot be read.
     ValueError
-        If it is not a regular file, such as a folder or a pipe, or its header is too long.
+        If it is not a regular file, such as a folder or a pipe, or has no whole header.
     """
     size = path.stat().st_size
     if not path.is_file():
@@ -184,9 +173,11 @@ def read_file(path: Path) -> bytes:
         start = file.read(8)
         length = int.from_bytes(start, "little")
         if not 0 < length <= size - 8:
-            return start
-        if problem := _too_long(8 + length):
-            raise ValueError(problem)
+            raise ValueError(
+                "it has no whole header of safetensors. If it is a pickle, which runs code, and "
+                "you trust it, read it with joblib.load or torch.load"
+            )
+        _check_length(length)
         return start + file.read()
 
 

@@ -9,7 +9,6 @@ built again without code from a file: only the architecture is named, never wher
 from __future__ import annotations
 
 import copy
-import functools
 import inspect
 import re
 from typing import Any
@@ -54,24 +53,17 @@ def with_weights(
     given: Any, state: dict[str, Any] | None, name: str, *, has_head: bool = True
 ) -> nn.Module:
     """Return a copy of a module with the weights of a file, if the file has any."""
-    given = _instantiated(given, name)
     if not isinstance(given, nn.Module):
-        raise ValueError(
-            f"own[{name!r}] must be a module, with weights to be replaced in a copy, got a "
-            f"{type(given).__name__}"
-        )
+        raise ValueError(f"own[{name!r}] must be a module, an object of its class, got {given!r}")
     module = copy.deepcopy(given)
     if state is None:
         return module
     module = module if has_head else without_layers(module, set(state))
-    for key, tensor in module.state_dict().items():
-        stored = state.get(key)
-        if isinstance(stored, Tensor) and tensor.dtype != stored.dtype:
-            raise ValueError(
-                f"the module passed as own[{name!r}] differs: its {key} has {tensor.dtype} "
-                f"instead of {stored.dtype}"
-            )
     try:
+        for key, tensor in module.state_dict().items():
+            stored = state.get(key)
+            if isinstance(stored, Tensor) and tensor.dtype != stored.dtype:
+                raise RuntimeError(f"its {key} has {tensor.dtype} instead of {stored.dtype}")
         return filled(module, state)
     except RuntimeError as error:
         raise ValueError(f"the module passed as own[{name!r}] differs: {error}") from error
@@ -87,29 +79,13 @@ def filled(module: nn.Module, state: dict[str, Any]) -> nn.Module:
 
 
 def with_parameters(given: Any, parameters: dict[str, Any], name: str) -> Any:
-    """Return a copy of an object with the parameters of a file, or an object of a class."""
-    if inspect.isclass(given):
-        given = _instantiated(functools.partial(given, **parameters), name)
-    if not has_parameters(given := _instantiated(given, name)):
-        raise ValueError(f"own[{name!r}] must be an object with parameters or its class")
+    """Return a copy of an object with the parameters of a file."""
+    if not has_parameters(given):
+        raise ValueError(f"own[{name!r}] must be an object with parameters, got {given!r}")
     wrong = sorted(parameters.keys() ^ given.get_params(deep=False).keys())
     if wrong:
         raise ValueError(f"own[{name!r}] and the file do not both have {', '.join(wrong)}")
     return copy.copy(given).set_params(**parameters)
-
-
-def _instantiated(given: Any, name: str) -> Any:
-    """Return the object for a name: the one that was passed, or what it returns when called."""
-    is_maker = isinstance(given, functools.partial) or inspect.isroutine(given)
-    if not (is_maker or inspect.isclass(given)):
-        return given
-    try:
-        return given()
-    except Exception as error:
-        raise ValueError(
-            f"own[{name!r}] must be an object, or a class or function that returns one when it is "
-            f"called without arguments, but the call failed: {error}"
-        ) from error
 
 
 # Networks of timm and transformers

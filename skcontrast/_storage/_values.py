@@ -7,15 +7,13 @@ dictionary with one of these keys:
 ``$float``     "nan", "inf" or "-inf"
 ``$tuple``     the elements
 ``$pairs``     keys and values of a dictionary whose keys are not names
-``$array``     the name of a tensor that was a NumPy array
-``$tensor``    the name of a tensor, ``$parameter`` of a parameter of a network
+``$tensor``    the name of a tensor, and whether it was a "tensor", an "array" of NumPy, a
+               "parameter" of a network or a "frozen" one
 ``$lazy``      "parameters" or "buffers": one of a lazy layer that has not seen a sample
 ``$strings``   an array of strings
 ``$class``     the name of a class itself, such as an optimizer
 ``$object``    the name of a class, with the attributes of an object in ``state``
-``$module``    the name of a class, with the attributes, parameters, buffers and children of a
-               ``torch.nn.Module``
-``$same``      a module that occurs before, by its place among all modules
+``$same``      a module that occurs before, by its place among those that are complete
 ``$library``   how a network of timm or transformers is built, with its ``state_dict``
 ``$own``       the name of something that is neither of skcontrast nor of torch, and is passed when
                the file is read: a module with its ``state_dict``, an object with its ``params``,
@@ -48,12 +46,17 @@ from ._user_objects import (
     with_weights,
 )
 
-# The attributes that every module has.
+# The attributes that every module has, and those of them that a file holds.
 _MODULE = frozenset(vars(nn.Module()))
-# The attributes in which a lazy layer keeps its hooks until it has seen a sample.
-_LAZY = ("_initialize_hook", "_load_hook")
+_MEMBERS = {
+    "_parameters": nn.Parameter,
+    "_buffers": Tensor,
+    "_modules": nn.Module,
+}
 # More modules than a network has, each counted as often as it occurs.
 _MOST_MODULES = 10**5
+# The attributes in which a lazy layer keeps its hooks until it has seen a sample.
+_OF_LAZY_LAYERS = {"_initialize_hook", "_load_hook"}
 # What changes the output of a module or its gradient, and is not in its class.
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
@@ -105,14 +108,12 @@ class Writer:
             return self._dictionary(value, name)
         if inspect.isclass(value) and value in self.names:
             return {"$class": self.names[value]}
+        if id(value) in self._modules:
+            return {"$same": self._modules[id(value)]}
+        found = (self._object if type(value) in self.names else self._own)(value, name)
         if isinstance(value, nn.Module):
-            if id(value) in self._modules:
-                return {"$same": self._modules[id(value)]}
             self._modules[id(value)] = len(self._modules)
-            return (self._module if type(value) in self.names else self._own)(value, name)
-        if type(value) not in self.names:
-            return self._own(value, name)
-        return {"$object": self.names[type(value)], "state": self._state(value, name)}
+        return found
 
     def _array(self, value: np.ndarray | Tensor, name: str) -> dict[str, Any]:
         """Return where an array or tensor is kept; the same one is kept once."""
@@ -122,21 +123,22 @@ class Writer:
             return {"$strings": value.tolist(), "object": value.dtype == object}
         if isinstance(value, Tensor) and nn.parameter.is_lazy(value):
             return {"$lazy": "parameters" if isinstance(value, nn.Parameter) else "buffers"}
-        key = "$array" if isinstance(value, np.ndarray) else "$tensor"
-        if isinstance(value, nn.Parameter):
-            key = "$parameter"
         if id(value) not in self._seen:
             self._seen[id(value)] = (name, value)
             # torch takes neither read-only arrays nor those that run backwards.
             array = np.array(value, order="C") if isinstance(value, np.ndarray) else value
             tensor = torch.as_tensor(array).detach().cpu()
             self.tensors[name] = tensor.clone(memory_format=torch.contiguous_format)
-        found: dict[str, Any] = {key: self._seen[id(value)][0]}
-        if isinstance(value, Tensor) and value.stride() != self.tensors[found[key]].stride():
+        name = self._seen[id(value)][0]
+        if isinstance(value, np.ndarray):
+            return {"$tensor": name, "is": "array"}
+        role = "tensor"
+        if isinstance(value, nn.Parameter):
+            role = "parameter" if value.requires_grad else "frozen"
+        found: dict[str, Any] = {"$tensor": name, "is": role}
+        if value.stride() != self.tensors[name].stride():
             # Another layout takes another kernel, which rounds differently.
             found["stride"] = list(value.stride())
-        if isinstance(value, nn.Parameter) and not value.requires_grad:
-            found["frozen"] = True
         return found
 
     def _dictionary(self, value: dict, name: str) -> Any:
@@ -146,24 +148,20 @@ class Writer:
         items = list(value.items())
         return {"$pairs": [self._write([*item], f"{name}.{k}") for k, item in enumerate(items)]}
 
-    def _state(self, value: Any, name: str) -> dict[str, Any]:
-        """Return the attributes of an object."""
-        left_out = (*getattr(value, "_samples", ()), *getattr(value, "_transient", ()))
-        attributes = {key: item for key, item in vars(value).items() if key not in left_out}
-        return {key: self._write(item, f"{name}.{key}") for key, item in attributes.items()}
-
-    def _module(self, module: nn.Module, name: str) -> dict[str, Any]:
-        """Return a module of skcontrast or torch, with everything in it."""
-        _check_hooks(module, name)
-        found: dict[str, Any] = {"$module": self.names[type(module)]}
-        left_out = {*_MODULE, *(_LAZY if isinstance(module, LazyModuleMixin) else ())}
-        own = {key: item for key, item in vars(module).items() if key not in left_out}
-        found["state"] = {key: self._write(item, f"{name}.{key}") for key, item in own.items()}
-        found["volatile"] = sorted(module._non_persistent_buffers_set)
-        for part in ("_parameters", "_buffers", "_modules"):
-            members = getattr(module, part)
-            found[part] = {key: self._write(one, f"{name}.{key}") for key, one in members.items()}
-        return found
+    def _object(self, value: Any, name: str) -> dict[str, Any]:
+        """Return an object of skcontrast, or a module of torch, with its attributes."""
+        state = vars(value)
+        left_out = {*getattr(value, "_samples", ()), *getattr(value, "_transient", ())}
+        if isinstance(value, nn.Module):
+            _check_hooks(value, name)
+            left_out |= (_MODULE - _MEMBERS.keys()) | _OF_LAZY_LAYERS
+            state = {**state, "volatile": sorted(value._non_persistent_buffers_set)}
+        found = {
+            key: self._write(item, name if key in _MEMBERS else f"{name}.{key}")
+            for key, item in state.items()
+            if key not in left_out
+        }
+        return {"$object": self.names[type(value)], "state": found}
 
     def _own(self, value: Any, name: str) -> dict[str, Any]:
         """Return the name of something that the reader of the file must have, and its state."""
@@ -218,10 +216,9 @@ class Reader:
     ):
         self.classes, self.tensors, self.own = classes, tensors, own
         self._parameters: dict[str, nn.Parameter] = {}
+        # The modules that are complete, and how many are in each, with repetitions.
         self._modules: list[nn.Module] = []
-        # What is in each module, with repetitions, once it has been read; and in all together.
         self._counts: dict[int, int] = {}
-        self._n_modules = 0
 
     def read(self, value: Any) -> Any:
         """Return an object from JSON."""
@@ -249,35 +246,21 @@ class Reader:
     def _read_strings(self, value: dict) -> np.ndarray:
         return np.array(value["$strings"], dtype=object if value["object"] else str)
 
-    def _read_array(self, value: dict) -> np.ndarray:
-        return self.tensors[value["$array"]].numpy()
-
-    def _read_tensor(self, value: dict) -> Tensor:
-        return self._laid_out(value["$tensor"], value)
+    def _read_tensor(self, value: dict) -> np.ndarray | Tensor:
+        name, role = value["$tensor"], value["is"]
+        tensor = self.tensors[name]
+        if role == "array":
+            return tensor.numpy()
+        if "stride" in value:
+            tensor = _laid_out(tensor, value["stride"], name)
+        if role == "tensor":
+            return tensor
+        parameter = nn.Parameter(tensor, requires_grad=role == "parameter")
+        return self._parameters.setdefault(name, parameter)
 
     def _read_lazy(self, value: dict) -> Tensor:
         is_parameter = value["$lazy"] == "parameters"
         return nn.UninitializedParameter() if is_parameter else nn.UninitializedBuffer()
-
-    def _laid_out(self, name: str, value: dict) -> Tensor:
-        """Return a tensor in the layout in memory that it had."""
-        tensor = self.tensors[name]
-        if "stride" not in value:
-            return tensor
-        strides = [int(stride) for stride in value["stride"]]
-        steps = zip(tensor.shape, strides, strict=True)
-        last = sum((size - 1) * stride for size, stride in steps)
-        if min(strides) < 0 or last != tensor.numel() - 1:
-            raise ValueError(f"it lays out {name} by the strides {strides}, which do not fit it")
-        return torch.empty_strided(tensor.shape, strides, dtype=tensor.dtype).copy_(tensor)
-
-    def _read_parameter(self, value: dict) -> nn.Parameter:
-        name = value["$parameter"]
-        if name not in self._parameters:
-            trains = not value.get("frozen", False)
-            tensor = self._laid_out(name, value)
-            self._parameters[name] = nn.Parameter(tensor, requires_grad=trains)
-        return self._parameters[name]
 
     def _read_class(self, value: dict) -> type:
         return self._known(value["$class"])
@@ -290,59 +273,33 @@ class Reader:
             return self.own[name]
         has_head = not value.get("without_head", False)
         state = self.read(value["state_dict"])
-        return self._whole(with_weights(self.own[name], state, name, has_head=has_head))
+        module = with_weights(self.own[name], state, name, has_head=has_head)
+        return self._complete(module)
 
     def _read_library(self, value: dict) -> nn.Module:
-        return self._whole(rebuilt(value["$library"], self.read(value["state_dict"])))
-
-    def _whole(self, module: nn.Module) -> nn.Module:
-        """Count a module that was not read part by part, and return it."""
-        self._counts[len(self._modules)] = n_modules = len(list(module.modules()))
-        self._count(n_modules)
-        self._modules.append(module)
-        return module
-
-    def _read_object(self, value: dict) -> Any:
-        cls = self._known(value["$object"])
-        if issubclass(cls, nn.Module):
-            raise ValueError(f"{value['$object']} is stored as an object but is a module")
-        state = {key: self.read(item) for key, item in value["state"].items()}
-        return _object(cls, state, value["$object"])
+        return self._complete(rebuilt(value["$library"], self.read(value["state_dict"])))
 
     def _read_same(self, value: dict) -> nn.Module:
-        place = value["$same"]
-        if place not in self._counts:
-            raise ValueError(f"it repeats the module {place!r}, which is not complete by then")
-        self._count(self._counts[place])
-        return self._modules[place]
+        return self._modules[value["$same"]]
 
-    def _count(self, n_modules: int) -> None:
-        """Count modules; nested repetition would otherwise explode."""
-        self._n_modules += n_modules
-        if self._n_modules > _MOST_MODULES:
-            raise ValueError(f"its network has more than {_MOST_MODULES} modules")
-
-    def _read_module(self, value: dict) -> nn.Module:
-        cls = self._known(value["$module"])
+    def _read_object(self, value: dict) -> Any:
+        name = value["$object"]
+        cls = self._known(name)
+        state = {key: self.read(item) for key, item in value["state"].items()}
         if not issubclass(cls, nn.Module):
-            raise ValueError(f"{value['$module']} is stored as a module but is none")
-        module: nn.Module = object.__new__(cls)
-        nn.Module.__init__(module)
-        place, before = len(self._modules), self._n_modules
+            _check_attributes(state, cls, name)
+            return _object(cls, state)
+        return self._complete(_module(cls, state, name))
+
+    def _complete(self, module: nn.Module) -> nn.Module:
+        """Keep a module that may be repeated; repetitions of repetitions would explode."""
+        children = [child for child in module._modules.values() if child is not None]
+        counts = (self._counts.get(id(c)) or len(list(c.modules())) for c in children)
+        self._counts[id(module)] = n_modules = 1 + sum(counts)
+        if n_modules > _MOST_MODULES:
+            raise ValueError(f"its network has more than {_MOST_MODULES} modules")
         self._modules.append(module)
-        self._count(1)
-        for key, item in value["state"].items():
-            _check_attribute(key, cls, value["$module"])
-            vars(module)[key] = self.read(item)
-        for part in ("_parameters", "_buffers", "_modules"):
-            members = {key: self.read(item) for key, item in value[part].items()}
-            _check_members(members, part, value["$module"])
-            getattr(module, part).update(members)
-        module._non_persistent_buffers_set.update(value["volatile"])
-        if isinstance(module, LazyModuleMixin):
-            _make_lazy(module)
-        self._counts[place] = self._n_modules - before
-        return module.eval()
+        return module
 
     def _known(self, name: str) -> type:
         """Return the class of a name in a file."""
@@ -365,29 +322,43 @@ def _check_hooks(module: nn.Module, name: str) -> None:
         )
 
 
-def _check_attribute(key: str, cls: type, name: str) -> None:
-    """Raise ValueError for an attribute that would take the place of a method."""
-    if key in _MODULE or key.startswith("__") or callable(getattr(cls, key, None)):
-        raise ValueError(f"it gives {name} an attribute {key!r}, which it may not have")
+def _laid_out(tensor: Tensor, strides: list[int], name: str) -> Tensor:
+    """Return a tensor in the layout in memory that it had."""
+    last = sum((n - 1) * stride for n, stride in zip(tensor.shape, strides, strict=True))
+    if min(strides) < 0 or last != tensor.numel() - 1:
+        raise ValueError(f"it lays out {name} by the strides {strides}, which do not fit it")
+    return torch.empty_strided(tensor.shape, strides, dtype=tensor.dtype).copy_(tensor)
 
 
-def _make_lazy(module: Any) -> None:
-    """Register the hooks by which a lazy layer takes its shapes from the first sample."""
-    module._load_hook = module._register_load_state_dict_pre_hook(module._lazy_load_hook)
-    module._initialize_hook = module.register_forward_pre_hook(
-        module._infer_parameters, with_kwargs=True
-    )
+def _check_attributes(state: dict[str, Any], cls: type, name: str) -> None:
+    """Raise ValueError for an attribute that would take the place of a method or of torch's."""
+    taken = _MODULE if issubclass(cls, nn.Module) else ()
+    for key in state:
+        if key in taken or key.startswith("__") or callable(getattr(cls, key, None)):
+            raise ValueError(f"it gives {name} an attribute {key!r}, which it may not have")
 
 
-def _check_members(members: dict[str, Any], part: str, name: str) -> None:
-    """Raise ValueError unless parameters are parameters, buffers tensors, children modules."""
-    expected = {"_parameters": nn.Parameter, "_buffers": Tensor, "_modules": nn.Module}[part]
-    for key, member in members.items():
-        if not (member is None or isinstance(member, expected)):
-            raise ValueError(f"it gives {name} {key!r} as one of its {part[1:]}, which it is not")
+def _module(cls: type, state: dict[str, Any], name: str) -> nn.Module:
+    """Return a module of a class with attributes, parameters, buffers and children."""
+    module: Any = object.__new__(cls)
+    nn.Module.__init__(module)
+    module._non_persistent_buffers_set.update(state.pop("volatile"))
+    for part, kind in _MEMBERS.items():
+        for key, member in state.pop(part).items():
+            if not (member is None or isinstance(member, kind)):
+                raise ValueError(f"it gives {name} {key!r} as one of its {part[1:]}")
+            getattr(module, part)[key] = member
+    _check_attributes(state, cls, name)
+    vars(module).update(state)
+    if isinstance(module, LazyModuleMixin):  # which takes its shapes from the first sample
+        lazy: Any = module
+        lazy._load_hook = lazy._register_load_state_dict_pre_hook(lazy._lazy_load_hook)
+        infer = lazy._infer_parameters
+        lazy._initialize_hook = lazy.register_forward_pre_hook(infer, with_kwargs=True)
+    return module.eval()
 
 
-def _object(cls: type, state: dict[str, Any], name: str) -> Any:
+def _object(cls: type, state: dict[str, Any]) -> Any:
     """Return an object with attributes; parameters that are missing have their defaults.
 
     Raises
@@ -395,17 +366,13 @@ def _object(cls: type, state: dict[str, Any], name: str) -> Any:
     TypeError, ValueError
         If there is an attribute that the class does not have, or none where it needs one.
     """
-    if methods := [key for key in state if callable(getattr(cls, key, None))]:
-        raise ValueError(f"it gives {name} an attribute for its {methods[0]}")
     if is_dataclass(cls):
         return cls(**state)
     made: Any = object.__new__(cls)
-    learned = state
     if issubclass(cls, BaseEstimator):
         known = getattr(cls, "_learned", ())
-        learned = {key: state.pop(key) for key in [*state] if key.endswith("_") or key in known}
-        made = cls(**state)
-    if hidden := [key for key in learned if key.startswith("__")]:
-        raise ValueError(f"it gives {name} an attribute {hidden[0]!r}, which it may not have")
-    vars(made).update(learned)
+        learned = {key for key in state if key.endswith("_") or key in known}
+        made = cls(**{key: item for key, item in state.items() if key not in learned})
+        state = {key: state[key] for key in learned}
+    vars(made).update(state)
     return made
