@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -29,7 +30,7 @@ from .._warnings import warn
 from ._identity import Identity
 from ._net import ContrastiveNet
 from ._settings import Settings
-from ._training_state import attributes_not_saved, capture, check_state, restore
+from ._training_state import attributes_not_saved, capture, check_optimizer, restore
 
 # Raised when a change makes older versions misread the files of this one.
 FORMAT = 1
@@ -120,7 +121,7 @@ class EpochState:
         """Bring a net to the state of the file, or raise ValueError if it is a different net."""
         self.found = None
         try:
-            check_state(net, found)
+            check_optimizer(net, found)
             restore(net, found)
         except _MISFITS as error:
             raise _refusal(self.path, "does not fit this embedder", error) from error
@@ -142,7 +143,6 @@ class EpochState:
         """
         if not self.has_file:
             return
-        error: Exception | None = None
         if self.path is not None and self.identity is not None:
             if self._written is None and (names := attributes_not_saved(net)):
                 warn(
@@ -152,14 +152,12 @@ class EpochState:
                 )
             try:
                 replace_file(self.path, self._packed(net, state, self.identity, is_finished))
-            except (OSError, TypeError, ValueError) as problem:
-                error = problem
+            except (OSError, TypeError, ValueError) as error:
+                if not is_interrupted:
+                    raise
+                warn(f"The checkpoint could not be written: {error}")
         self._written = state["n_epochs"]
-        if error is not None and is_interrupted:
-            warn(f"The checkpoint could not be written: {error}")
-        elif error is not None:
-            raise error
-        elif self.world is not None and not is_interrupted:
+        if self.world is not None and not is_interrupted:
             exchange(None)  # fails where rank 0 could not write
 
     def _packed(
@@ -226,9 +224,7 @@ def opened_state(
             folder = _folder(place, identity)
             _enter(stack, folder)
             state.path = folder / f"from_epoch_{0 if past is None else past.n_epochs}.safetensors"
-            data = _found(state.path)
-            if data:
-                found = _read(data, state.path, identity, settings, seed)
+            found = _read(state.path, identity, settings, seed)
         if place is not None and world is not None:
             found = from_first_rank(found)
         if found is not None:
@@ -239,15 +235,13 @@ def opened_state(
 def _folder(checkpoint: Any, identity: Identity) -> Path:
     """Return the folder; the place holder in its name depends on parameters and data."""
     folder = Path(str(Path(checkpoint)).replace(_PLACE, identity.code))
-    problem = "it has a NUL character" if "\0" in str(folder) else ""
-    if checkpoint == "":
-        problem = "it is empty; the working folder is '.'"
+    problem = "it is empty; the working folder is '.'" if checkpoint == "" else ""
+    problem = "it has a NUL character" if "\0" in str(folder) else problem
     try:
         folder = folder.expanduser()
+        problem = "it is a file" if folder.is_file() else problem
     except RuntimeError:
         problem = "no user of that name has a home folder"
-    if folder.is_file():
-        problem = "it is a file"
     if problem:
         raise ValueError(
             f"The 'checkpoint' parameter of ContrastiveEmbedder must be a folder, got "
@@ -276,36 +270,28 @@ def _enter(stack: ExitStack, folder: Path) -> None:
         ) from error
 
 
-def _found(path: Path) -> bytes:
-    """Return the bytes of a file, if it is there, and remove what killed fits have left."""
-    remove_parts(path)
-    if path.is_symlink():  # in a shared folder, perhaps to a file of the user's
-        raise _refusal(path, "is not a regular file")
-    if not path.exists():
-        return b""
-    try:
-        return read_file(path) or b"empty"
-    except ValueError as error:
-        raise _refusal(path, "cannot be read", error) from error
-
-
 def _refusal(path: Path | None, problem: str, error: Exception | None = None) -> ValueError:
     problem += "" if error is None else f": {problem_in(error)}"
     return ValueError(f"The checkpoint {path or 'of rank 0'} {problem}. {_ADVICE}")
 
 
 def _read(
-    data: bytes, path: Path, identity: Identity, settings: Settings, seed: int
-) -> tuple[int, bool, dict[str, Any]]:
-    """Return the seed of a file, whether its fit is finished, and its state.
+    path: Path, identity: Identity, settings: Settings, seed: int
+) -> tuple[int, bool, dict[str, Any]] | None:
+    """Return the seed of a file, whether its fit is finished, and its state; None without a file.
 
     Raises
     ------
     ValueError
         Unless the file is whole, of a known format and of this fit.
     """
+    remove_parts(path)
+    if not os.path.lexists(path):
+        return None
     try:
-        content, tensors = unpack(data, _HEADER)
+        if path.is_symlink():  # in a shared folder, perhaps to a file of the user's
+            raise ValueError("it is not a regular file")
+        content, tensors = unpack(read_file(path), _HEADER)
         check_content(content, FORMAT, _FIELDS)
         difference = identity.difference(content["identity"])
         given = settings.given["random_state"]

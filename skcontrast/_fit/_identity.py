@@ -16,7 +16,6 @@ from types import (
     CodeType,
     FunctionType,
     MethodType,
-    ModuleType,
 )
 from typing import TYPE_CHECKING, Any
 
@@ -141,8 +140,7 @@ def identity_of(settings: Settings, data: TrainingData, start: Network | None) -
     checksums = {"X": samples_checksum(data.schema.kind, data.X)}
     checksums |= {name: checksum([array]) for name, array in as_arguments(data.metadata).items()}
     tensors = [] if start is None else [*start.parameters(), *start.buffers()]
-    arrays = [tensor.numpy(force=True) for tensor in tensors]
-    return Identity(parameters, checksums, checksum(arrays) if arrays else "")
+    return Identity(parameters, checksums, checksum(map(_array, tensors)) if tensors else "")
 
 
 def _described_callbacks(callbacks: Any) -> dict[str, str]:
@@ -283,41 +281,43 @@ def _is_short(item: Any) -> bool:
     )
 
 
-def _text(value: Any) -> str:
-    """Return a text for what has no parts with names."""
+def _text(value: Any, depth: int = 1) -> str:
+    """Return a text for what has no parts with names; an object in another counts by its class."""
     if isinstance(value, np.generic):
         value = value.item()
     if not isinstance(value, FunctionType):  # but with a cache, or a function of numpy
         value = getattr(value, "__wrapped__", value)
     if isinstance(value, (list, tuple)):
-        return _shortened(f"[{', '.join(map(_text, value))}]")
+        return _shortened(f"[{', '.join(_text(item, depth) for item in value)}]")
     if isinstance(value, _PLAIN):
         return _shortened(repr(value))
     if isinstance(value, type) or _is_of_library(value):
         return _name(value)
-    digest = _digest(_contents(value))
-    if isinstance(value, (FunctionType, MethodType)):
-        return f"{_name(value)} with code {digest}"
-    return f"{_name(type(value))} with contents {digest}"
+    name = _name(value if isinstance(value, (FunctionType, MethodType)) else type(value))
+    if isinstance(value, (np.ndarray, Tensor, nn.Module)):
+        is_module = isinstance(value, nn.Module)
+        arrays = [*value.parameters(), *value.buffers()] if is_module else [value]
+        return f"{name} with contents {checksum(map(_array, arrays))}"
+    if not depth:
+        return name
+    inside = depth if isinstance(value, (MethodType, functools.partial)) else depth - 1
+    return f"{name} with contents {_digest(_text(item, inside) for item in _held(value))}"
 
 
-def _contents(value: Any) -> Iterable[str]:
+def _held(value: Any) -> Iterable[Any]:
     """Return what tells two functions, or two objects, of the same name apart."""
     if isinstance(value, FunctionType):
         cells = [cell.cell_contents for cell in value.__closure__ or () if cell != CellType()]
-        held = [*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values(), *cells]
-        return [*_code(value.__code__), *map(_held, held)]
+        defaults = (value.__kwdefaults__ or {}).values()
+        return [*_code(value.__code__), *(value.__defaults__ or ()), *defaults, *cells]
     if isinstance(value, MethodType):
-        return [*_contents(value.__func__), *_contents(value.__self__)]
+        return [value.__func__, value.__self__]
     if isinstance(value, functools.partial):
-        held = [*value.args, *sorted(value.keywords.items())]
-        return [_text(value.func), *map(_held, held)]
-    if isinstance(value, (np.ndarray, Tensor, nn.Module)):
-        return [_held(value)]
-    if hasattr(value, "__dict__"):
-        return [f"{name} {_held(item)}" for name, item in sorted(vars(value).items())]
+        return [value.func, *value.args, *sorted(value.keywords.items())]
     if isinstance(value, (set, frozenset)):
-        return sorted(map(_held, value))
+        return sorted(map(_text, value))
+    if hasattr(value, "__dict__"):
+        return sorted(vars(value).items())
     return [re.sub(_ADDRESS, "", repr(value))]
 
 
@@ -325,23 +325,7 @@ def _code(code: CodeType) -> Iterator[str]:
     """Yield what a function does, and those inside it do."""
     yield f"{code.co_code!r} {code.co_names}"
     for item in code.co_consts:
-        if isinstance(item, CodeType):
-            yield from _code(item)
-        else:
-            yield repr(item)
-
-
-def _held(value: Any) -> str:
-    """Return a text for a number, a text or an array; anything else counts by its class."""
-    if isinstance(value, nn.Module):
-        tensors = [*value.parameters(), *value.buffers()]
-        return _name(type(value)) + checksum(map(_array, tensors))
-    if isinstance(value, Tensor) or (isinstance(value, np.ndarray) and value.dtype != object):
-        return checksum([_array(value)])
-    if isinstance(value, (list, tuple)) and all(isinstance(item, _PLAIN) for item in value):
-        return repr(value)
-    is_shown = isinstance(value, (*_PLAIN, type)) or _is_of_library(value)
-    return _text(value) if is_shown else _name(type(value))
+        yield from _code(item) if isinstance(item, CodeType) else [repr(item)]
 
 
 def _digest(texts: Iterable[str]) -> str:
@@ -363,16 +347,14 @@ def _is_of_library(value: Any) -> bool:
     """Return whether a value is a function that its name describes."""
     if not isinstance(value, (FunctionType, BuiltinFunctionType)) or "<" in value.__qualname__:
         return False
-    is_bound = not isinstance(getattr(value, "__self__", None), (ModuleType, type, type(None)))
-    return not is_bound and str(value.__module__).partition(".")[0] in _LIBRARIES
+    return str(value.__module__).partition(".")[0] in _LIBRARIES
 
 
 def _array(value: Tensor | np.ndarray) -> np.ndarray:
-    """Return the bytes of a tensor, of any dtype and device, with its shape."""
+    """Return the numbers of a tensor, of any device."""
     if isinstance(value, np.ndarray):
-        return value
+        return value if value.dtype != object else np.array(value.shape)
     if nn.parameter.is_lazy(value) or value.is_meta:
         return np.array(str(value.dtype))
-    value = value.to_dense() if value.layout is not torch.strided else value
-    value = value.detach().resolve_conj().resolve_neg().cpu().contiguous()
-    return (value.view(torch.int16) if value.dtype == torch.bfloat16 else value).numpy()
+    is_bf16 = value.dtype == torch.bfloat16
+    return (value.view(torch.int16) if is_bf16 else value).numpy(force=True)

@@ -64,8 +64,8 @@ def restore(net: ContrastiveNet, state: dict[str, Any]) -> None:
     KeyError, TypeError, ValueError, RuntimeError
         If the state does not belong to such a net.
     """
-    _load_module(net.module_, state["module"])
-    _load_module(net.criterion_, state["session"])
+    _load_module(net.module_, state["module"], "module")
+    _load_module(net.criterion_, state["session"], "session")
     _match_groups(net.optimizer_, net.learned_parameters(), state)
     net.optimizer_.load_state_dict(_copied(state["optimizer"]))
     if not all(isinstance(lr, (int, float, Tensor)) for lr in state["base_lr"]):
@@ -83,66 +83,6 @@ def restore(net: ContrastiveNet, state: dict[str, Any]) -> None:
         net.history_ = History({**row, "batches": []} for row in state["history"])
     else:
         del net.history_[state["n_epochs"] :]
-
-
-def check_state(net: ContrastiveNet, state: dict[str, Any]) -> None:
-    """Compare the state of a file with a fresh net, of which only the optimizer is changed.
-
-    Torch trusts the shapes in the state of an optimizer: with others, its fused kernels write
-    beyond the memory of the tensors.
-
-    Raises
-    ------
-    KeyError, TypeError, ValueError, RuntimeError
-        If names, shapes or dtypes differ; the message names the first entry.
-    """
-    for part, module in (("module", net.module_), ("session", net.criterion_)):
-        owners = dict(module.named_modules())
-        mine, kept = dict(_tensors(module)), state[part]["tensors"]
-        for name in sorted(mine.keys() | kept.keys()):
-            owner, _, leaf = name.rpartition(".")
-            # Modules of the user may register buffers, or change them, while they train.
-            is_ours = type(owners[owner]).__module__.startswith(("torch.", "skcontrast."))
-            if is_ours or leaf in owners[owner]._parameters:
-                _check_alike(f"{part}.{name}", mine.get(name), kept.get(name))
-    _check_optimizer(net, state)
-
-
-def _check_alike(name: str, mine: Any, kept: Any) -> None:
-    """Raise ValueError unless an entry is a tensor, or another value, like in a fresh net."""
-    mine, kept = (
-        f"{value.dtype} of shape {tuple(value.shape)}"
-        if isinstance(value, Tensor)
-        else type(value).__name__
-        for value in (mine, kept)
-    )
-    if mine != kept:
-        is_missing = kept == "NoneType"
-        raise ValueError(
-            f"it lacks {name}, {mine}" if is_missing else f"its {name} is {kept} instead of {mine}"
-        )
-
-
-def _check_optimizer(net: ContrastiveNet, state: dict[str, Any]) -> None:
-    """Compare the optimizer's state with the one after a step, which is taken without gradients.
-
-    The state of the file then replaces whatever the step has changed.
-    """
-    optimizer, learned = net.optimizer_, net.learned_parameters()
-    _match_groups(optimizer, learned, state)
-    groups = [dict(group) for group in state["optimizer"]["param_groups"]]
-    optimizer.load_state_dict({"state": {}, "param_groups": groups})
-    parameters = [p for group in optimizer.param_groups for p in group["params"]]
-    for parameter in parameters:
-        parameter.grad = torch.zeros_like(parameter)
-    optimizer.step(lambda: 0.0)
-    optimizer.zero_grad()
-    mine = optimizer.state_dict()["state"]
-    for index, kept in state["optimizer"]["state"].items():
-        if index not in mine:
-            raise ValueError(f"its optimizer.state.{index} is of no parameter")
-        for name, value in mine[index].items():
-            _check_alike(f"optimizer.state.{index}.{name}", value, kept.get(name))
 
 
 def attributes_not_saved(net: ContrastiveNet) -> list[str]:
@@ -169,11 +109,10 @@ def _copied(value: Any, device: torch.device | str = "cpu") -> Any:
 
 def _is_plain(value: Any) -> bool:
     """Return whether a value consists of numbers, text, arrays and containers of these."""
+    if type(value) in (dict, OrderedDict):
+        value = [*value.keys(), *value.values()]
     if type(value) in (list, tuple):
-        return all(_is_plain(item) for item in value)
-    if isinstance(value, dict):
-        is_simple = type(value) in (dict, OrderedDict)
-        return is_simple and all(_is_plain(part) for item in value.items() for part in item)
+        return all(map(_is_plain, value))
     if isinstance(value, np.ndarray):
         return value.dtype.kind in "biufc"
     return isinstance(value, (*_PLAIN, Tensor))
@@ -209,35 +148,37 @@ def _numbers(part: nn.Module) -> dict[str, Any]:
 
 
 @torch.no_grad()
-def _load_module(module: nn.Module, state: dict[str, Any]) -> None:
+def _load_module(module: nn.Module, state: dict[str, Any], place: str) -> None:
     parts = dict(module.named_modules())
-    _load_tensors(module, parts, state["tensors"])
     for name, parameter in module.named_parameters():
         parameter.requires_grad_(name not in state["frozen"])
     for name, extra in state["extra"].items():
         parts[name].set_extra_state(copy.deepcopy(extra))
-    # Once more: buffers may follow from the extra state, but not to the last bit.
-    _load_tensors(module, parts, state["tensors"])
+    # Buffers may follow from the extra state, but not to the last bit.
+    mine, kept = dict(_tensors(module)), state["tensors"]
+    device = next((tensor.device for tensor in mine.values()), None)
+    for name in sorted(mine.keys() | kept.keys()):
+        owner, _, leaf = name.rpartition(".")
+        _load_tensor(parts[owner], leaf, mine.get(name), kept.get(name), f"{place}.{name}", device)
     for name, numbers in state["numbers"].items():
         parts[name].__dict__.update({k: v for k, v in numbers.items() if k not in _MODULE})
 
 
-def _load_tensors(
-    module: nn.Module, parts: dict[str, nn.Module], tensors: dict[str, Tensor]
+def _load_tensor(
+    owner: nn.Module, leaf: str, mine: Any, kept: Any, name: str, device: Any
 ) -> None:
-    """Copy tensors into a module, whose buffers may have other shapes or be missing."""
-    mine = dict(_tensors(module))
-    for name in sorted(mine.keys() | tensors.keys()):
-        present, kept = mine.get(name), tensors.get(name)
-        alike = [(t.shape, t.dtype) for t in (present, kept) if t is not None]
-        if len(alike) == 2 and alike[0] == alike[1]:
-            mine[name].copy_(tensors[name])
-            continue
-        owner, _, leaf = name.rpartition(".")
-        if leaf not in parts[owner]._buffers:
-            raise ValueError(f"it does not fit the parameter {name} of the network")
-        device = next(iter(mine.values())).device
-        parts[owner]._buffers[leaf] = None if kept is None else kept.to(device, copy=True)
+    """Copy a tensor into a module; buffers of the user's may have other shapes or be missing."""
+    is_ours = type(owner).__module__.startswith(("torch.", "skcontrast."))
+    if is_ours or leaf not in owner._buffers:
+        _check_alike(name, mine, kept)
+    if (
+        mine is not None
+        and kept is not None
+        and (mine.shape, mine.dtype) == (kept.shape, kept.dtype)
+    ):
+        mine.copy_(kept)
+    else:
+        owner._buffers[leaf] = None if kept is None else kept.to(device, copy=True)
 
 
 # The optimizer
@@ -248,6 +189,49 @@ def _match_groups(
     del optimizer.param_groups[len(state["groups"]) :]
     for places in state["groups"][len(optimizer.param_groups) :]:
         optimizer.add_param_group({"params": [learned[place] for place in places]})
+
+
+def check_optimizer(net: ContrastiveNet, state: dict[str, Any]) -> None:
+    """Compare the optimizer's state in a file with the one after a step without gradients.
+
+    Torch trusts the shapes in the state of an optimizer: with others, its fused kernels write
+    beyond the memory of the tensors. What the step changes is then restored from the file.
+
+    Raises
+    ------
+    KeyError, TypeError, ValueError, RuntimeError
+        If names, shapes or dtypes differ; the message names the first entry.
+    """
+    optimizer, learned = net.optimizer_, net.learned_parameters()
+    _match_groups(optimizer, learned, state)
+    groups = [dict(group) for group in state["optimizer"]["param_groups"]]
+    optimizer.load_state_dict({"state": {}, "param_groups": groups})
+    parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    for parameter in parameters:
+        parameter.grad = torch.zeros_like(parameter)
+    optimizer.step(lambda: 0.0)
+    optimizer.zero_grad()
+    mine = optimizer.state_dict()["state"]
+    for index, kept in state["optimizer"]["state"].items():
+        if index not in mine:
+            raise ValueError(f"its optimizer.state.{index} is of no parameter")
+        for name, value in mine[index].items():
+            _check_alike(f"optimizer.state.{index}.{name}", value, kept.get(name))
+
+
+def _check_alike(name: str, mine: Any, kept: Any) -> None:
+    """Raise ValueError unless an entry is a tensor, or another value, like in a fresh net."""
+    mine, kept = (
+        f"{value.dtype} of shape {tuple(value.shape)}"
+        if isinstance(value, Tensor)
+        else type(value).__name__
+        for value in (mine, kept)
+    )
+    if mine != kept:
+        is_missing = kept == "NoneType"
+        raise ValueError(
+            f"it lacks {name}, {mine}" if is_missing else f"its {name} is {kept} instead of {mine}"
+        )
 
 
 # Callbacks

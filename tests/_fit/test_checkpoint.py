@@ -382,7 +382,7 @@ def scaled(factor):
 def test_an_augmentation_that_has_captured_another_value_is_refused(tmp_path):
     small(augmentation=scaled(0.5), checkpoint=tmp_path).fit(X)
     small(augmentation=scaled(0.5), checkpoint=tmp_path).fit(X)
-    message = r"'augmentation\[0\]__func' was .* with code .* and is .* with code .* now"
+    message = r"'augmentation\[0\]__func' was .* with contents .* and is .* with contents .* now"
     refused(tmp_path, message, augmentation=scaled(2.0))
 
 
