@@ -23,7 +23,6 @@ from .._checks import Interval, checked
 from .._network._build import Network, Widths
 from .._network._inference import resolve_device
 from .._storage._file import (
-    check_content,
     file_path,
     pack,
     problem_in,
@@ -293,10 +292,7 @@ def load(
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Return the header and the tensors of a file."""
     try:
-        content, tensors = unpack(read_file(path), _HEADER)
-        if content is None:
-            raise ValueError("it was not written by skcontrast.save")
-        check_content(content, FORMAT, _FIELDS)
+        content, tensors = unpack(read_file(path), _HEADER, FORMAT, _FIELDS)
         own = content["own"]
         if not isinstance(own, dict) or not all(isinstance(place, str) for place in own.values()):
             raise ValueError("its field 'own' does not say where its names are used")

@@ -9,12 +9,12 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock, Timeout
 from safetensors import SafetensorError
 
 from .._distributed._connection import exchange, from_first_rank
 from .._distributed._world import World
 from .._storage._file import (
-    check_content,
     pack,
     problem_in,
     read_file,
@@ -23,7 +23,6 @@ from .._storage._file import (
     unpack,
     without_batches,
 )
-from .._storage._lock import exclusive
 from .._storage._values import Reader, Writer
 from .._version import versions
 from .._warnings import warn
@@ -222,7 +221,7 @@ def opened_state(
         if place is not None and (world is None or world.rank == 0):
             state.identity = identity = make_identity()
             folder = _folder(place, identity)
-            _enter(stack, folder)
+            stack.enter_context(exclusive(folder))
             state.path = folder / f"from_epoch_{0 if past is None else past.n_epochs}.safetensors"
             found = _read(state.path, identity, settings, seed)
         if place is not None and world is not None:
@@ -250,24 +249,36 @@ def _folder(checkpoint: Any, identity: Identity) -> Path:
     return folder
 
 
-def _enter(stack: ExitStack, folder: Path) -> None:
-    """Make a folder if it is missing, try to write to it, and keep other fits out of it."""
+@contextmanager
+def exclusive(folder: Path) -> Iterator[None]:
+    """Make a folder if it is missing, try to write to it, and keep other fits out of it.
+
+    If the process is killed, the system opens the folder again.
+
+    Raises
+    ------
+    OSError
+        If the folder cannot be made or written to, or a link has the name of the lock.
+    ValueError
+        If another thread or process has it.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
-    except OSError as error:
-        raise type(error)(
-            error.errno, f"'checkpoint' cannot be written: {error.strerror}", str(folder)
-        ) from error
-    try:
-        stack.enter_context(exclusive(folder))
-    except ValueError as error:
+        lock = FileLock(folder / ".lock", blocking=False).acquire()
+    except Timeout as error:
         raise ValueError(
             f"The 'checkpoint' parameter of ContrastiveEmbedder names a folder that is in use: "
-            f"{error}. Pass a different folder, with '{_PLACE}' in its name where parameters or "
-            "data differ, and fit the same candidate once at a time."
+            f"another fit is using {folder.resolve()}. Pass a different folder, with '{_PLACE}' "
+            "in its name where parameters or data differ, and fit the same candidate once at a "
+            "time."
         ) from error
+    except OSError as error:
+        problem = f"'checkpoint' cannot be written: {error.strerror}"
+        raise type(error)(error.errno, problem, error.filename or str(folder)) from error
+    with lock:
+        yield
 
 
 def _refusal(path: Path | None, problem: str, error: Exception | None = None) -> ValueError:
@@ -291,8 +302,7 @@ def _read(
     try:
         if path.is_symlink():  # in a shared folder, perhaps to a file of the user's
             raise ValueError("it is not a regular file")
-        content, tensors = unpack(read_file(path), _HEADER)
-        check_content(content, FORMAT, _FIELDS)
+        content, tensors = unpack(read_file(path), _HEADER, FORMAT, _FIELDS)
         difference = identity.difference(content["identity"])
         given = settings.given["random_state"]
         if difference is None and given is not None and content["seed"] != seed:

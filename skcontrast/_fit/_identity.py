@@ -295,8 +295,9 @@ def _text(value: Any, depth: int = 1) -> str:
         return _name(value)
     name = _name(value if isinstance(value, (FunctionType, MethodType)) else type(value))
     if isinstance(value, (np.ndarray, Tensor, nn.Module)):
-        is_module = isinstance(value, nn.Module)
-        arrays = [*value.parameters(), *value.buffers()] if is_module else [value]
+        arrays: list[Any] = [value]
+        if isinstance(value, nn.Module):
+            arrays = [*value.parameters(), *value.buffers()]
         return f"{name} with contents {checksum(map(_array, arrays))}"
     if not depth:
         return name

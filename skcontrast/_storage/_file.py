@@ -52,27 +52,49 @@ def pack(content: Any, tensors: Mapping[str, Tensor], key: str) -> bytes:
     return data
 
 
-def unpack(data: bytes, key: str) -> tuple[Any, dict[str, Tensor]]:
+def unpack(
+    data: bytes, key: str, newest: int, names: Set[str]
+) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Return the content and the tensors of `pack`; nothing in the bytes is executed.
 
-    The content of a file of someone else is None.
+    Parameters
+    ----------
+    data : bytes
+        The whole file.
+    key : str
+        As in `pack`.
+    newest : int
+        The highest "format" of a content that this version reads.
+    names : set of str
+        The fields of the content.
 
     Raises
     ------
     safetensors.SafetensorError
         If the bytes are not a whole safetensors file.
     ValueError
-        If the content is not JSON, the checksum is wrong or missing, or the header
-        is far longer than that of any model.
+        If it is someone else's file, the checksum is wrong or missing, the header is far longer
+        than that of any model, or the content is not one that this version can read.
     """
     header = _header(data)
     tensors = safetensors.torch.load(data)
     text = (json.loads(header).get("__metadata__") or {}).get(key)
     if text is None:
-        return None, tensors
+        raise ValueError(f"it was not written as a file of {key}")
     if text[:_DIGITS] != _checksum(text[_DIGITS:], tensors):
         raise ValueError("its checksum is missing or not that of its content")
-    return json.loads(text[_DIGITS:]), tensors
+    content = json.loads(text[_DIGITS:])
+    found = content.get("format") if isinstance(content, dict) else None
+    if type(found) is not int or found < 1:
+        raise ValueError("its header is none of skcontrast's")
+    if found > newest:
+        raise ValueError(
+            f"it has format {found} of skcontrast, and this version ({__version__}) "
+            f"reads up to {newest}; upgrade skcontrast"
+        )
+    if wrong := ", ".join(sorted(content.keys() ^ names)):
+        raise ValueError(f"its header lacks or has unknown fields: {wrong}")
+    return content, tensors
 
 
 def _header(data: bytes) -> bytes:
@@ -99,30 +121,6 @@ def _checksum(text: str, tensors: Mapping[str, Tensor]) -> str:
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
         digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()
-
-
-def check_content(content: Any, newest: int, names: Set[str]) -> None:
-    """Raise ValueError unless the content of a file is one that this version can read.
-
-    Parameters
-    ----------
-    content : object
-        As `unpack` returns it, with the number of its format as "format".
-    newest : int
-        The highest format that this version reads.
-    names : set of str
-        The fields of the content.
-    """
-    found = content.get("format") if isinstance(content, dict) else None
-    if type(found) is not int or found < 1:
-        raise ValueError("its header is none of skcontrast's")
-    if found > newest:
-        raise ValueError(
-            f"it has format {found} of skcontrast, and this version ({__version__}) "
-            f"reads up to {newest}; upgrade skcontrast"
-        )
-    if wrong := ", ".join(sorted(content.keys() ^ names)):
-        raise ValueError(f"its header lacks or has unknown fields: {wrong}")
 
 
 def problem_in(error: BaseException) -> str:

@@ -504,7 +504,7 @@ def test_files_of_others_are_refused(path):
     with pytest.raises(ValueError, match="it has no whole header of safetensors"):
         skcontrast.load(path)
     save_file({"weight": torch.zeros(3)}, path)
-    with pytest.raises(ValueError, match=r"it was not written by skcontrast"):
+    with pytest.raises(ValueError, match=r"it was not written as a file of skcontrast"):
         skcontrast.load(path)
 
 

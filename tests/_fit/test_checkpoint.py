@@ -34,6 +34,12 @@ def refused(folder, message, data=X, y=None, metadata=None, **params):
     assert "Pass a different folder as 'checkpoint', or delete the file" in str(info.value)
 
 
+def opened(folder):
+    """Return the content and the tensors of a checkpoint."""
+    parts = _checkpoint._HEADER, _checkpoint.FORMAT, _checkpoint._FIELDS
+    return unpack((folder / NAME).read_bytes(), *parts)
+
+
 @pytest.fixture
 def finished(tmp_path):
     """Return the folder of a finished fit."""
@@ -126,9 +132,9 @@ def test_a_file_with_a_flipped_bit_is_refused(finished):
 def test_other_files_are_refused(finished):
     path = finished / NAME
     skcontrast.save(small().fit(X), path)
-    refused(finished, "its header is none of skcontrast")
+    refused(finished, "it was not written as a file of skcontrast checkpoint")
     path.write_bytes(save({}))
-    refused(finished, "its header is none of skcontrast")
+    refused(finished, "it was not written as a file of skcontrast checkpoint")
 
 
 @pytest.mark.parametrize(
@@ -146,14 +152,14 @@ def test_other_files_are_refused(finished):
 )
 def test_headers_that_are_later_or_hostile_are_refused(finished, change, message):
     path = finished / NAME
-    content, tensors = unpack(path.read_bytes(), _checkpoint._HEADER)
+    content, tensors = opened(finished)
     path.write_bytes(pack({**content, **change}, tensors, _checkpoint._HEADER))
     refused(finished, message)
 
 
 def test_learning_rates_that_are_texts_are_refused_before_the_training(finished):
     path = finished / NAME
-    content, tensors = unpack(path.read_bytes(), _checkpoint._HEADER)
+    content, tensors = opened(finished)
     state = {**content["state"], "base_lr": ["a"]}
     changed = {**content, "finished": False, "state": state}
     path.write_bytes(pack(changed, tensors, _checkpoint._HEADER))
@@ -162,7 +168,7 @@ def test_learning_rates_that_are_texts_are_refused_before_the_training(finished)
 
 def unfinished(folder, change):
     """Let a checkpoint be of a fit that has an epoch left, and change its content and tensors."""
-    content, tensors = unpack((folder / NAME).read_bytes(), _checkpoint._HEADER)
+    content, tensors = opened(folder)
     change(content["state"], tensors)
     changed = {**content, "finished": False}
     (folder / NAME).write_bytes(pack(changed, tensors, _checkpoint._HEADER))
@@ -175,7 +181,7 @@ def test_a_state_of_the_optimizer_of_other_shapes_is_refused_before_the_training
     if optimizer == "amsgrad":
         optimizer = Optimizer("adam", amsgrad=True)
     small(checkpoint=tmp_path, optimizer=optimizer).fit(X)
-    _, tensors = unpack((tmp_path / NAME).read_bytes(), _checkpoint._HEADER)
+    _, tensors = opened(tmp_path)
     names = [name for name in tensors if ".optimizer." in name]
     entries = {name.rpartition(".")[2] for name in names} - {"step"}
     for entry in entries:
@@ -244,7 +250,7 @@ def test_an_empty_name_is_not_the_working_folder(tmp_path, monkeypatch):
 
 def test_other_versions_are_a_warning(finished):
     path = finished / NAME
-    content, tensors = unpack(path.read_bytes(), _checkpoint._HEADER)
+    content, tensors = opened(finished)
     content |= {"versions": {**content["versions"], "torch": "2.1"}, "finished": False}
     path.write_bytes(pack(content, tensors, _checkpoint._HEADER))
     with pytest.warns(UserWarning, match=r"'torch': '2\.1'.*last digits may differ"):
@@ -252,7 +258,7 @@ def test_other_versions_are_a_warning(finished):
 
 
 def test_a_checkpoint_is_not_an_embedder(finished):
-    with pytest.raises(ValueError, match=r"it was not written by skcontrast"):
+    with pytest.raises(ValueError, match=r"it was not written as a file of skcontrast"):
         skcontrast.load(finished / NAME)
 
 
