@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from numbers import Integral
 from pathlib import Path
@@ -64,6 +64,7 @@ _PARTS: dict[str, type | tuple[type, ...]] = {
     "augmentation": list,
     "symmetries": (tuple, type(None)),
     "built_from": dict,
+    "history": list,
     "estimates": dict,
     "n_samples": int,
 }
@@ -369,29 +370,25 @@ def _embedder(cls: type, parameters: dict[str, Any], parts: dict[str, Any]) -> C
     expected = {field.name for field in fields(Fitted)} - set(_OF_A_FIT)
     if wrong := sorted(parts.keys() ^ expected):
         raise ValueError(f"its fitted parts lack or have unknown {', '.join(wrong)}")
-    history = parts["history"]
-    if not (isinstance(history, list) and all(isinstance(row, dict) for row in history)):
-        raise ValueError("its history is not a list of dictionaries")
-    parts = {**parts, "history": History(history)}
-    fitted = Fitted(**parts, optimizer_state=None, framework_state=None, interrupted=False)
-    _check_parts(fitted)
-    return cls(**parameters)._adopt(fitted)
+    for name, value, kind in _typed(parts):
+        if not isinstance(value, kind):
+            raise ValueError(f"its {name} is or holds a {type(value).__name__}")
+    if not hasattr(parts["scaler"], "finds_nonfinite"):
+        raise ValueError(f"its scaler is a {type(parts['scaler']).__name__}")
+    return cls(**parameters)._adopt(Fitted(**{**parts, "history": History(parts["history"])}))
 
 
-def _check_parts(fitted: Fitted) -> None:
-    """Raise ValueError if a part has the wrong type."""
-    schema, chain = fitted.schema, fitted.augmentation
-    wrong = [name for name, kind in _PARTS.items() if not isinstance(getattr(fitted, name), kind)]
-    if not wrong and not all(isinstance(step, Augmentation) for step in chain):
-        wrong = ["augmentation"]
-    if not wrong and not isinstance(schema.kind, Kind):
-        wrong = ["schema"]
-    if not hasattr(fitted.scaler, "finds_nonfinite"):
-        wrong.append("scaler")
-    if wrong:
-        raise ValueError(f"its {wrong[0]} is a {type(getattr(fitted, wrong[0])).__name__}")
-    if not all(isinstance(item, (int, float)) for item in fitted.estimates.values()):
-        raise ValueError("its estimates are not numbers")
+def _typed(parts: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    """Yield name and value of the parts, and of what is in them, with the type it must have."""
+    for name, kind in _PARTS.items():
+        yield name, parts[name], kind
+    yield "schema", parts["schema"].kind, Kind
+    for step in parts["augmentation"]:
+        yield "augmentation", step, Augmentation
+    for row in parts["history"]:
+        yield "history", row, dict
+    for number in parts["estimates"].values():
+        yield "estimates", number, (int, float)
 
 
 def _check_network(fitted: Fitted, before: Any, is_ours: bool) -> None:

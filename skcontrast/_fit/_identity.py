@@ -56,7 +56,6 @@ _LIBRARIES = {
 _PLAIN = (str, bytes, int, float, complex, np.generic, torch.dtype, type(None))
 _ADDRESS = " at 0x[0-9a-fA-F]+"
 _LONGEST_TEXT = 100
-_LONGEST_ITEM = 16
 _WEIGHTS = "tensors with checksum "
 # How messages call a structure of None.
 _STRUCTURELESS = {"framework": "one with one encoder", "similarity": "one without concentrations"}
@@ -252,7 +251,7 @@ def _described(name: str, value: Any, weights: bool) -> Iterator[tuple[str, str]
     elif isinstance(value, dict):
         yield name, f"a dictionary of {len(value)}"
         items = [(f"{name}[{str(key)!r}]", item) for key, item in value.items()]
-    elif isinstance(value, (list, tuple)) and not all(map(_is_short, value)):
+    elif isinstance(value, (list, tuple)) and not all(isinstance(item, _PLAIN) for item in value):
         yield name, f"a list of {len(value)}"
         items = [(f"{name}[{k}]", item) for k, item in enumerate(value)]
     else:
@@ -272,13 +271,6 @@ def _described_module(name: str, module: nn.Module, weights: bool) -> Iterator[t
         yield f"{name}__layers[{k}]", _shortened(text)
     if weights:
         yield f"{name}__weights", _WEIGHTS + checksum(_array(tensor) for _, tensor in tensors)
-
-
-def _is_short(item: Any) -> bool:
-    """Return whether an item is better shown within its list than in its own line."""
-    return isinstance(item, (int, float, type(None), np.generic)) or (
-        isinstance(item, str) and len(item) <= _LONGEST_ITEM
-    )
 
 
 def _text(value: Any, depth: int = 1) -> str:

@@ -92,19 +92,16 @@ def with_parameters(given: Any, parameters: dict[str, Any], name: str) -> Any:
 def recipe_of(module: Any) -> dict[str, Any] | None:
     """Return how a network is built again, None if it is of neither library or was changed."""
     origin = type(module).__module__.partition(".")[0]
-    recipe: dict[str, Any] | None = None
     if origin == "timm" and hasattr(module, "pretrained_cfg"):
         known = module.pretrained_cfg
         name = known.get("architecture") if isinstance(known, dict) else known.architecture
-        has_head = getattr(module, "num_classes", 0)
-        recipe = {"library": "timm", "name": name, "num_classes": has_head}
+        n_classes = getattr(module, "num_classes", 0)
+        recipe = {"library": "timm", "name": name, "num_classes": n_classes}
     elif origin == "transformers" and hasattr(module, "config"):
-        config = module.config.to_diff_dict()
+        config = {**module.config.to_diff_dict(), "model_type": module.config.model_type}
         config = {k: v for k, v in config.items() if k not in ("_name_or_path", "auto_map")}
-        kind = module.config.model_type
         recipe = {"library": "transformers", "name": type(module).__name__, "config": config}
-        recipe["config"]["model_type"] = kind
-    if recipe is None:
+    else:
         return None
     try:
         with torch.device("meta"):
@@ -139,33 +136,21 @@ def _shapes(module: nn.Module) -> dict[str, tuple[int, ...]]:
 
 def _built(recipe: Any) -> nn.Module:
     """Return a network with random weights, of an architecture that the library itself has."""
-    if not isinstance(recipe, dict) or not isinstance(recipe.get("name"), str):
-        raise ValueError(f"it describes no network: {recipe!r}")
-    name = recipe["name"]
+    library, name = recipe["library"], recipe["name"]
     if not re.fullmatch(r"\w+", name):
         raise ValueError(f"{name!r} is no name of an architecture")
-    if recipe.get("library") == "timm":
-        return _of_timm(name, recipe.get("num_classes"))
-    if recipe.get("library") == "transformers":
-        return _of_transformers(name, recipe.get("config"))
-    raise ValueError(f"it holds a network of {recipe.get('library')!r}, which is not known")
+    if library == "timm":
+        import timm
 
+        if timm.is_model(name):
+            n_classes = int(recipe["num_classes"])
+            return timm.create_model(name, pretrained=False, num_classes=n_classes)
+    elif library == "transformers":
+        import transformers
 
-def _of_timm(name: str, num_classes: Any) -> nn.Module:
-    import timm
-
-    if not timm.is_model(name) or not isinstance(num_classes, int):
-        raise ValueError(f"timm has no network {name!r}")
-    return timm.create_model(name, pretrained=False, num_classes=num_classes)
-
-
-def _of_transformers(name: str, config: Any) -> nn.Module:
-    import transformers
-
-    cls: Any = getattr(transformers, name, None)
-    is_model = isinstance(cls, type) and issubclass(cls, transformers.PreTrainedModel)
-    if not is_model or not isinstance(config, dict):
-        raise ValueError(f"transformers has no network {name!r}")
-    given = {key: value for key, value in config.items() if key not in ("auto_map", "model_type")}
-    known = transformers.AutoConfig.for_model(config.get("model_type"), **given)
-    return cls._from_config(known)
+        cls: Any = getattr(transformers, name, None)
+        is_model = isinstance(cls, type) and issubclass(cls, transformers.PreTrainedModel)
+        if is_model:
+            given = {k: v for k, v in recipe["config"].items() if k != "auto_map"}
+            return cls._from_config(transformers.AutoConfig.for_model(**given))
+    raise ValueError(f"{library!r} has no network {name!r}")
