@@ -216,9 +216,9 @@ class Reader:
     ):
         self.classes, self.tensors, self.own = classes, tensors, own
         self._parameters: dict[str, nn.Parameter] = {}
-        # The modules that are complete, and how many are in each, with repetitions.
-        self._modules: list[nn.Module] = []
-        self._counts: dict[int, int] = {}
+        # The modules that are complete, and how many are in each; how many there are in all.
+        self._modules: list[tuple[nn.Module, int]] = []
+        self._n_modules = 0
 
     def read(self, value: Any) -> Any:
         """Return an object from JSON."""
@@ -274,32 +274,37 @@ class Reader:
         has_head = not value.get("without_head", False)
         state = self.read(value["state_dict"])
         module = with_weights(self.own[name], state, name, has_head=has_head)
-        return self._complete(module)
+        return self._complete(module, self._n_modules, len(list(module.modules())))
 
     def _read_library(self, value: dict) -> nn.Module:
-        return self._complete(rebuilt(value["$library"], self.read(value["state_dict"])))
+        module = rebuilt(value["$library"], self.read(value["state_dict"]))
+        return self._complete(module, self._n_modules, len(list(module.modules())))
 
     def _read_same(self, value: dict) -> nn.Module:
-        return self._modules[value["$same"]]
+        module, n_modules = self._modules[value["$same"]]
+        self._count(n_modules)
+        return module
 
     def _read_object(self, value: dict) -> Any:
-        name = value["$object"]
+        name, before = value["$object"], self._n_modules
         cls = self._known(name)
         state = {key: self.read(item) for key, item in value["state"].items()}
         if not issubclass(cls, nn.Module):
             _check_attributes(state, cls, name)
             return _object(cls, state)
-        return self._complete(_module(cls, state, name))
+        return self._complete(_module(cls, state, name), before, 1)
 
-    def _complete(self, module: nn.Module) -> nn.Module:
-        """Keep a module that may be repeated; repetitions of repetitions would explode."""
-        children = [child for child in module._modules.values() if child is not None]
-        counts = (self._counts.get(id(c)) or len(list(c.modules())) for c in children)
-        self._counts[id(module)] = n_modules = 1 + sum(counts)
-        if n_modules > _MOST_MODULES:
-            raise ValueError(f"its network has more than {_MOST_MODULES} modules")
-        self._modules.append(module)
+    def _complete(self, module: nn.Module, before: int, n_modules: int) -> nn.Module:
+        """Keep a module, which may be repeated, with the modules since so many before it."""
+        self._count(n_modules)
+        self._modules.append((module, self._n_modules - before))
         return module
+
+    def _count(self, n_modules: int) -> None:
+        """Count modules as often as they occur: nested repetition would explode when called."""
+        self._n_modules += n_modules
+        if self._n_modules > _MOST_MODULES:
+            raise ValueError(f"its network has more than {_MOST_MODULES} modules")
 
     def _known(self, name: str) -> type:
         """Return the class of a name in a file."""

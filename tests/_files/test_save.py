@@ -553,11 +553,12 @@ def put_first(content, added):
     network["state"]["_modules"] = {"added": added, **members(network)}
 
 
-def doubled(depth):
+def doubled(depth, *, as_attributes=False):
     """Return a layer that holds everything below it twice; no module is complete before it."""
     below = layer("Identity")
     for place in range(depth):
-        below = layer("Sequential", {"a": below, "b": {"$same": place}})
+        both = {"a": below, "b": {"$same": place}}
+        below = layer("Sequential", **both) if as_attributes else layer("Sequential", both)
     return below
 
 
@@ -569,6 +570,10 @@ def schema_of(content):
 ATTACKS = {
     "repetitions of repetitions": (
         lambda c, t: put_first(c, doubled(60)),
+        "more than 100000 modules",
+    ),
+    "repetitions in attributes": (
+        lambda c, t: put_first(c, doubled(60, as_attributes=True)),
         "more than 100000 modules",
     ),
     "a module within itself": (
