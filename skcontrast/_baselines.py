@@ -361,7 +361,7 @@ def _rows(embedder: Any, X: Any, seed: int) -> Iterator[tuple[str, _ROW]]:
 
     def of(features: Features) -> NDArray:
         if owned != "auto":
-            features.kind = owned
+            features.kind = owned  # type: ignore[misc]
         return _flat(features.fit_transform(X))
 
     if isinstance(kind, (Vectors, Tables, Images)) or _has_columns(kind, X):

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from numbers import Real
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import torch
 from torch import nn
@@ -93,7 +93,7 @@ class Optimizer(ParameterObject):
     Optimizer(algorithm='sgd', momentum=0.5)
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: ClassVar[dict] = {
         "algorithm": [StrOptions(set(ALGORITHMS)), type],
         "param_groups": [list, tuple, None],
     }

@@ -23,3 +23,4 @@ from ._objects import (
     parameter_owners,
     validate_parameters,
 )
+from ._parameters import Declared, learned, parameter

@@ -11,10 +11,10 @@ from typing import Any
 from .._sklearn_compat import InvalidParameterError, StrOptions
 from ._classes import check_names
 from ._constraints import brief, check_values
-from ._names import NamesChecked
+from ._parameters import Declared
 
 
-class ParameterObject(NamesChecked):
+class ParameterObject(Declared):
     """A choice with hyperparameters, passed as one parameter of an estimator.
 
     Losses, similarities, frameworks, encoders and schedules are parameter objects: they have
@@ -22,8 +22,6 @@ class ParameterObject(NamesChecked):
     ``embedder__loss__tau_plus`` is a name that a grid search can reach. Their values are checked
     against ``_parameter_constraints`` where they are used, never in ``__init__``.
     """
-
-    _parameter_constraints: dict = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

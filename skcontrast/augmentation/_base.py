@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -66,15 +66,13 @@ class Augmentation(Transformer):
     (50, 132)
     """
 
-    _parameter_constraints: dict = {}
-
-    kind: str | Kind | tuple[str | Kind, ...] | None = None
+    kind: ClassVar[str | Kind | tuple[str | Kind, ...] | None] = None
     # Attributes that hold training samples, which `save` leaves out.
-    _samples: tuple[str, ...] = ()
+    _samples: ClassVar[tuple[str, ...]] = ()
     # Attributes besides those that end in "_" in which a fitted augmentation keeps something.
-    _learned: tuple[str, ...] = ("_schema",)
+    _learned: ClassVar[tuple[str, ...]] = ("_schema",)
     # Attributes of one run of one program, which neither files nor pickles keep.
-    _transient: tuple[str, ...] = ()
+    _transient: ClassVar[tuple[str, ...]] = ()
 
     def fit(self, X: Any, y: None = None) -> Self:
         """Check the parameters and learn from X what `augment` needs.

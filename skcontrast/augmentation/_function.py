@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .._checks import StrOptions
+from .._checks import parameter
 from .._runtime._random import seeded_everywhere
 from .._warnings import warn
 from ..kinds._base import Kind
@@ -99,27 +99,12 @@ class FunctionAugmentation(Augmentation):
     """
 
     _transient = ("_moved", "_was_tried")
-    _parameter_constraints: dict = {
-        "func": [callable],
-        "per_sample": ["boolean"],
-        "kind": "no_validation",  # checked with the kind of X, with a better message
-        "backend": [StrOptions({"torch", "numpy"})],
-        "kw_args": [dict, None],
-    }
-
-    def __init__(
-        self,
-        func: Callable[..., Any],
-        per_sample: bool = False,
-        kind: str | Kind | None = None,
-        backend: str = "torch",
-        kw_args: dict[str, Any] | None = None,
-    ):
-        self.func = func
-        self.per_sample = per_sample
-        self.kind = kind
-        self.backend = backend
-        self.kw_args = kw_args
+    func: Callable[..., Any] = parameter([callable])
+    per_sample: bool = parameter(["boolean"], default=False)
+    # checked with the kind of X, with a better message
+    kind: str | Kind | None = parameter(default=None)  # type: ignore[misc]
+    backend: str = parameter({"torch", "numpy"}, default="torch")
+    kw_args: dict[str, Any] | None = parameter([dict, None], default=None)
 
     @torch.no_grad()
     def augment(self, batch: Any, generator: torch.Generator | None = None) -> Any:

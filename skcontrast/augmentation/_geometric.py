@@ -9,7 +9,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from .._checks import FRACTION, Interval, Pair, StrOptions
+from .._checks import FRACTION, Interval, Pair, parameter
 from ._compose import GeometricAugmentation
 from ._matrices import between, boxes, rotations, uniform
 
@@ -49,30 +49,14 @@ class RandomAffine(GeometricAugmentation):
     torch.Size([4, 1, 8, 8])
     """
 
-    _parameter_constraints: dict = {
-        "rotation": [Interval(Real, 0, 180, closed="both")],
-        "translate": FRACTION,
-        "scale": [Pair()],
-        "shear": [Interval(Real, 0, 90, closed="left")],
-        "p": FRACTION,
-        "padding": [StrOptions({"zeros", "border", "reflection"})],
-    }
-
-    def __init__(
-        self,
-        rotation: float = 15,
-        translate: float = 0.1,
-        scale: tuple[float, float] = (0.8, 1.2),
-        shear: float = 15,
-        p: float = 1.0,
-        padding: Literal["zeros", "border", "reflection"] = "border",
-    ):
-        self.rotation = rotation
-        self.translate = translate
-        self.scale = scale
-        self.shear = shear
-        self.p = p
-        self.padding = padding
+    rotation: float = parameter([Interval(Real, 0, 180, closed="both")], default=15)
+    translate: float = parameter(FRACTION, default=0.1)
+    scale: tuple[float, float] = parameter([Pair()], default=(0.8, 1.2))
+    shear: float = parameter([Interval(Real, 0, 90, closed="left")], default=15)
+    p: float = parameter(FRACTION, default=1.0)
+    padding: Literal["zeros", "border", "reflection"] = parameter(
+        {"zeros", "border", "reflection"}, default="border"
+    )
 
     def affine(
         self, n: int, shape: tuple[int, int], generator: torch.Generator, device: torch.device
@@ -120,13 +104,8 @@ class RandomResizedCrop(GeometricAugmentation):
     torch.Size([4, 3, 32, 32])
     """
 
-    _parameter_constraints: dict = {"scale": [Pair(most=1)], "ratio": [Pair()]}
-
-    def __init__(
-        self, scale: tuple[float, float] = (0.2, 1.0), ratio: tuple[float, float] = (3 / 4, 4 / 3)
-    ):
-        self.scale = scale
-        self.ratio = ratio
+    scale: tuple[float, float] = parameter([Pair(most=1)], default=(0.2, 1.0))
+    ratio: tuple[float, float] = parameter([Pair()], default=(3 / 4, 4 / 3))
 
     def affine(
         self, n: int, shape: tuple[int, int], generator: torch.Generator, device: torch.device
@@ -169,11 +148,8 @@ class RandomFlip(GeometricAugmentation):
     tensor([[[1.0000, 0.5000, 0.2500, 0.0000]]])
     """
 
-    _parameter_constraints: dict = {"horizontal": FRACTION, "vertical": FRACTION}
-
-    def __init__(self, horizontal: float = 0.5, vertical: float = 0.0):
-        self.horizontal = horizontal
-        self.vertical = vertical
+    horizontal: float = parameter(FRACTION, default=0.5)
+    vertical: float = parameter(FRACTION, default=0.0)
 
     def affine(
         self, n: int, shape: tuple[int, int], generator: torch.Generator, device: torch.device

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 from torch import Generator, Tensor
 
-from .._checks import FRACTION, Interval
+from .._checks import FRACTION, Interval, parameter
 from ..graphs import GraphBatch
 from ..graphs._topology import Topology, offsets
 from ._base import Augmentation, generator_for
@@ -85,10 +85,7 @@ class NodeDrop(_GraphAugmentation):
             [0, 1]]))
     """
 
-    _parameter_constraints: dict = {"rate": FRACTION}
-
-    def __init__(self, rate: float = 0.2):
-        self.rate = rate
+    rate: float = parameter(FRACTION, default=0.2)
 
     def _draw(self, batch: GraphBatch, generator: torch.Generator) -> GraphBatch:
         return batch.keep(~random_nodes(batch, self.rate, generator, spared=1))
@@ -128,10 +125,7 @@ class AttributeMask(_GraphAugmentation):
     tensor(2.)
     """
 
-    _parameter_constraints: dict = {"rate": FRACTION}
-
-    def __init__(self, rate: float = 0.2):
-        self.rate = rate
+    rate: float = parameter(FRACTION, default=0.2)
 
     def _draw(self, batch: GraphBatch, generator: torch.Generator) -> GraphBatch:
         return batch.mask(random_nodes(batch, self.rate, generator))
@@ -179,11 +173,8 @@ class EdgePerturb(_GraphAugmentation):
     torch.Size([2, 2])
     """
 
-    _parameter_constraints: dict = {"rate": FRACTION, "add": ["boolean"]}
-
-    def __init__(self, rate: float = 0.2, add: bool = True):
-        self.rate = rate
-        self.add = add
+    rate: float = parameter(FRACTION, default=0.2)
+    add: bool = parameter(["boolean"], default=True)
 
     def _draw(self, batch: GraphBatch, generator: torch.Generator) -> GraphBatch:
         if self.rate == 0:
@@ -251,10 +242,7 @@ class RandomWalkSubgraph(_GraphAugmentation):
             [0, 1]]))
     """
 
-    _parameter_constraints: dict = {"ratio": [Interval(Real, 0, 1, closed="right")]}
-
-    def __init__(self, ratio: float = 0.8):
-        self.ratio = ratio
+    ratio: float = parameter([Interval(Real, 0, 1, closed="right")], default=0.8)
 
     def _draw(self, batch: GraphBatch, generator: torch.Generator) -> GraphBatch:
         topology = batch.topology

@@ -9,7 +9,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from .._checks import FRACTION, Interval, Pair, StrOptions
+from .._checks import FRACTION, Interval, Pair, StrOptions, parameter
 from ..kinds._base import Kind
 from ._base import Augmentation, as_float, generator_for
 from ._compose import ColorAugmentation, ImageAugmentation
@@ -66,27 +66,11 @@ class ColorJitter(ColorAugmentation):
     torch.Size([4, 3, 8, 8])
     """
 
-    _parameter_constraints: dict = {
-        "brightness": FRACTION,
-        "contrast": FRACTION,
-        "saturation": FRACTION,
-        "hue": [Interval(Real, 0, 0.5, closed="both")],
-        "p": FRACTION,
-    }
-
-    def __init__(
-        self,
-        brightness: float = 0.4,
-        contrast: float = 0.4,
-        saturation: float = 0.4,
-        hue: float = 0.1,
-        p: float = 0.8,
-    ):
-        self.brightness = brightness
-        self.contrast = contrast
-        self.saturation = saturation
-        self.hue = hue
-        self.p = p
+    brightness: float = parameter(FRACTION, default=0.4)
+    contrast: float = parameter(FRACTION, default=0.4)
+    saturation: float = parameter(FRACTION, default=0.4)
+    hue: float = parameter([Interval(Real, 0, 0.5, closed="both")], default=0.1)
+    p: float = parameter(FRACTION, default=0.8)
 
     def color_matrix(self, mean: Tensor, n: int, generator: torch.Generator) -> Tensor:
         """Draw the colour maps, (n, C, C + 1); see `ColorAugmentation`."""
@@ -134,10 +118,7 @@ class RandomGrayscale(ColorAugmentation):
     tensor([0.2990, 0.2990, 0.2990])
     """
 
-    _parameter_constraints: dict = {"p": FRACTION}
-
-    def __init__(self, p: float = 0.2):
-        self.p = p
+    p: float = parameter(FRACTION, default=0.2)
 
     def check_kind(self, sample_shape: tuple, kind: Kind | None = None) -> None:
         """Raise ValueError unless samples are images with one or three channels."""
@@ -179,13 +160,10 @@ class GaussianBlur(Augmentation):
     torch.Size([4, 1, 8, 8])
     """
 
-    _parameter_constraints: dict = {"sigma": [Pair()], "p": FRACTION}
+    sigma: tuple[float, float] = parameter([Pair()], default=(0.1, 2.0))
+    p: float = parameter(FRACTION, default=0.5)
 
     kind = "images"
-
-    def __init__(self, sigma: tuple[float, float] = (0.1, 2.0), p: float = 0.5):
-        self.sigma = sigma
-        self.p = p
 
     def augment(self, batch: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Return `batch` blurred: a tensor of the same shape, see the base class."""
@@ -243,27 +221,11 @@ class SimCLRAugmentation(ImageAugmentation):
     torch.Size([4, 3, 32, 32])
     """
 
-    _parameter_constraints: dict = {
-        "crop_scale": [Pair(most=1)],
-        "flip": FRACTION,
-        "strength": [Interval(Real, 0, 1.25, closed="both")],
-        "grayscale": FRACTION,
-        "blur": [StrOptions({"auto"}), "boolean"],
-    }
-
-    def __init__(
-        self,
-        crop_scale: tuple[float, float] = (0.2, 1.0),
-        flip: float = 0.5,
-        strength: float = 0.5,
-        grayscale: float = 0.2,
-        blur: bool | Literal["auto"] = "auto",
-    ):
-        self.crop_scale = crop_scale
-        self.flip = flip
-        self.strength = strength
-        self.grayscale = grayscale
-        self.blur = blur
+    crop_scale: tuple[float, float] = parameter([Pair(most=1)], default=(0.2, 1.0))
+    flip: float = parameter(FRACTION, default=0.5)
+    strength: float = parameter([Interval(Real, 0, 1.25, closed="both")], default=0.5)
+    grayscale: float = parameter(FRACTION, default=0.2)
+    blur: bool | Literal["auto"] = parameter([StrOptions({"auto"}), "boolean"], default="auto")
 
     def check_kind(self, sample_shape: tuple, kind: Kind | None = None) -> None:
         """Raise ValueError unless samples are images with one or three channels."""

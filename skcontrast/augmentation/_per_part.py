@@ -9,7 +9,7 @@ from typing import Any, Self
 import torch
 from sklearn.base import clone
 
-from .._checks import check_component, validate_parameters
+from .._checks import check_component, learned, parameter, validate_parameters
 from .._data._parts import OnePart, Parts, PartsBatch, naming_part
 from ..kinds._base import Kind, Schema
 from ..kinds._recognise import PartsKind
@@ -57,14 +57,13 @@ class PerPart(Augmentation):
     (50, 262)
     """
 
-    _parameter_constraints: dict = {"augmentations": [list, tuple]}
+    augmentations: Sequence[Augmentation | Sequence[Augmentation] | None] = parameter(
+        [list, tuple]
+    )
 
     kind = PartsKind()
 
-    chains_: list[list[Augmentation]]
-
-    def __init__(self, augmentations: Sequence[Augmentation | Sequence[Augmentation] | None]):
-        self.augmentations = augmentations
+    chains_: list[list[Augmentation]] = learned()
 
     def validate(self) -> None:
         """Raise an error if something is not an augmentation or has a value out of its range."""

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .._checks import FRACTION, NON_NEGATIVE, POSITIVE_INT, Interval, Pair
+from .._checks import FRACTION, NON_NEGATIVE, POSITIVE_INT, Interval, Pair, parameter
 from ..kinds._base import Kind
 from ._base import Augmentation, as_float, generator_for
 from ._matrices import between, uniform
@@ -133,10 +133,7 @@ class TimeCrop(SeriesAugmentation):
     torch.Size([8, 3, 100])
     """
 
-    _parameter_constraints: dict = {"scale": [Pair(most=1)]}
-
-    def __init__(self, scale: tuple[float, float] = (0.5, 1.0)):
-        self.scale = scale
+    scale: tuple[float, float] = parameter([Pair(most=1)], default=(0.5, 1.0))
 
     def view(self, batch: Tensor, steps: _Steps, generator: torch.Generator) -> Tensor:
         """Return stretched crops."""
@@ -177,10 +174,7 @@ class TimeWarp(SeriesAugmentation):
     (tensor(0.), tensor(4.), True)
     """
 
-    _parameter_constraints: dict = {"scale": NON_NEGATIVE}
-
-    def __init__(self, scale: float = 0.3):
-        self.scale = scale
+    scale: float = parameter(NON_NEGATIVE, default=0.3)
 
     def view(self, batch: Tensor, steps: _Steps, generator: torch.Generator) -> Tensor:
         """Return warped series."""
@@ -218,10 +212,7 @@ class TimeMask(SeriesAugmentation):
     True
     """
 
-    _parameter_constraints: dict = {"scale": FRACTION}
-
-    def __init__(self, scale: float = 0.2):
-        self.scale = scale
+    scale: float = parameter(FRACTION, default=0.2)
 
     def view(self, batch: Tensor, steps: _Steps, generator: torch.Generator) -> Tensor:
         """Return series with a stretch of zeros."""
@@ -258,10 +249,7 @@ class MagnitudeScale(SeriesAugmentation):
     True
     """
 
-    _parameter_constraints: dict = {"scale": NON_NEGATIVE}
-
-    def __init__(self, scale: float = 0.2):
-        self.scale = scale
+    scale: float = parameter(NON_NEGATIVE, default=0.2)
 
     def view(self, batch: Tensor, steps: _Steps, generator: torch.Generator) -> Tensor:
         """Return scaled series."""
@@ -291,10 +279,7 @@ class MagnitudeWarp(SeriesAugmentation):
     torch.Size([8, 3, 100])
     """
 
-    _parameter_constraints: dict = {"scale": NON_NEGATIVE}
-
-    def __init__(self, scale: float = 0.2):
-        self.scale = scale
+    scale: float = parameter(NON_NEGATIVE, default=0.2)
 
     def view(self, batch: Tensor, steps: _Steps, generator: torch.Generator) -> Tensor:
         """Return series times curves."""
@@ -323,10 +308,7 @@ class SegmentPermutation(SeriesAugmentation):
     tensor([[[0., 1., 2., 3., 4., 5., 6., 7., 8., 9.]]])
     """
 
-    _parameter_constraints: dict = {"n_segments": POSITIVE_INT}
-
-    def __init__(self, n_segments: int = 4):
-        self.n_segments = n_segments
+    n_segments: int = parameter(POSITIVE_INT, default=4)
 
     def view(self, batch: Tensor, steps: _Steps, generator: torch.Generator) -> Tensor:
         """Return series whose segments are in random order."""
@@ -362,10 +344,7 @@ class FrequencyMask(SeriesAugmentation):
     torch.Size([8, 3, 100])
     """
 
-    _parameter_constraints: dict = {"scale": FRACTION}
-
-    def __init__(self, scale: float = 0.2):
-        self.scale = scale
+    scale: float = parameter(FRACTION, default=0.2)
 
     def view(self, batch: Tensor, steps: _Steps, generator: torch.Generator) -> Tensor:
         """Return series without a band of frequencies."""
@@ -406,10 +385,7 @@ class ChannelDropout(SeriesAugmentation):
     tensor(4.)
     """
 
-    _parameter_constraints: dict = {"rate": FRACTION}
-
-    def __init__(self, rate: float = 0.2):
-        self.rate = rate
+    rate: float = parameter(FRACTION, default=0.2)
 
     def check_kind(self, sample_shape: tuple, kind: Kind | None = None) -> None:
         """Raise ValueError unless samples are series of several channels."""
@@ -451,17 +427,11 @@ class AxisRotation(SeriesAugmentation):
     True
     """
 
-    _parameter_constraints: dict = {
-        "angle": [Interval(Real, 0, 180, closed="both")],
-        "sensors": [list, tuple, None],
-    }
+    angle: float = parameter([Interval(Real, 0, 180, closed="both")], default=30)
+    sensors: Sequence[Sequence[int]] | None = parameter([list, tuple, None], default=None)
     # What batches are of X, where that is one line per channel.
     _offset: Any = 0.0
     _slope: Any = 1.0
-
-    def __init__(self, angle: float = 30, sensors: Sequence[Sequence[int]] | None = None):
-        self.angle = angle
-        self.sensors = sensors
 
     def check_kind(self, sample_shape: tuple, kind: Kind | None = None) -> None:
         """Raise ValueError unless samples are series that have the channels of the sensors."""

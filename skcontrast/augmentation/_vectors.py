@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from .._checks import FRACTION, NON_NEGATIVE, StrOptions
+from .._checks import FRACTION, NON_NEGATIVE, StrOptions, learned, parameter
 from .._data._sources import subset
 from .._data._statistics import known_moments, moments
 from ..kinds._tables import Tables
@@ -63,14 +63,11 @@ class GaussianNoise(Augmentation):
     tensor([5., 5.], dtype=torch.float64)
     """
 
-    _parameter_constraints: dict = {"scale": NON_NEGATIVE}
+    scale: float = parameter(NON_NEGATIVE, default=0.1)
 
     kind = ("vectors", "tables", "series", "images")
-    mean_: Any
-    std_: Any
-
-    def __init__(self, scale: float = 0.1):
-        self.scale = scale
+    mean_: Any = learned()
+    std_: Any = learned()
 
     def learn(self, X: NDArray) -> None:
         self.__dict__.pop("mean_", None)
@@ -134,13 +131,10 @@ class FeatureDropout(Augmentation):
             [1., 2.]], dtype=torch.float64)
     """
 
-    _parameter_constraints: dict = {"rate": FRACTION}
+    rate: float = parameter(FRACTION, default=0.2)
 
     kind = ("vectors", "tables")
-    mean_: Any
-
-    def __init__(self, rate: float = 0.2):
-        self.rate = rate
+    mean_: Any = learned()
 
     def learn(self, X: NDArray) -> None:
         if isinstance(self._schema.kind, Tables):
@@ -218,22 +212,14 @@ class MarginalCorruption(Augmentation):
     tensor([1., 1., 1.], dtype=torch.float64)
     """
 
-    _parameter_constraints: dict = {
-        "rate": FRACTION,
-        "groups": [StrOptions({"one-hot"}), list, tuple, None],
-    }
+    rate: float = parameter(FRACTION, default=0.4)
+    groups: Literal["one-hot"] | Sequence[Sequence[int | str]] | None = parameter(
+        [StrOptions({"one-hot"}), list, tuple, None], default="one-hot"
+    )
 
     kind = ("vectors", "tables")
 
     _samples = ("marginals_",)
-
-    def __init__(
-        self,
-        rate: float = 0.4,
-        groups: Literal["one-hot"] | Sequence[Sequence[int | str]] | None = "one-hot",
-    ):
-        self.rate = rate
-        self.groups = groups
 
     def learn(self, X: NDArray) -> None:
         X = X.reshape(len(X), -1)

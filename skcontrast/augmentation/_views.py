@@ -15,11 +15,13 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._checks import (
-    NamesChecked,
+    Declared,
     check_entries,
     check_names,
     checked,
+    learned,
     naming,
+    parameter,
     validate_parameters,
 )
 from .._data._row_labels import along_rows, label_rows, row_labels
@@ -120,7 +122,7 @@ def base_of(X: Any) -> Any:
     return X.base if isinstance(X, Views) else X
 
 
-class Transformer(OneToOneFeatureMixin, TransformerMixin, NamesChecked):
+class Transformer(OneToOneFeatureMixin, TransformerMixin, Declared):
     """Base of transformers whose output is never wrapped in a DataFrame."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -183,12 +185,9 @@ class Unflatten(Transformer):
     (1797, 1, 8, 8)
     """
 
-    _parameter_constraints: dict = {"shape": [tuple, list]}
+    shape: tuple[int, ...] = parameter([tuple, list])
 
-    n_features_in_: int
-
-    def __init__(self, shape: tuple[int, ...]):
-        self.shape = shape
+    n_features_in_: int = learned()
 
     def fit(self, X: ArrayLike, y: None = None) -> Unflatten:
         """Check that samples of X have as many features as `shape` has entries.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import torch
@@ -74,10 +74,10 @@ class Encoder(ParameterObject):
     (100, 16)
     """
 
-    kind: KindOrName | tuple[KindOrName, ...] | None = None
-    largest_side: int | None = None
-    relative_rate: float = 1.0
-    n_steps: int | None = None
+    kind: ClassVar[KindOrName | tuple[KindOrName, ...] | None] = None
+    largest_side: ClassVar[int | None] = None
+    relative_rate: ClassVar[float] = 1.0
+    n_steps: ClassVar[int | None] = None
 
     def build(self, sample_shape: tuple, n_components: int | None = None) -> nn.Module:
         """Return a new module for samples of shape `sample_shape`.

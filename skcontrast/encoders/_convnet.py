@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from torch import nn
 
-from .._checks import POSITIVE_INT, Numbers
+from .._checks import POSITIVE_INT, Numbers, parameter
 from .._layers._pooling import average_to
 from ._base import Encoder, check_build, init_kaiming
 
@@ -57,21 +57,11 @@ class ConvNet(Encoder):
     """
 
     kind = "images"
-    _parameter_constraints: dict = {
-        "widths": [Numbers(POSITIVE_INT[0], min_length=1), None],
-        "batch_norm": ["boolean"],
-        "pool_size": [*POSITIVE_INT, None],
-    }
-
-    def __init__(
-        self,
-        widths: Sequence[int] | None = None,
-        batch_norm: bool = True,
-        pool_size: int | None = None,
-    ):
-        self.widths = widths
-        self.batch_norm = batch_norm
-        self.pool_size = pool_size
+    widths: Sequence[int] | None = parameter(
+        [Numbers(POSITIVE_INT[0], min_length=1), None], default=None
+    )
+    batch_norm: bool = parameter(["boolean"], default=True)
+    pool_size: int | None = parameter([*POSITIVE_INT, None], default=None)
 
     def build(self, sample_shape: tuple, n_components: int | None = None) -> nn.Module:
         """Return a new network for images of shape `sample_shape`.

@@ -8,7 +8,7 @@ from typing import Any, Literal, cast
 import torch
 from torch import Tensor, nn
 
-from .._checks import POSITIVE_INT, StrOptions
+from .._checks import POSITIVE_INT, parameter
 from ..graphs import GraphBatch
 from ..graphs._networks import GraphNetwork, edge_sum, message_sum, neighbour_sum
 from ._base import Encoder, check_build
@@ -93,27 +93,13 @@ class GIN(Encoder):
     """
 
     kind = "graphs"
-    _parameter_constraints: dict = {
-        "n_layers": POSITIVE_INT,
-        "width": POSITIVE_INT,
-        "pooling": [StrOptions({"log-sum", "sum", "mean"})],
-        "batch_norm": ["boolean"],
-        "readout_input": ["boolean"],
-    }
-
-    def __init__(
-        self,
-        n_layers: int = 3,
-        width: int = 32,
-        pooling: Literal["log-sum", "sum", "mean"] = "log-sum",
-        batch_norm: bool = True,
-        readout_input: bool = True,
-    ):
-        self.n_layers = n_layers
-        self.width = width
-        self.pooling = pooling
-        self.batch_norm = batch_norm
-        self.readout_input = readout_input
+    n_layers: int = parameter(POSITIVE_INT, default=3)
+    width: int = parameter(POSITIVE_INT, default=32)
+    pooling: Literal["log-sum", "sum", "mean"] = parameter(
+        {"log-sum", "sum", "mean"}, default="log-sum"
+    )
+    batch_norm: bool = parameter(["boolean"], default=True)
+    readout_input: bool = parameter(["boolean"], default=True)
 
     def build(self, sample_shape: tuple, n_components: int | None = None) -> nn.Module:
         """Return a new network for graphs.

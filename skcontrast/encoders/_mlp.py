@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .._checks import POSITIVE_INT, Interval, Numbers, StrOptions
+from .._checks import POSITIVE_INT, Interval, Numbers, parameter
 from ._base import Encoder, check_build, init_kaiming
 
 _ACTIVATIONS = {"relu": nn.ReLU, "gelu": nn.GELU, "silu": nn.SiLU, "tanh": nn.Tanh}
@@ -59,27 +59,15 @@ class MLP(Encoder):
     """
 
     kind = ("vectors", "images")
-    _parameter_constraints: dict = {
-        "widths": [*POSITIVE_INT, Numbers(*POSITIVE_INT)],
-        "batch_norm": ["boolean"],
-        "dropout": [Interval(Real, 0, 1, closed="left")],
-        "activation": [StrOptions(set(_ACTIVATIONS))],
-        "n_learned": POSITIVE_INT,
-    }
-
-    def __init__(
-        self,
-        widths: int | Sequence[int] = (256, 256),
-        batch_norm: bool = True,
-        dropout: float = 0.0,
-        activation: Literal["relu", "gelu", "silu", "tanh"] = "relu",
-        n_learned: int = 128,
-    ):
-        self.widths = widths
-        self.batch_norm = batch_norm
-        self.dropout = dropout
-        self.activation = activation
-        self.n_learned = n_learned
+    widths: int | Sequence[int] = parameter(
+        [*POSITIVE_INT, Numbers(*POSITIVE_INT)], default=(256, 256)
+    )
+    batch_norm: bool = parameter(["boolean"], default=True)
+    dropout: float = parameter([Interval(Real, 0, 1, closed="left")], default=0.0)
+    activation: Literal["relu", "gelu", "silu", "tanh"] = parameter(
+        set(_ACTIVATIONS), default="relu"
+    )
+    n_learned: int = parameter(POSITIVE_INT, default=128)
 
     def build(self, sample_shape: tuple, n_components: int | None = None) -> nn.Module:
         """Return a new perceptron for samples of shape `sample_shape`.

@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 from torch import Tensor, nn
 
-from .._checks import POSITIVE_INT, Numbers
+from .._checks import POSITIVE_INT, Numbers, parameter
 from .._layers._patches import Octaves, PatchLayer, octave_sides
 from ._base import Encoder, check_build
 from ._convnet import SMALLEST_SIDE, block, pool, read_out
@@ -76,27 +76,13 @@ class PatchNet(Encoder):
     """
 
     kind = "images"
-    _parameter_constraints: dict = {
-        "n_patches": POSITIVE_INT,
-        "patch_size": POSITIVE_INT,
-        "widths": [Numbers(POSITIVE_INT[0], min_length=1)],
-        "pool_size": POSITIVE_INT,
-        "largest_side": [*POSITIVE_INT, None],
-    }
-
-    def __init__(
-        self,
-        n_patches: int = 128,
-        patch_size: int = 6,
-        widths: Sequence[int] = (128, 128),
-        pool_size: int = 3,
-        largest_side: int | None = 96,
-    ):
-        self.n_patches = n_patches
-        self.patch_size = patch_size
-        self.widths = widths
-        self.pool_size = pool_size
-        self.largest_side = largest_side
+    n_patches: int = parameter(POSITIVE_INT, default=128)
+    patch_size: int = parameter(POSITIVE_INT, default=6)
+    widths: Sequence[int] = parameter([Numbers(POSITIVE_INT[0], min_length=1)], default=(128, 128))
+    pool_size: int = parameter(POSITIVE_INT, default=3)
+    largest_side: int | None = parameter(  # type: ignore[misc]
+        [*POSITIVE_INT, None], default=96
+    )
 
     def build(self, sample_shape: tuple, n_components: int | None = None) -> nn.Module:
         """Return a new network for images of shape `sample_shape`, with an empty dictionary.

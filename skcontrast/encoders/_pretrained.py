@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .._checks import NON_NEGATIVE, POSITIVE, POSITIVE_INT, Interval, Numbers, naming
+from .._checks import NON_NEGATIVE, POSITIVE, POSITIVE_INT, Interval, Numbers, naming, parameter
 from .._layers._pretrained import NoRows, Pixels, PretrainedNetwork, without_head
 from .._warnings import warn
 from ..frameworks._momentum import BATCH_NORM
@@ -104,34 +104,19 @@ class Pretrained(Encoder):
     """
 
     kind = Images(standardize=False)
-    _parameter_constraints: dict = {
-        "network": [nn.Module, str],
-        "mean": [_FINITE, Numbers(_FINITE), None],
-        "std": [*POSITIVE, Numbers(POSITIVE[0]), None],
-        "size": [*POSITIVE_INT, Numbers(*POSITIVE_INT), None],
-        "processor": "no_validation",
-        "rate": [*NON_NEGATIVE, None],
-        "frozen": [Interval(Real, 0, 1, closed="left")],
-    }
-
-    def __init__(
-        self,
-        network: nn.Module | str,
-        *,
-        mean: float | Sequence[float] | None = None,
-        std: float | Sequence[float] | None = None,
-        size: int | Sequence[int] | None = None,
-        processor: Any = None,
-        rate: float | None = None,
-        frozen: float = 0.33,
-    ):
-        self.network = network
-        self.mean = mean
-        self.std = std
-        self.size = size
-        self.processor = processor
-        self.rate = rate
-        self.frozen = frozen
+    network: nn.Module | str = parameter([nn.Module, str])
+    mean: float | Sequence[float] | None = parameter(
+        [_FINITE, Numbers(_FINITE), None], default=None, kw_only=True
+    )
+    std: float | Sequence[float] | None = parameter(
+        [*POSITIVE, Numbers(POSITIVE[0]), None], default=None, kw_only=True
+    )
+    size: int | Sequence[int] | None = parameter(
+        [*POSITIVE_INT, Numbers(*POSITIVE_INT), None], default=None, kw_only=True
+    )
+    processor: Any = parameter(default=None, kw_only=True)
+    rate: float | None = parameter([*NON_NEGATIVE, None], default=None, kw_only=True)
+    frozen: float = parameter([Interval(Real, 0, 1, closed="left")], default=0.33, kw_only=True)
 
     # With 800 images 20 epochs: more gains little, and costs minutes.
     n_steps = 140
@@ -178,8 +163,8 @@ class Pretrained(Encoder):
         without_head(network, module.pixels(zeros))
         width = _width(module, zeros)
         parameters = list(network.parameters())
-        for parameter in parameters[: int(self.frozen * len(parameters))]:
-            parameter.requires_grad_(False)
+        for weights in parameters[: int(self.frozen * len(parameters))]:
+            weights.requires_grad_(False)
         if self.rate == 0:
             network.requires_grad_(False)
         if n_components is None:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from torch import Tensor, nn
 
-from .._checks import POSITIVE_INT, Options, StrOptions
+from .._checks import POSITIVE_INT, Options, parameter
 from ._base import Encoder, check_build, init_kaiming
 
 
@@ -60,21 +60,9 @@ class ResNet(Encoder):
     """
 
     kind = "images"
-    _parameter_constraints: dict = {
-        "depth": [Options(Integral, {18, 34, 50})],
-        "stem": [StrOptions({"cifar", "imagenet"})],
-        "width": POSITIVE_INT,
-    }
-
-    def __init__(
-        self,
-        depth: Literal[18, 34, 50] = 18,
-        stem: Literal["cifar", "imagenet"] = "cifar",
-        width: int = 64,
-    ):
-        self.depth = depth
-        self.stem = stem
-        self.width = width
+    depth: Literal[18, 34, 50] = parameter([Options(Integral, {18, 34, 50})], default=18)
+    stem: Literal["cifar", "imagenet"] = parameter({"cifar", "imagenet"}, default="cifar")
+    width: int = parameter(POSITIVE_INT, default=64)
 
     def build(self, sample_shape: tuple, n_components: int | None = None) -> nn.Module:
         """Return a new residual network for images of shape `sample_shape`.

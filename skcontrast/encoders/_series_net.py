@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .._checks import POSITIVE_INT, Numbers
+from .._checks import POSITIVE_INT, Numbers, parameter
 from .._layers._kernels import in_order, is_traced, of_like_length, without_end
 from ._base import Encoder, check_build, init_kaiming
 
@@ -61,14 +61,10 @@ class SeriesNet(Encoder):
     """
 
     kind = "series"
-    _parameter_constraints: dict = {
-        "widths": [Numbers(POSITIVE_INT[0], min_length=1)],
-        "pool_size": POSITIVE_INT,
-    }
-
-    def __init__(self, widths: Sequence[int] = (32, 64, 128), pool_size: int = 4):
-        self.widths = widths
-        self.pool_size = pool_size
+    widths: Sequence[int] = parameter(
+        [Numbers(POSITIVE_INT[0], min_length=1)], default=(32, 64, 128)
+    )
+    pool_size: int = parameter(POSITIVE_INT, default=4)
 
     def build(self, sample_shape: tuple, n_components: int | None = None) -> nn.Module:
         """Return a new network for series of shape `sample_shape`.

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .._checks import NON_NEGATIVE, Numbers, validate_parameters
+from .._checks import NON_NEGATIVE, Numbers, parameter, validate_parameters
 from .._layers._wide import SideFeatures, WideNetwork
 from ..kinds._recognise import check_fits
 from ._base import Encoder, KindOrName, build_encoder, check_shape
@@ -57,21 +57,9 @@ class Wide(Encoder):
     (1797, 164)
     """
 
-    _parameter_constraints: dict = {
-        "deep": "no_validation",
-        "features": [list, tuple],
-        "weights": [Numbers(NON_NEGATIVE[0]), None],
-    }
-
-    def __init__(
-        self,
-        deep: Any,
-        features: Sequence[Any] = (),
-        weights: Sequence[float] | None = None,
-    ):
-        self.deep = deep
-        self.features = features
-        self.weights = weights
+    deep: Any = parameter()
+    features: Sequence[Any] = parameter([list, tuple], default=())
+    weights: Sequence[float] | None = parameter([Numbers(NON_NEGATIVE[0]), None], default=None)
 
     @property
     def largest_side(self) -> int | None:  # type: ignore[override]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -12,7 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from .._checks import NamesChecked, check_names, validate_parameters
+from .._checks import Declared, check_names, learned, validate_parameters
 from .._data._row_labels import labeled_output
 from .._data._sources import SparseSamples, representative_array, subset
 from .._network._inference import encode
@@ -24,7 +24,7 @@ from ..kinds._recognise import check_fits, declared_kind, naming_kind, read_samp
 _CPU = torch.device("cpu")
 
 
-class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NamesChecked):
+class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
     """Base class of features that need no training by gradient: plain transformers.
 
     They cost seconds, and a trained embedding must be worth more. A subclass sets `kind` and
@@ -58,13 +58,11 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NamesChecked):
     (20, 3)
     """
 
-    _parameter_constraints: dict = {}
-
-    kind: str | Kind | tuple[str | Kind, ...] | None = None
-    one_scale: bool = False
-    module_: nn.Module
-    _schema: Schema
-    _scaler: Scaler
+    kind: ClassVar[str | Kind | tuple[str | Kind, ...] | None] = None
+    one_scale: ClassVar[bool] = False
+    module_: nn.Module = learned()
+    _schema: Schema = learned()
+    _scaler: Scaler = learned()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

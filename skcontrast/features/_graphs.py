@@ -7,7 +7,7 @@ from numbers import Integral
 import numpy as np
 from torch import nn
 
-from .._checks import FRACTION, POSITIVE_INT, Interval
+from .._checks import FRACTION, POSITIVE_INT, Interval, parameter
 from .._layers._wide import FirstColumns
 from ..graphs import GraphBatch
 from ..graphs._counts import MOST_ROUNDS, ColourCounts, Components, Profile
@@ -134,24 +134,10 @@ class WeisfeilerLehman(Features):
     """
 
     kind = "graphs"
-    _parameter_constraints: dict = {
-        "n_rounds": [Interval(Integral, 0, MOST_ROUNDS, closed="both")],
-        "min_share": FRACTION,
-        "max_features": POSITIVE_INT,
-        "n_components": [*POSITIVE_INT, None],
-    }
-
-    def __init__(
-        self,
-        n_rounds: int = 4,
-        min_share: float = 0.01,
-        max_features: int = 4000,
-        n_components: int | None = None,
-    ):
-        self.n_rounds = n_rounds
-        self.min_share = min_share
-        self.max_features = max_features
-        self.n_components = n_components
+    n_rounds: int = parameter([Interval(Integral, 0, MOST_ROUNDS, closed="both")], default=4)
+    min_share: float = parameter(FRACTION, default=0.01)
+    max_features: int = parameter(POSITIVE_INT, default=4000)
+    n_components: int | None = parameter([*POSITIVE_INT, None], default=None)
 
     @property
     def one_scale(self) -> bool:  # type: ignore[override]

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import avg_pool2d, pad, relu
 
-from .._checks import NON_NEGATIVE, POSITIVE_INT, Interval
+from .._checks import NON_NEGATIVE, POSITIVE_INT, Interval, parameter
 from .._layers._patches import Octaves, PatchLayer, octave_sides
 from .._layers._pooling import average_to
 from ._base import Features
@@ -61,14 +61,8 @@ class OrientedGradients(Features):
     """
 
     kind = "images"
-    _parameter_constraints: dict = {
-        "cell_size": [*POSITIVE_INT, None],
-        "n_orientations": [Interval(Integral, 2, None, closed="left")],
-    }
-
-    def __init__(self, cell_size: int | None = None, n_orientations: int = 9):
-        self.cell_size = cell_size
-        self.n_orientations = n_orientations
+    cell_size: int | None = parameter([*POSITIVE_INT, None], default=None)
+    n_orientations: int = parameter([Interval(Integral, 2, None, closed="left")], default=9)
 
     def learn(self, batch: Tensor, rng: np.random.RandomState) -> nn.Module:
         """Return the histograms as a module; see `Features.learn`."""
@@ -135,27 +129,11 @@ class PatchDictionary(Features):
     """
 
     kind = "images"
-    _parameter_constraints: dict = {
-        "n_patches": POSITIVE_INT,
-        "patch_size": POSITIVE_INT,
-        "threshold": NON_NEGATIVE,
-        "grid": POSITIVE_INT,
-        "random_state": ["random_state"],
-    }
-
-    def __init__(
-        self,
-        n_patches: int = 400,
-        patch_size: int = 6,
-        threshold: float = 1.0,
-        grid: int = 2,
-        random_state: int | np.random.RandomState | None = None,
-    ):
-        self.n_patches = n_patches
-        self.patch_size = patch_size
-        self.threshold = threshold
-        self.grid = grid
-        self.random_state = random_state
+    n_patches: int = parameter(POSITIVE_INT, default=400)
+    patch_size: int = parameter(POSITIVE_INT, default=6)
+    threshold: float = parameter(NON_NEGATIVE, default=1.0)
+    grid: int = parameter(POSITIVE_INT, default=2)
+    random_state: int | np.random.RandomState | None = parameter(["random_state"], default=None)
 
     def learn(self, batch: Tensor, rng: np.random.RandomState) -> nn.Module:
         """Return the dictionary and the grid as a module; see `Features.learn`."""

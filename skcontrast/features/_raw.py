@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
+from .._checks import parameter
 from ..encoders import Encoder
 from ..encoders._base import KindOrName, build_encoder
 from ..kinds._recognise import kind_of_shape, named_kinds
@@ -91,11 +92,8 @@ class Frozen(Features):
     (1797, 128)
     """
 
-    _parameter_constraints: dict = {"encoder": "no_validation", "random_state": ["random_state"]}
-
-    def __init__(self, encoder: Any, random_state: int | np.random.RandomState | None = None):
-        self.encoder = encoder
-        self.random_state = random_state
+    encoder: Any = parameter()
+    random_state: int | np.random.RandomState | None = parameter(["random_state"], default=None)
 
     @property
     def kind(self) -> KindOrName | tuple[KindOrName, ...] | None:  # type: ignore[override]

@@ -7,7 +7,7 @@ from numbers import Integral
 import numpy as np
 from torch import Tensor, nn
 
-from .._checks import Interval
+from .._checks import Interval, parameter
 from .._layers._kernels import N_KERNELS, KernelLayer
 from ._base import Features
 
@@ -61,18 +61,8 @@ class MiniRocket(Features):
     """
 
     kind = "series"
-    _parameter_constraints: dict = {
-        "n_features": [Interval(Integral, N_KERNELS, None, closed="left")],
-        "random_state": ["random_state"],
-    }
-
-    def __init__(
-        self,
-        n_features: int = 2016,
-        random_state: int | np.random.RandomState | None = None,
-    ):
-        self.n_features = n_features
-        self.random_state = random_state
+    n_features: int = parameter([Interval(Integral, N_KERNELS, None, closed="left")], default=2016)
+    random_state: int | np.random.RandomState | None = parameter(["random_state"], default=None)
 
     def learn(self, batch: Tensor, rng: np.random.RandomState) -> nn.Module:
         """Return kernels with their thresholds as a module; see `Features.learn`."""

@@ -13,9 +13,10 @@ from sklearn.utils.validation import assert_all_finite, check_is_fitted, validat
 from .._checks import (
     FRACTION,
     POSITIVE_INT,
-    NamesChecked,
+    Declared,
     check_entries,
     naming,
+    parameter,
     validate_parameters,
 )
 
@@ -24,7 +25,7 @@ _FLOATS = [np.float64, np.float32]
 _LEAST_SPREAD = 1e-6
 
 
-class PartialWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NamesChecked):
+class PartialWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
     r"""Rotate vectors to their principal components, and make the spread of these more alike.
 
     .. math:: z_j = v_j^\top (h - \mu) / s_j^p
@@ -65,21 +66,9 @@ class PartialWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NamesC
     array([3., 2., 1.])
     """
 
-    _parameter_constraints: dict = {
-        "n_components": POSITIVE_INT,
-        "power": FRACTION,
-        "random_state": ["random_state"],
-    }
-
-    def __init__(
-        self,
-        n_components: int = 256,
-        power: float = 0.5,
-        random_state: int | np.random.RandomState | None = None,
-    ):
-        self.n_components = n_components
-        self.power = power
-        self.random_state = random_state
+    n_components: int = parameter(POSITIVE_INT, default=256)
+    power: float = parameter(FRACTION, default=0.5)
+    random_state: int | np.random.RandomState | None = parameter(["random_state"], default=None)
 
     def fit(self, X: ArrayLike, y: None = None) -> Self:
         """Learn the rotation and the spread.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -147,11 +147,11 @@ class Framework(ParameterObject):
     `Session` has an example with a memory.
     """
 
-    draws_random_numbers: bool = True
-    n_views: int | None = None
-    takes_parts: bool = False
-    remembers_samples: bool = False
-    only_encodes_views: bool = False
+    draws_random_numbers: ClassVar[bool] = True
+    n_views: ClassVar[int | None] = None
+    takes_parts: ClassVar[bool] = False
+    remembers_samples: ClassVar[bool] = False
+    only_encodes_views: ClassVar[bool] = False
 
     @property
     def default_similarity(self) -> type[Similarity]:

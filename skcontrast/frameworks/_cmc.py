@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from .._checks import FRACTION, POSITIVE_INT, StrOptions, naming
+from .._checks import FRACTION, POSITIVE_INT, StrOptions, naming, parameter
 from .._data._batches import Batch, Metadata
 from .._objective._contrast import Contrast
 from .._runtime._memory import check_memory
@@ -109,34 +109,20 @@ class CMC(Framework):
     (10, 397)
     """
 
-    _parameter_constraints: dict = {
-        "split": [
-            StrOptions({"auto", "lab", "random"}),
-            *POSITIVE_INT,
-            "array-like",
-        ],
-        "n_negatives": [*POSITIVE_INT, StrOptions({"auto"})],
-        "momentum": FRACTION,
-    }
+    split: (
+        Literal["auto", "lab", "random"] | int | Sequence[int] | Sequence[Sequence[int]] | NDArray
+    ) = parameter(
+        [StrOptions({"auto", "lab", "random"}), *POSITIVE_INT, "array-like"], default="auto"
+    )
+    n_negatives: int | Literal["auto"] = parameter(
+        [*POSITIVE_INT, StrOptions({"auto"})], default="auto"
+    )
+    momentum: float = parameter(FRACTION, default=0.5)
 
     draws_random_numbers = False
     remembers_samples = True
     takes_parts = True
     only_encodes_views = True
-
-    def __init__(
-        self,
-        split: Literal["auto", "lab", "random"]
-        | int
-        | Sequence[int]
-        | Sequence[Sequence[int]]
-        | NDArray = "auto",
-        n_negatives: int | Literal["auto"] = "auto",
-        momentum: float = 0.5,
-    ):
-        self.split = split
-        self.n_negatives = n_negatives
-        self.momentum = momentum
 
     @property
     def network_signature(self) -> str:

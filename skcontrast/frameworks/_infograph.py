@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from .._checks import StrOptions
+from .._checks import parameter
 from .._data._batches import Batch
 from .._objective._base import ObjectiveName
 from .._objective._contrast import Contrast
@@ -68,13 +68,12 @@ class InfoGraph(Framework):
     (20, 105)
     """
 
-    _parameter_constraints: dict = {"objective": [StrOptions({"jensen-shannon", "contrastive"})]}
+    objective: ObjectiveName = parameter(
+        {"jensen-shannon", "contrastive"}, default="jensen-shannon"
+    )
 
     draws_random_numbers = False
     n_views = 1
-
-    def __init__(self, objective: ObjectiveName = "jensen-shannon"):
-        self.objective = objective
 
     @property
     def default_similarity(self) -> type[Similarity]:

@@ -7,7 +7,7 @@ from typing import Any, Literal, cast
 import torch
 from torch import Tensor
 
-from .._checks import FRACTION, POSITIVE_INT, StrOptions
+from .._checks import FRACTION, POSITIVE_INT, StrOptions, parameter
 from .._data._batches import Batch, Metadata
 from .._objective._contrast import Contrast
 from .._runtime._memory import check_memory
@@ -90,25 +90,15 @@ class MoCo(Framework):
     (100, 133)
     """
 
-    _parameter_constraints: dict = {
-        "queue_size": [*POSITIVE_INT, StrOptions({"auto"})],
-        "momentum": FRACTION,
-        "symmetric": ["boolean"],
-    }
+    queue_size: int | Literal["auto"] = parameter(
+        [*POSITIVE_INT, StrOptions({"auto"})], default="auto"
+    )
+    momentum: float = parameter(FRACTION, default=0.999)
+    symmetric: bool = parameter(["boolean"], default=False)
 
     draws_random_numbers = False
     only_encodes_views = True
     remembers_samples = True
-
-    def __init__(
-        self,
-        queue_size: int | Literal["auto"] = "auto",
-        momentum: float = 0.999,
-        symmetric: bool = False,
-    ):
-        self.queue_size = queue_size
-        self.momentum = momentum
-        self.symmetric = symmetric
 
     def start(self, context: FitContext) -> Session:
         """Return a session with a momentum encoder and a queue.

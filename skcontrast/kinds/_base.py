@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import torch
@@ -219,15 +219,15 @@ class EngineKind(ParameterObject):
         Whether arrays of unequal shapes may be samples, so that a list of them stays a list.
     """
 
-    name: str
-    float_batches: bool
-    has_gaps: bool
-    expected: str = ""
-    augmentation_advice: str = ""
-    trains_in_bf16: bool = False
-    shares_batches: bool = False
-    holds_arrays: bool = False
-    differs_in_length: bool = False
+    name: ClassVar[str]
+    float_batches: ClassVar[bool]
+    has_gaps: ClassVar[bool]
+    expected: ClassVar[str] = ""
+    augmentation_advice: ClassVar[str] = ""
+    trains_in_bf16: ClassVar[bool] = False
+    shares_batches: ClassVar[bool] = False
+    holds_arrays: ClassVar[bool] = False
+    differs_in_length: ClassVar[bool] = False
 
     def recognise(self, X: Any, *, is_declared: bool = False) -> Any | None:
         """Return X, as `read` takes it, if it holds such samples, else None.
@@ -410,9 +410,9 @@ class Kind(EngineKind):
             [4., nan, nan]])
     """
 
-    name: str = "samples"
-    float_batches: bool = False
-    has_gaps: bool = False
+    name: ClassVar[str] = "samples"
+    float_batches: ClassVar[bool] = False
+    has_gaps: ClassVar[bool] = False
 
     def check(self, X: Any) -> Any:
         """Check X and return it in the form in which it is cut into batches.

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from .._checks import StrOptions
+from .._checks import parameter
 from .._data._array_like import refuse_unordered
 from .._layers._wide import WideNetwork
 from .._warnings import warn
@@ -64,21 +64,13 @@ class Graphs(Kind):
     augmentation_advice = "; choose an augmentation of graphs such as NodeDrop"
     shares_batches = True
 
-    _parameter_constraints: dict = {
-        "node_features": [StrOptions({"auto", "attributes", "degree", "constant"})],
-        "edge_features": [StrOptions({"auto", "attributes"}), None],
-        "standardize": ["boolean"],
-    }
-
-    def __init__(
-        self,
-        node_features: Literal["auto", "attributes", "degree", "constant"] = "auto",
-        edge_features: Literal["auto", "attributes"] | None = "auto",
-        standardize: bool = True,
-    ):
-        self.node_features = node_features
-        self.edge_features = edge_features
-        self.standardize = standardize
+    node_features: Literal["auto", "attributes", "degree", "constant"] = parameter(
+        {"auto", "attributes", "degree", "constant"}, default="auto"
+    )
+    edge_features: Literal["auto", "attributes"] | None = parameter(
+        {"auto", "attributes", None}, default="auto"
+    )
+    standardize: bool = parameter(["boolean"], default=True)
 
     def recognise(self, X: Any, *, is_declared: bool = False) -> Any | None:
         """Return X if it holds graphs."""

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from sklearn.base import clone
 
-from .._checks import belongs_to_package, check_component, validate_parameters
+from .._checks import belongs_to_package, check_component, learned, parameter, validate_parameters
 from .._data._array_like import as_array_like
 from .._data._misread import refuse_batches
 from .._data._parts import OnePart, Parts, PartsBatch, naming_part
@@ -235,12 +235,9 @@ class PartsKind(Kind):
     expected = "several parts, X as skcontrast.datasets.Parts"
     augmentation_advice = "; pass PerPart([...]) with what augments each part"
 
-    _parameter_constraints: dict = {"of": "no_validation"}
+    of: Kind | str | Sequence[Kind | str] | None = parameter(default=None)
 
-    kinds_: list[Kind]
-
-    def __init__(self, of: Kind | str | Sequence[Kind | str] | None = None):
-        self.of = of
+    kinds_: list[Kind] = learned()
 
     @property
     def trains_in_bf16(self) -> bool:  # type: ignore[override]

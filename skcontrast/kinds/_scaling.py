@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import assert_all_finite
 from torch import Tensor, nn
 
+from .._checks import parameter
 from .._data._statistics import FARTHEST, as_tensor, native
 from ._base import Kind
 
@@ -111,10 +112,7 @@ class ArrayKind(Kind):
     shares_batches = True
     holds_arrays = True
 
-    _parameter_constraints: dict = {"standardize": ["boolean"]}
-
-    def __init__(self, standardize: bool = True):
-        self.standardize = standardize
+    standardize: bool = parameter(["boolean"], default=True)
 
     def rows_per_call(self, X: Any) -> int:
         """Return the number of samples that hold about a million numbers."""

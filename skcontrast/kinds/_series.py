@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_array
 from torch import Tensor, nn
 
-from .._checks import StrOptions, check_entries, naming
+from .._checks import check_entries, learned, naming, parameter
 from .._data._array_like import PAIRS_ADVICE, as_array_like, checked_numbers
 from .._data._memory_maps import row_blocks
 from .._data._sources import LazySamples, subset
@@ -82,21 +82,12 @@ class Series(ArrayKind):
     has_gaps = True
     differs_in_length = True
 
-    _parameter_constraints: dict = {
-        "standardize": [StrOptions({"channel", "series"}), None],
-        "interpolate": ["boolean"],
-    }
+    standardize: Literal["channel", "series"] | None = parameter(  # type: ignore[assignment]
+        {"channel", "series", None}, default="channel"
+    )
+    interpolate: bool = parameter(["boolean"], default=False)
 
-    n_times_: int
-    standardize: Any
-
-    def __init__(
-        self,
-        standardize: Literal["channel", "series"] | None = "channel",
-        interpolate: bool = False,
-    ):
-        self.standardize = standardize
-        self.interpolate = interpolate
+    n_times_: int = learned()
 
     def recognise(self, X: Any, *, is_declared: bool = False) -> Any | None:
         """Return X if it has three dimensions of which one is long, or is a list of series."""

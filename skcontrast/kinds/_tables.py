@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from torch import Tensor, nn
 
-from .._checks import POSITIVE_INT, validate_parameters
+from .._checks import POSITIVE_INT, learned, parameter, validate_parameters
 from .._data._array_like import refuse_unordered
 from .._data._columns import ColumnType, Table, Values, mixed_table
 from .._data._statistics import FARTHEST, mean_and_std
@@ -233,23 +233,11 @@ class Tables(ArrayKind):
     )
     holds_arrays = False
 
-    _parameter_constraints: dict = {
-        "categorical": ["array-like", None],
-        "min_frequency": POSITIVE_INT,
-        "standardize": ["boolean"],
-    }
+    categorical: Sequence[str | int] | None = parameter(["array-like", None], default=None)
+    min_frequency: int = parameter(POSITIVE_INT, default=2)
+    standardize: bool = parameter(["boolean"], default=True)
 
-    columns_: tuple[Column, ...]
-
-    def __init__(
-        self,
-        categorical: Sequence[str | int] | None = None,
-        min_frequency: int = 2,
-        standardize: bool = True,
-    ):
-        self.categorical = categorical
-        self.min_frequency = min_frequency
-        self.standardize = standardize
+    columns_: tuple[Column, ...] = learned()
 
     def recognise(self, X: Any, *, is_declared: bool = False) -> Any | None:
         """Return a `Table` if X is a DataFrame with gaps or a column that is not of numbers."""

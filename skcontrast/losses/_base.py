@@ -6,7 +6,7 @@ import functools
 import inspect
 import math
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
@@ -102,7 +102,7 @@ class Loss(ParameterObject):
     """
 
     detach_weights: bool = False
-    sum_of_weights: Literal["N", "free", "replaces N"] = "N"
+    sum_of_weights: ClassVar[Literal["N", "free", "replaces N"]] = "N"
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

@@ -6,7 +6,7 @@ from typing import Literal
 
 from torch import Tensor
 
-from .._checks import StrOptions
+from .._checks import parameter
 from ..schedules._numbers import EstimableNumber, Number, current_value, interval
 from ._base import Loss
 from ._posterior import phi_by_rank, ratio, true_negative_probability
@@ -72,27 +72,11 @@ class BCL(Loss):
     True
     """
 
-    _parameter_constraints: dict = {
-        "alpha": interval(0.5, 1, "both", auto="alpha"),
-        "beta": interval(0, None, "left"),
-        "tau_plus": interval(0, 1, "left", auto="tau_plus"),
-        "form": [StrOptions({"inverted", "printed"})],
-        "detach_weights": ["boolean"],
-    }
-
-    def __init__(
-        self,
-        alpha: EstimableNumber = 0.7,
-        beta: Number = 0.0,
-        tau_plus: EstimableNumber = 0.1,
-        form: Literal["inverted", "printed"] = "inverted",
-        detach_weights: bool = True,
-    ):
-        self.alpha = alpha
-        self.beta = beta
-        self.tau_plus = tau_plus
-        self.form = form
-        self.detach_weights = detach_weights
+    alpha: EstimableNumber = parameter(interval(0.5, 1, "both", auto="alpha"), default=0.7)
+    beta: Number = parameter(interval(0, None, "left"), default=0.0)
+    tau_plus: EstimableNumber = parameter(interval(0, 1, "left", auto="tau_plus"), default=0.1)
+    form: Literal["inverted", "printed"] = parameter({"inverted", "printed"}, default="inverted")
+    detach_weights: bool = parameter(["boolean"], default=True)
 
     def hardness(self) -> float:
         """Return β."""
@@ -163,27 +147,13 @@ class NonparametricBCL(Loss):
     True
     """
 
-    _parameter_constraints: dict = {
-        "alpha": interval(0.5, 1, "both", auto="alpha"),
-        "beta": interval(0, 1, "both"),
-        "tau_plus": interval(0, 1, "left", auto="tau_plus"),
-        "form": [StrOptions({"inverted", "printed"})],
-    }
+    alpha: EstimableNumber = parameter(interval(0.5, 1, "both", auto="alpha"), default=0.7)
+    beta: Number = parameter(interval(0, 1, "both"), default=0.5)
+    tau_plus: EstimableNumber = parameter(interval(0, 1, "left", auto="tau_plus"), default=0.1)
+    form: Literal["inverted", "printed"] = parameter({"inverted", "printed"}, default="inverted")
 
     # A ratio of densities has mean 1 in expectation; as in the authors' code, it is not scaled.
     sum_of_weights = "free"
-
-    def __init__(
-        self,
-        alpha: EstimableNumber = 0.7,
-        beta: Number = 0.5,
-        tau_plus: EstimableNumber = 0.1,
-        form: Literal["inverted", "printed"] = "inverted",
-    ):
-        self.alpha = alpha
-        self.beta = beta
-        self.tau_plus = tau_plus
-        self.form = form
 
     def validate(self) -> None:
         """Refuse α = β = 1."""

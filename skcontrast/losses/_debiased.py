@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from .._checks import parameter
 from ..schedules._numbers import EstimableNumber, Number, check_numbers, current_value, interval
 from ._base import Loss
 
@@ -86,10 +87,7 @@ class DCL(Loss):
     True
     """
 
-    _parameter_constraints: dict = {"tau_plus": interval(0, 1, "left", auto="tau_plus")}
-
-    def __init__(self, tau_plus: EstimableNumber = 0.1):
-        self.tau_plus = tau_plus
+    tau_plus: EstimableNumber = parameter(interval(0, 1, "left", auto="tau_plus"), default=0.1)
 
     def coefficients(self) -> tuple[float, float]:
         """Return a = 1/τ⁻ and b = τ⁺/τ⁻."""
@@ -141,18 +139,9 @@ class HCL(DCL):
     True
     """
 
-    _parameter_constraints: dict = {
-        **DCL._parameter_constraints,
-        "beta": interval(0, None, "left"),
-        "detach_weights": ["boolean"],
-    }
-
-    def __init__(
-        self, tau_plus: EstimableNumber = 0.1, beta: Number = 1.0, detach_weights: bool = False
-    ):
-        super().__init__(tau_plus=tau_plus)
-        self.beta = beta
-        self.detach_weights = detach_weights
+    tau_plus: EstimableNumber = parameter(interval(0, 1, "left", auto="tau_plus"), default=0.1)
+    beta: Number = parameter(interval(0, None, "left"), default=1.0)
+    detach_weights: bool = parameter(["boolean"], default=False)
 
     def hardness(self) -> float:
         """Return β."""
@@ -198,14 +187,8 @@ class PUCL(Loss):
     0.0991
     """
 
-    _parameter_constraints: dict = {
-        "tau_plus": interval(0, 1, "left", auto="tau_plus"),
-        "c": interval(0, 1, "both"),
-    }
-
-    def __init__(self, tau_plus: EstimableNumber = 0.1, c: Number = 0.1):
-        self.tau_plus = tau_plus
-        self.c = c
+    tau_plus: EstimableNumber = parameter(interval(0, 1, "left", auto="tau_plus"), default=0.1)
+    c: Number = parameter(interval(0, 1, "both"), default=0.1)
 
     @property
     def effective_tau_plus(self) -> float:

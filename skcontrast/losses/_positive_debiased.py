@@ -8,7 +8,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from .._checks import StrOptions, check_component
+from .._checks import check_component, parameter
 from .._warnings import warn
 from ..schedules._numbers import EstimableNumber, current_value, interval
 from ._base import Loss
@@ -66,21 +66,10 @@ class PositiveDebiased(Loss):
     True
     """
 
-    _parameter_constraints: dict = {
-        "tau_plus": interval(0, 1, "neither", auto="tau_plus"),
-        "negatives": "no_validation",  # checked in validate, which has the better message
-        "form": [StrOptions({"mean", "printed"})],
-    }
-
-    def __init__(
-        self,
-        tau_plus: EstimableNumber = 0.1,
-        negatives: Loss | None = None,
-        form: Literal["mean", "printed"] = "mean",
-    ):
-        self.tau_plus = tau_plus
-        self.negatives = negatives
-        self.form = form
+    tau_plus: EstimableNumber = parameter(interval(0, 1, "neither", auto="tau_plus"), default=0.1)
+    # checked in validate, which has the better message
+    negatives: Loss | None = parameter(default=None)
+    form: Literal["mean", "printed"] = parameter({"mean", "printed"}, default="mean")
 
     @property
     def requires_y(self) -> bool:

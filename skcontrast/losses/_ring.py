@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from .._checks import FRACTION
+from .._checks import FRACTION, parameter
 from ..schedules._numbers import EstimableNumber, Number, current_value, interval
 from ._base import Loss
 from ._posterior import false_negative_probability
@@ -52,15 +52,9 @@ class Ring(Loss):
     True
     """
 
-    _parameter_constraints: dict = {
-        "outer": interval(0, 1, "right"),
-        "inner": interval(0, 1, "left"),
-    }
+    outer: Number = parameter(interval(0, 1, "right"), default=0.5)
+    inner: Number = parameter(interval(0, 1, "left"), default=0.1)
     sum_of_weights = "replaces N"
-
-    def __init__(self, outer: Number = 0.5, inner: Number = 0.1):
-        self.outer = outer
-        self.inner = inner
 
     def rank_weights(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
         """Return 1[in ring] by rank."""
@@ -142,27 +136,13 @@ class SoftRing(Loss):
     True
     """
 
-    _parameter_constraints: dict = {
-        "sharpness": interval(0, None, "left", auto="sharpness"),
-        "tau_plus": interval(0, 1, "left", auto="tau_plus"),
-        "beta": interval(0, None, "left"),
-        "floor": interval(0, 1, "both", auto="floor"),
-        "detach_weights": ["boolean"],
-    }
-
-    def __init__(
-        self,
-        sharpness: EstimableNumber = 2.0,
-        tau_plus: EstimableNumber = 0.1,
-        beta: Number = 0.0,
-        floor: EstimableNumber = 0.0,
-        detach_weights: bool = True,
-    ):
-        self.sharpness = sharpness
-        self.tau_plus = tau_plus
-        self.beta = beta
-        self.floor = floor
-        self.detach_weights = detach_weights
+    sharpness: EstimableNumber = parameter(
+        interval(0, None, "left", auto="sharpness"), default=2.0
+    )
+    tau_plus: EstimableNumber = parameter(interval(0, 1, "left", auto="tau_plus"), default=0.1)
+    beta: Number = parameter(interval(0, None, "left"), default=0.0)
+    floor: EstimableNumber = parameter(interval(0, 1, "both", auto="floor"), default=0.0)
+    detach_weights: bool = parameter(["boolean"], default=True)
 
     def hardness(self) -> float:
         """Return β."""
@@ -223,18 +203,11 @@ class SoftSupCon(Loss):
     True
     """
 
-    _parameter_constraints: dict = {
-        "sharpness": interval(0, None, "left", auto="sharpness"),
-        "tau_plus": interval(0, 1, "neither", auto="tau_plus"),
-        "pull": FRACTION,
-    }
-
-    def __init__(
-        self, sharpness: EstimableNumber = 20.0, tau_plus: EstimableNumber = 0.1, pull: float = 0.3
-    ):
-        self.sharpness = sharpness
-        self.tau_plus = tau_plus
-        self.pull = pull
+    sharpness: EstimableNumber = parameter(
+        interval(0, None, "left", auto="sharpness"), default=20.0
+    )
+    tau_plus: EstimableNumber = parameter(interval(0, 1, "neither", auto="tau_plus"), default=0.1)
+    pull: float = parameter(FRACTION, default=0.3)
 
     def rank_weights(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
         """Return p(FN | u) by rank."""

@@ -8,7 +8,7 @@ from numbers import Real
 import torch
 from torch import Tensor
 
-from .._checks import FRACTION, POSITIVE_INT, Interval
+from .._checks import FRACTION, POSITIVE_INT, Interval, parameter
 from ._base import LabelSpreading, Loss, elementwise
 
 
@@ -212,20 +212,10 @@ class SemiSupCon(SupCon):
     (1797, 192)
     """
 
-    _parameter_constraints: dict = {
-        "every": POSITIVE_INT,
-        "share": FRACTION,
-        "labeled_share": [Interval(Real, 0, 1, closed="left")],
-        "n_neighbors": POSITIVE_INT,
-    }
-
-    def __init__(
-        self, every: int = 2, share: float = 0.8, labeled_share: float = 0.2, n_neighbors: int = 15
-    ):
-        self.every = every
-        self.share = share
-        self.labeled_share = labeled_share
-        self.n_neighbors = n_neighbors
+    every: int = parameter(POSITIVE_INT, default=2)
+    share: float = parameter(FRACTION, default=0.8)
+    labeled_share: float = parameter([Interval(Real, 0, 1, closed="left")], default=0.2)
+    n_neighbors: int = parameter(POSITIVE_INT, default=15)
 
     def label_spreading(self) -> LabelSpreading:
         """Return how `fit` guesses the classes of unlabeled samples."""

@@ -15,6 +15,7 @@ from .._checks import (
     StrOptions,
     check_component,
     checked,
+    parameter,
     validate_parameters,
 )
 from ._schedules import NUMBER, Schedule
@@ -65,16 +66,11 @@ class Auto(ParameterObject):
     ContrastiveEmbedder(loss=BCL(alpha=Auto(every=20), tau_plus='auto'))
     """
 
-    _parameter_constraints: dict = {
-        "every": POSITIVE_INT,
-        "initial": [*NON_NEGATIVE, None],
-        "n_classes": [Interval(Integral, 2, None, closed="left"), None],
-    }
-
-    def __init__(self, every: int = 5, initial: float | None = None, n_classes: int | None = None):
-        self.every = every
-        self.initial = initial
-        self.n_classes = n_classes
+    every: int = parameter(POSITIVE_INT, default=5)
+    initial: float | None = parameter([*NON_NEGATIVE, None], default=None)
+    n_classes: int | None = parameter(
+        [Interval(Integral, 2, None, closed="left"), None], default=None
+    )
 
 
 class Estimated(StrOptions):

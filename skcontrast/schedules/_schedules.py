@@ -13,6 +13,7 @@ from .._checks import (
     Numbers,
     ParameterObject,
     check_argument,
+    parameter,
     validate_parameters,
 )
 
@@ -91,16 +92,9 @@ class Linear(Schedule):
     (2.0, 2.0, 1.9)
     """
 
-    _parameter_constraints: dict = {
-        "start": NUMBER,
-        "stop": NUMBER,
-        "n_steps": [*POSITIVE_INT, None],
-    }
-
-    def __init__(self, start: float, stop: float, n_steps: int | None = None):
-        self.start = start
-        self.stop = stop
-        self.n_steps = n_steps
+    start: float = parameter(NUMBER)
+    stop: float = parameter(NUMBER)
+    n_steps: int | None = parameter([*POSITIVE_INT, None], default=None)
 
     def __call__(self, progress: float) -> float:
         """Return the value at `progress` in [0, 1]."""
@@ -138,12 +132,9 @@ class CosineDecay(Schedule):
     1.0
     """
 
-    _parameter_constraints: dict = {"start": NUMBER, "stop": NUMBER, "warmup": FRACTION}
-
-    def __init__(self, start: float = 1.0, stop: float = 0.0, warmup: float = 0.0):
-        self.start = start
-        self.stop = stop
-        self.warmup = warmup
+    start: float = parameter(NUMBER, default=1.0)
+    stop: float = parameter(NUMBER, default=0.0)
+    warmup: float = parameter(FRACTION, default=0.0)
 
     def __call__(self, progress: float) -> float:
         """Return the value at `progress` in [0, 1]."""
@@ -172,14 +163,8 @@ class Steps(Schedule):
     (0.5, 0.7)
     """
 
-    _parameter_constraints: dict = {
-        "values": [Numbers(*NUMBER)],
-        "milestones": [Numbers(*FRACTION)],
-    }
-
-    def __init__(self, values: Sequence[float], milestones: Sequence[float]):
-        self.values = values
-        self.milestones = milestones
+    values: Sequence[float] = parameter([Numbers(*NUMBER)])
+    milestones: Sequence[float] = parameter([Numbers(*FRACTION)])
 
     def validate(self) -> None:
         """Check that milestones increase, one fewer than values."""

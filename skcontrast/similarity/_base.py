@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -79,9 +79,9 @@ class Similarity(ParameterObject):
     tensor(0.4327)
     """
 
-    n_terms: int = 0
-    n_extra: int = 0
-    least_dimension: int = 1
+    n_terms: ClassVar[int] = 0
+    n_extra: ClassVar[int] = 0
+    least_dimension: ClassVar[int] = 1
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

@@ -7,6 +7,7 @@ import math
 import torch
 from torch import Tensor
 
+from .._checks import parameter
 from ..schedules._numbers import Number, current_value, interval
 from ._base import Similarity, with_divisor
 
@@ -35,10 +36,7 @@ class Cosine(Similarity):
     tensor([[1.2000, 2.0000]])
     """
 
-    _parameter_constraints: dict = {"temperature": interval(1e-30, 1e30, "both")}
-
-    def __init__(self, temperature: Number = 0.5):
-        self.temperature = temperature
+    temperature: Number = parameter(interval(1e-30, 1e30, "both"), default=0.5)
 
     def bounds(self, width: int) -> tuple[float, float]:
         """Return the scores of opposite and of equal directions, (−1/t, 1/t)."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-from .._checks import Interval
+from .._checks import Interval, parameter
 from ..schedules._numbers import Number, current_value, interval
 from ._base import Similarity, with_divisor
 from ._bessel import log_partition
@@ -88,16 +88,10 @@ class VonMisesFisher(Similarity):
             [-0.5004,  2.9957]])
     """
 
-    _parameter_constraints: dict = {
-        "temperature": interval(1e-30, 1e30, "both"),
-        "kappa_max": [Interval(Real, 0, _LARGEST, closed="right")],
-    }
+    temperature: Number = parameter(interval(1e-30, 1e30, "both"), default=8.0)
+    kappa_max: float = parameter([Interval(Real, 0, _LARGEST, closed="right")], default=1000.0)
     n_terms, n_extra = 2, 1
     least_dimension = 2
-
-    def __init__(self, temperature: Number = 8.0, kappa_max: float = 1000.0):
-        self.temperature = temperature
-        self.kappa_max = kappa_max
 
     def bounds(self, width: int) -> tuple[float, float]:
         """Return the scores of opposite and of equal directions, both of concentration κ_max."""

@@ -76,9 +76,9 @@ def test_signatures_are_those_of_the_constructors_and_python_names_what_else_is_
     assert list(inspect.signature(Cosine).parameters) == ["temperature"]
     assert list(inspect.signature(InfoNCE).parameters) == []
     assert list(inspect.signature(contrastive_loss).parameters)[:2] == ["views", "loss"]
-    with pytest.raises(TypeError, match=r"Cosine.__init__\(\) takes from 1 to 2 positional"):
+    with pytest.raises(TypeError, match=r"Cosine\(\) too many positional arguments"):
         Cosine(0.1, 0.2)
-    with pytest.raises(TypeError, match=r"Cosine.__init__\(\) got multiple values"):
+    with pytest.raises(TypeError, match=r"Cosine\(\) multiple values for argument .temperature."):
         Cosine(0.1, temperature=0.2)
 
 
