@@ -233,6 +233,7 @@ VALUES = {
     "high": 1.0, "low": 0.0, "measure": metrics.alignment, "milestones": [0.5], "name": "MUTAG",
     "neighbors": [[2, 3], [4, 5]], "node_ptr": [0, 2, 4], "parameter": "alpha",
     "pictures": PICTURES, "points": VECTORS[:, :2], "progress": 0.5, "queries": [0, 1],
+    "framework": frameworks.SimCLR(), "similarity": similarity.Cosine(),
     "samples": VECTORS[:3], "second": "HCL", "shape": (1, 2, 2), "start": 0.0, "stop": 1.0,
     "tau_plus": 0.1, "values": [0.6], "views": [VECTORS[:3]], "x": [0.1], "xlabel": "x", "y": Y,
     "z1": Z[0], "z2": Z[1],

@@ -3,7 +3,7 @@
 # ruff: noqa: F401
 from .._sklearn_compat import InvalidParameterError, Options, StrOptions
 from ._arguments import check_argument, check_entries, checked, naming, numbers, refuse_masked
-from ._classes import belongs_to_package, check_names
+from ._classes import belongs_to_package, check_names, check_once, check_returned
 from ._constraints import (
     FRACTION,
     NON_NEGATIVE,

@@ -1,13 +1,21 @@
-"""Classes of users: whether they are ours, and names in them that would never be used."""
+"""Classes of users: names in them that would never be used, and what their methods return."""
 
 from __future__ import annotations
 
 import difflib
 import inspect
+import reprlib
+from collections.abc import Callable, Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
+
+from torch import Tensor
 
 # Names that resemble each other this much are taken for a misspelling.
 _CLOSE = 0.85
+# What objects of users' classes have passed; a class that has passed so often is trusted.
+_PASSED: WeakKeyDictionary[type, set[tuple]] = WeakKeyDictionary()
+_OFTEN = 32
 
 
 def belongs_to_package(thing: Any) -> bool:
@@ -18,7 +26,8 @@ def belongs_to_package(thing: Any) -> bool:
 def check_names(cls: type) -> None:
     """Raise TypeError for a user's class with a name that is nearly one of its base class.
 
-    Such a method would never be called, nor would those of other libraries, such as ``forward``.
+    One that begins with the name of a method is nearly that, too. Such a method would never be
+    called, nor would those of other libraries, such as ``forward``.
     A helper that the class itself reads may have any name. An overridden method must take its
     arguments in the order in which they are passed.
     """
@@ -46,6 +55,8 @@ def check_names(cls: type) -> None:
             )
         is_public = not name.startswith("_") or name.startswith("_param")
         close = difflib.get_close_matches(name, known, 1, _CLOSE) if is_public else []
+        if is_public and inspect.isroutine(getattr(cls, name)):  # such as scores_of
+            close += [one for one in known if name.startswith(f"{one}_")]
         if close and not any(name in _names_read_by(owner) for owner in own):
             raise TypeError(
                 f"{cls.__name__}.{name} would never be used: did you mean {close[0]}? If not, "
@@ -73,3 +84,33 @@ def _names_read_by(cls: type) -> set[str]:
     for code in codes:
         codes += [constant for constant in code.co_consts if inspect.iscode(constant)]
     return {name for code in codes for name in code.co_names}
+
+
+def check_once(check: Callable[..., None], piece: Any, *where: Any) -> None:
+    """Check an object, unless its class is ours or one with its parameters has passed before.
+
+    Parameters are known by the beginning and the end of what they print, so that nothing is held.
+    """
+    cls = type(piece)
+    if belongs_to_package(cls):
+        return
+    parameters = piece.get_params(deep=False).values()
+    key = (*where, *((id(type(value)), _brief(value)) for value in parameters))
+    passed = _PASSED.setdefault(cls, set())
+    if key not in passed and len(passed) < _OFTEN:
+        check(piece, *where)
+        passed.add(key)
+
+
+def _brief(value: Any) -> str:
+    return str(id(value)) if isinstance(value, Tensor) else reprlib.repr(value)
+
+
+def check_returned(owner: str, found: Any, shape: Sequence[int]) -> Tensor:
+    """Return what a user's method has returned; raise unless it is a tensor of this shape."""
+    is_tensor, shape = isinstance(found, Tensor), tuple(shape)
+    if is_tensor and found.shape == shape:
+        return found
+    got = f"shape {tuple(found.shape)}" if is_tensor else type(found).__name__
+    error = ValueError if is_tensor else TypeError
+    raise error(f"{owner} must return a tensor of shape {shape}, got {got}.")

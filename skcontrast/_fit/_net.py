@@ -20,7 +20,7 @@ from .._objective._functional import Contrast, objective_value
 from .._runtime._interrupts import NotedInterrupt
 from .._skorch import Callback, EpochTimer, NeuralNet, PassthroughScoring
 from ..frameworks import Session
-from ..frameworks._checks import as_contrasts, check_contrasts, started
+from ..frameworks._checks import as_contrasts, check_contrasts, check_epoch_pieces, started
 from ._estimated_parameters import AutoParameters
 from ._label_spreading import LabelSpreader
 from ._plan import Plan
@@ -168,6 +168,7 @@ class ContrastiveNet(NeuralNet):
         if self.epoch_:
             self.history[-2]["batches"].clear()
         self.loss_, self.similarity_, values = self.plan.at(self.epoch_, self.auto)
+        check_epoch_pieces(self.loss_, self.similarity_, self.criterion_.objective, self.plan)
         for name, value in values.items():
             self.history.record(name, value)
         epoch = self.first_epoch_ + self.epoch_
@@ -319,8 +320,8 @@ class ContrastiveNet(NeuralNet):
         plan = self.plan
         self._set_lr()
         views = [plan.draw(batch.x, plan.generator) for _ in range(plan.n_views)]
-        owner = type(plan.settings.framework).__name__
-        contrasts = as_contrasts(self.criterion_.contrast(views, self.similarity_, batch), owner)
+        returned = self.criterion_.contrast(views, self.similarity_, batch)
+        contrasts = as_contrasts(returned, plan.settings.framework, self.loss_)
         if self.epoch_ == 0 and self.step_ < _STEPS_CHECKED:
             is_last = self.step_ + 1 == min(_STEPS_CHECKED, len(self.sampler_))
             pieces = plan.settings.framework, self.similarity_

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 import torch
 from torch import Tensor
 
-from ..losses._checks import check_direction, check_finite, check_result
 from ._tile import Anchors, Tile, column
 
 if TYPE_CHECKING:
@@ -132,10 +131,6 @@ class TileGradients(NamedTuple):
 
 class Objective:
     """Base class of the objectives: a function φ of the score, and a loss made of means of φ."""
-
-    @staticmethod
-    def check(loss: Loss) -> None:
-        """Raise ValueError if the objective cannot be computed for this loss."""
 
     @staticmethod
     def is_pairwise(loss: Loss, bounds: tuple[float, float]) -> bool:
@@ -258,25 +253,14 @@ class Objective:
 
 def _row_loss(tile: Tile, loss: Loss, needs_gradient: bool) -> tuple[Tensor, TileGradients | None]:
     """Evaluate a loss that implements ``row_loss``, by autograd."""
-    if tile.pair_weights is not None:
-        raise ValueError(
-            f"{type(loss).__name__} has a row_loss, which takes no pair_weights of a Contrast."
-        )
     # A copy, as a custom loss may keep what it gets.
     scores = tile.scores.scatter(1, tile.excluded, -torch.inf)
     with torch.set_grad_enabled(needs_gradient):
         leaves = _leaf(scores, needs_gradient), _leaf(tile.anchors.positives, needs_gradient)
-        losses = _row_loss_of_groups(tile, loss, *leaves)
-        losses = check_result(loss, "row_loss", losses, scores.shape[:1], is_weight=False)
-        check_direction(loss, scores[:1], tile.anchors.positives[:1])
-        total = tile.anchors.total(losses)
-    gradients: Sequence[Tensor] = []
-    if needs_gradient:
-        gradients = torch.autograd.grad(total, leaves, materialize_grads=True)
-    check_finite(loss, ["row_loss"], [losses, *gradients], [tile.scores, tile.anchors.positives])
+        total = tile.anchors.total(_row_loss_of_groups(tile, loss, *leaves))
     if not needs_gradient:
         return total, None
-    d_scores, d_positives = gradients
+    d_scores, d_positives = torch.autograd.grad(total, leaves, materialize_grads=True)
     scaled = ScaledMatrix(torch.ones_like(d_scores[:, :1]), d_scores)
     return total.detach(), TileGradients(scaled, d_positives, None)
 
@@ -307,8 +291,7 @@ def _row_loss_of_groups(tile: Tile, loss: Loss, scores: Tensor, positives: Tenso
 
 def _pull_share(loss: Loss, mass: Tensor, positives: Tensor) -> Tensor:
     """Return the share of the pull that goes to candidates of this mass, 0 where it is 0."""
-    share = check_result(loss, "pull_share", loss.pull_share(mass, positives.shape[1]), mass.shape)
-    return share.masked_fill(mass == 0, 0.0)
+    return loss.pull_share(mass, positives.shape[1]).masked_fill(mass == 0, 0.0)
 
 
 def _leaf(values: Tensor, needs_gradient: bool) -> Tensor:

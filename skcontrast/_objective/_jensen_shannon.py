@@ -22,15 +22,6 @@ class JensenShannon(Objective):
     """φ = softplus, L = softplus(−s⁺) + E."""
 
     @staticmethod
-    def check(loss: Loss) -> None:
-        """Refuse a loss that is more than an estimate over true negatives."""
-        if not loss.is_estimate:
-            raise ValueError(
-                f"{type(loss).__name__} is more than an estimate over negatives and has no "
-                "Jensen–Shannon form: pass framework=InfoGraph(objective='contrastive')."
-            )
-
-    @staticmethod
     def attraction(scores: Tensor) -> tuple[Tensor, Tensor | None]:
         """Return −softplus(−s) and its derivative."""
         return F.logsigmoid(scores), torch.sigmoid(-scores)

@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from ..losses import Loss
-from ..losses._checks import check_numbers_of
 from ..similarity import Similarity
 from . import _pairs, _rows
 from ._base import Objective, ObjectiveName
@@ -56,14 +55,6 @@ def objective_value(
     -------
     value : Tensor of shape ()
     """
-    OBJECTIVES[objective].check(loss)
-    if not loss.overrides("row_loss"):
-        for estimator in (loss, *loss.estimators()):
-            check_numbers_of(estimator)
-        if objective == "contrastive" and loss.coefficients()[1] > 0:
-            _check_is_bounded(similarity, loss)
-    if loss.requires_y and contrast.anchor_labels is None:
-        raise ValueError(f"{type(loss).__name__} needs labels: pass y.")
     # Under autocast the products would be taken in half precision, which 1/temperature magnifies.
     with torch.autocast(contrast.anchors.device.type, enabled=False):
         self_scores = None
@@ -80,16 +71,6 @@ def objective_value(
             if "functorch" in str(error):
                 raise RuntimeError(_NOT_TRANSFORMED) from error
             raise
-
-
-def _check_is_bounded(similarity: Similarity, loss: Loss) -> None:
-    """Raise ValueError if a similarity does not say which scores it has, though a loss asks."""
-    if type(similarity).bounds is Similarity.bounds:
-        raise ValueError(
-            f"{type(loss).__name__} is floored at the lowest score, which "
-            f"{type(similarity).__name__} does not give: add def bounds(self, width), which "
-            "returns the lowest and the highest score, -math.inf and math.inf if there is none."
-        )
 
 
 class _MeanLoss(torch.autograd.Function):

@@ -8,9 +8,7 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
-from .._checks import belongs_to_package
 from ..similarity import Similarity
-from ..similarity._validation import check_scores
 from ._base import ScaledMatrix
 
 
@@ -193,20 +191,9 @@ def pairwise_scores(
         Room for the scores; it becomes the ``values`` of what is returned.
     unused : Tensor of shape (n, n_unused), dtype int64, default=None
         For each anchor, candidates whose scores are not read: their slopes may be infinite.
-
-    Raises
-    ------
-    ValueError
-        If a score of a user's similarity is outside of its bounds, or NaN.
     """
-    scores: PairwiseScores
     if similarity.bilinear:
-        scores = Products(anchors, candidates, out)
-    elif similarity.n_terms:
-        scores = LinkedProducts(anchors, candidates, similarity, needs_gradient, out)
-    else:
-        scores = AnyScores(anchors, candidates, similarity, needs_gradient, out, unused)
-    if not belongs_to_package(type(similarity)):
-        returns = f"{type(similarity).__name__}.scores returns"
-        check_scores(similarity, out, anchors, candidates, returns)
-    return scores
+        return Products(anchors, candidates, out)
+    if similarity.n_terms:
+        return LinkedProducts(anchors, candidates, similarity, needs_gradient, out)
+    return AnyScores(anchors, candidates, similarity, needs_gradient, out, unused)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, cast
 
 import torch
 from torch import Tensor
 
-from ..losses._checks import check_result
 from ._buffers import Arena
 from ._rank_weights import weights_by_rank
 
@@ -103,11 +102,8 @@ class Tile(NamedTuple):
         """Return the weights that a loss gives by label and by rank, or None where all are 1."""
         by_class = None
         if loss.overrides("class_weights"):
-            if self.same_class is None:
-                raise ValueError(f"{type(loss).__name__} needs labels, which were not given.")
-            by_class = loss.class_weights(self.same_class)
+            by_class = loss.class_weights(cast(Tensor, self.same_class))
         if by_class is not None:
-            by_class = check_result(loss, "class_weights", by_class, self.scores.shape)
             by_class = by_class.to(self.scores.dtype)
         if not loss.overrides("rank_weights"):
             return by_class
@@ -146,9 +142,6 @@ class Tile(NamedTuple):
         if self.same_group is not None and attracts:
             prior = prior.masked_fill(self.same_group, 1.0)
         push, pull = loss.push_and_pull(prior)
-        if push is not None:
-            push = check_result(loss, "push_and_pull", push, self.scores.shape)
-        pull = check_result(loss, "push_and_pull", pull, self.scores.shape)
         if self.same_group is None or attracts:
             return self.of_pairs(push), self.of_pairs(pull)
         return self.without_group(push), self.without_group(pull)

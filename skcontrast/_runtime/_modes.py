@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 import torch
+from torch import enable_grad, inference_mode
 
+from ._random import seeded_rng
 from ._threads import settle_threads
 
 _LOCK = threading.Lock()
@@ -63,3 +65,10 @@ def _float32_by_default() -> Iterator[None]:
             before = _LENT.pop()
             if not _LENT:
                 torch.set_default_dtype(before)
+
+
+@contextmanager
+def trial(device: torch.device) -> Iterator[None]:
+    """Try something out, with gradients and in plain modes: no random number is drawn by it."""
+    with plain_modes(device), seeded_rng(0, device), inference_mode(False), enable_grad():
+        yield

@@ -3,6 +3,7 @@
 from .._data._batches import Batch
 from .._objective._contrast import Contrast, in_batch
 from ._base import FitContext, Framework, Session
+from ._checks import check_framework
 from ._cmc import CMC
 from ._infograph import InfoGraph
 from ._moco import MoCo
@@ -22,5 +23,6 @@ __all__ = [
     "MomentumNetwork",
     "Session",
     "SimCLR",
+    "check_framework",
     "in_batch",
 ]

@@ -1,4 +1,4 @@
-"""Checks of the contrasts that a framework returns, in the first steps of a fit."""
+"""The door of frameworks: the contrasts that they return, in a trial and in the first steps."""
 
 from __future__ import annotations
 
@@ -8,12 +8,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .._checks import belongs_to_package
+from .._checks import belongs_to_package, checked, validate_parameters
 from .._data._batches import Batch
+from .._objective._base import ObjectiveName
 from .._objective._contrast import Contrast
+from .._objective._mean_loss import objective_value
+from .._runtime._modes import trial
 from .._warnings import warn
+from ..losses import InfoNCE, Loss
+from ..losses._checks import check_pieces
 from ..similarity import Similarity
-from ..similarity._validation import check_pairs, check_scores
+from ..similarity._checks import check_scores
 from ._base import FitContext, Framework, Session
 
 _RULE = (
@@ -36,8 +41,79 @@ _FIELDS = {
     "pair_weights": (_ANCHORS + _CANDIDATES, "floating"),
 }
 _OPTIONAL = list(_FIELDS)[4:]
+# Samples of a made batch.
+_N_SAMPLES = 12
 # Own samples are looked for among the candidates of so many anchors.
 _LEAST_LOOKED_AT, _MOST_LOOKED_AT = 8, 64
+
+
+@checked(framework=Framework)
+def check_framework(framework: Framework) -> None:
+    """Check that a framework of your own contrasts what it is given.
+
+    A network of one layer is trained for three steps on made vectors that have weights, labels and
+    groups. What a framework returns in the first two steps of a fit is checked in the same way; a
+    framework for samples other than vectors is checked there alone.
+
+    Parameters
+    ----------
+    framework : Framework
+        The framework.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the framework has a network of its own, as CMC does, which only a fit builds; if
+        ``start`` returns no session, or one that has registered the network; or if a contrast
+        has fields that do not fit each other, that did not come from the similarity, or that lack
+        what is known about the samples.
+
+    See Also
+    --------
+    skcontrast.losses.check_loss : The same for a loss.
+    skcontrast.similarity.check_similarity : The same for a similarity.
+
+    Examples
+    --------
+    >>> from skcontrast.frameworks import Framework, check_framework, in_batch
+    >>> class WithoutLabels(Framework):
+    ...     def contrast(self, network, views, similarity, batch):
+    ...         z = similarity.embed(network(torch.stack(views)))
+    ...         return in_batch(z, similarity, None, batch.anchor_weights(z), batch.groups)
+    >>> check_framework(WithoutLabels())
+    Traceback (most recent call last):
+    ...
+    ValueError: WithoutLabels passes no anchor_labels and no candidate_labels to Contrast, so it...
+    """
+    validate_parameters(framework)
+    if framework.network_signature is not None:
+        raise ValueError(
+            f"{framework!r} has a network of its own, which only fit builds: try fit."
+        )
+    cpu, loss, similarity = torch.device("cpu"), InfoNCE(), framework.default_similarity()
+    width, n_views, rows = 8 + similarity.n_extra, framework.n_views or 2, torch.arange(36)
+    with trial(cpu):
+        X, network = torch.arange(180.0).sin().view(36, 5), torch.nn.Linear(5, width)
+        sizes: Any = len(X), n_views, _N_SAMPLES, width, cpu, torch.Generator(), rows // 2
+        context = FitContext(network, network, lambda module: module, *sizes)
+        session = started(framework, context)
+        for k, part in enumerate(rows.split(_N_SAMPLES)):
+            batch = Batch(X[part], part % 3, 1.0 + part, None, part, part // 2)
+            views = [X[part] + 0.5 * X[part].roll(v) for v in range(n_views)]
+            contrasts = as_contrasts(session.contrast(views, similarity, batch), framework, loss)
+            check_contrasts(contrasts, batch, framework, similarity, context, warns=k == 1)
+            for contrast in contrasts:
+                objective_value(contrast, loss, similarity, session.objective).backward()
+            session.update()
+
+
+def check_epoch_pieces(
+    loss: Loss, similarity: Similarity, objective: ObjectiveName, context: FitContext
+) -> None:
+    """Check the loss and the similarity of an epoch, if they are users'; see `check_pieces`."""
+    n_candidates = context.n_views * (min(context.batch_size, context.n_samples) - 1)
+    z = torch.empty(0, context.width // context.n_parts, device=context.device)
+    check_pieces(loss, similarity, n_candidates, z, objective)
 
 
 def started(framework: Framework, context: FitContext) -> Session:
@@ -67,18 +143,23 @@ def started(framework: Framework, context: FitContext) -> Session:
     return session
 
 
-def as_contrasts(returned: Any, owner: str) -> list[Contrast]:
+def as_contrasts(returned: Any, framework: Framework, loss: Loss) -> list[Contrast]:
     """Return what a session has returned as a list of contrasts.
 
     Raises
     ------
-    TypeError
-        If it is anything else.
+    TypeError, ValueError
+        If it is anything else, or has weights of pairs that the loss does not take.
     """
+    owner = type(framework).__name__
     contrasts = list(returned) if isinstance(returned, (list, tuple)) else [returned]
     if not contrasts or not all(isinstance(one, Contrast) for one in contrasts):
         got = ", ".join(type(one).__name__ for one in contrasts) or "an empty list"
         raise TypeError(f"{owner} must return a Contrast or a list of them, got {got}. {_RULE}")
+    if loss.overrides("row_loss") and any(one.pair_weights is not None for one in contrasts):
+        raise ValueError(
+            f"{type(loss).__name__} has a row_loss, which takes no pair_weights of a Contrast."
+        )
     return contrasts
 
 
@@ -108,7 +189,6 @@ def check_contrasts(
         _check_metadata(contrast, batch, owner)
         with torch.autocast(contrast.anchors.device.type, enabled=False):
             _check_embedded(contrast, similarity, context.width // context.n_parts, owner)
-            check_pairs(similarity, contrast.anchors, contrast.candidates)
             few = contrast.take(slice(_MOST_LOOKED_AT))
             _check_positives(few, similarity, owner)
             is_own |= warns and _has_own_sample(few, similarity)

@@ -2,6 +2,7 @@
 
 from ._base import Loss
 from ._bcl import BCL, NonparametricBCL
+from ._checks import check_loss
 from ._debiased import DCL, HCL, PUCL, InfoNCE
 from ._positive_debiased import PositiveDebiased
 from ._ring import Ring, SoftRing, SoftSupCon
@@ -23,4 +24,5 @@ __all__ = [
     "SoftSupCon",
     "SupCon",
     "Supervised",
+    "check_loss",
 ]

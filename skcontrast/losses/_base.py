@@ -11,8 +11,13 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 import torch
 from torch import Tensor
 
-from .._checks import ParameterObject, check_constraints
-from ._checks import check_class, check_overrides, check_result
+from .._checks import ParameterObject, belongs_to_package, check_constraints
+
+# A loss that overrides none of these is InfoNCE.
+_WEIGHTS = ("rank_weights", "class_weights", "push_and_pull")
+_HOOKS = ("coefficients", "hardness", *_WEIGHTS, "log_expectation", "anchor_loss", "row_loss")
+# Not used if `row_loss` is overridden.
+_NOT_IN_ROWS = (*_HOOKS[:-1], "pull_share", "estimators")
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -106,10 +111,10 @@ class Loss(ParameterObject):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        check_class(cls, Loss)
+        _check_class(cls)
 
     def _check_protocol(self) -> None:
-        check_overrides(type(self), Loss)
+        _check_overrides(type(self))
         check_constraints(self)
 
     def overrides(self, method: str) -> bool:
@@ -291,7 +296,6 @@ class Loss(ParameterObject):
         loss : Tensor of shape (n_anchors,)
         """
         log_negative = self.log_expectation(log_means[0], positives, bounds[0])
-        check_result(self, "log_expectation", log_negative, log_means[0].shape, is_weight=False)
         excess = math.log(n_candidates) + log_negative[:, None] - positives
         return torch.logaddexp(excess, torch.zeros_like(excess)).mean(1)
 
@@ -331,3 +335,40 @@ class Loss(ParameterObject):
         above = ~(estimate <= (lower_bound - top).exp())  # NaN is not floored
         log_estimate = torch.where(above, estimate, torch.ones_like(estimate)).log() + top
         return torch.where(above, log_estimate, torch.full_like(log_estimate, lower_bound))
+
+
+def _check_class(cls: type[Loss]) -> None:
+    """Raise TypeError for a subclass with a method that is never called."""
+
+    def place(method: str) -> int:
+        return next(k for k, parent in enumerate(cls.__mro__) if method in vars(parent))
+
+    base = cls.__mro__.index(Loss)
+    if place("row_loss") < base:
+        unused = [name for name in _NOT_IN_ROWS if place(name) <= place("row_loss")]
+        if unused:
+            raise TypeError(
+                f"{cls.__name__} overrides row_loss, so its {unused[0]} would never be called."
+            )
+    elif place("estimators") < base <= place("anchor_loss"):
+        raise TypeError(
+            f"{cls.__name__} overrides estimators, whose means only anchor_loss reads: override "
+            "anchor_loss too."
+        )
+
+
+def _check_overrides(cls: type[Loss]) -> None:
+    """Raise TypeError for a subclass that is InfoNCE because it overrides nothing."""
+    is_ours = belongs_to_package(cls)
+    if is_ours or any(getattr(cls, name) is not getattr(Loss, name) for name in _HOOKS):
+        return
+    own = [
+        name
+        for name in dict.fromkeys(name for one in cls.__mro__ for name in vars(one))
+        if not (name.startswith("_") or hasattr(Loss, name)) and callable(getattr(cls, name))
+    ]
+    never = f"; it has {', '.join(own)}, which would never be called" if own else ""
+    raise TypeError(
+        f"{cls.__name__} overrides nothing of Loss ({', '.join(_HOOKS)}){never}. See 'Your own "
+        "pieces' in the user guide."
+    )

@@ -1,167 +1,235 @@
-"""Refuses losses that would silently compute something else than their author means."""
+"""The door of losses: one of a user's own is tried once, on numbers that are made for it."""
 
 from __future__ import annotations
 
+import copy
 import sys
 from collections.abc import Sequence
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from .._checks import Interval, belongs_to_package
-
-if TYPE_CHECKING:
-    from ._base import Loss
+from .._checks import (
+    POSITIVE_INT,
+    Interval,
+    belongs_to_package,
+    check_once,
+    check_returned,
+    checked,
+)
+from .._runtime._modes import trial
+from ..schedules._numbers import check_numbers
+from ..similarity import Similarity
+from ..similarity._checks import try_similarity
+from ._base import Loss
 
 _LARGEST = sys.float_info.max
 _AT_LEAST_0 = Interval(Real, 0, None, closed="left")
-# A loss that overrides none of these is InfoNCE.
-_HOOKS = (
-    "coefficients",
-    "hardness",
-    "rank_weights",
-    "class_weights",
-    "push_and_pull",
-    "log_expectation",
-    "anchor_loss",
-    "row_loss",
-)
-# Not used if `row_loss` is overridden.
-_NOT_IN_ROWS = (*_HOOKS[:-1], "pull_share", "estimators")
 _TOTALS = ("N", "free", "replaces N")
+# Anchors that are made, and positives of each; their scores are between −2 and 2.
+_N_ANCHORS, _N_POSITIVES, _TOP = 6, 2, 2.0
+# The fewest candidates: each anchor has some of its class and some of others.
+_N_CANDIDATES = 8
 
 
-def check_class(cls: type[Loss], base: type[Loss]) -> None:
-    """Raise TypeError for a subclass of `base` with a method that is never called."""
+@checked(loss=Loss, n_candidates=POSITIVE_INT)
+def check_loss(loss: Loss, n_candidates: int = 254) -> None:
+    """Check that a loss of your own computes what its methods promise.
 
-    def place(method: str) -> int:
-        return next(k for k, parent in enumerate(cls.__mro__) if method in vars(parent))
+    Each method that you have overridden is called on made scores of 6 anchors.
+    :meth:`skcontrast.ContrastiveEmbedder.fit` and :func:`skcontrast.contrastive_loss` do the same
+    by themselves, once for each class and its parameters, and nothing of the kind afterwards.
 
-    def overrides(method: str) -> bool:
-        return getattr(cls, method) is not getattr(base, method)
+    Parameters
+    ----------
+    loss : Loss
+        An instance with numbers, not schedules, as hyperparameters. Those of the package pass.
+    n_candidates : int, default=254
+        The number N of candidates of each anchor. At least 8 are made.
 
-    if overrides("row_loss"):
-        unused = [name for name in _NOT_IN_ROWS if place(name) <= place("row_loss")]
-        if unused:
-            raise TypeError(
-                f"{cls.__name__} overrides row_loss, so its {unused[0]} would never be called."
-            )
-    elif overrides("estimators") and not overrides("anchor_loss"):
-        raise TypeError(
-            f"{cls.__name__} overrides estimators, whose means only anchor_loss reads: override "
-            "anchor_loss too."
+    Raises
+    ------
+    TypeError, ValueError
+        If a method returns anything but a tensor of the shape that it must have; weights that are
+        negative, not finite, or 0 for all ranks; a loss or a gradient that is not finite, though
+        all scores are; or if a ``row_loss`` without labels does not fall as positives score
+        higher and candidates lower.
+
+    See Also
+    --------
+    skcontrast.similarity.check_similarity : The same for a similarity.
+    skcontrast.frameworks.check_framework : The same for a framework.
+
+    Examples
+    --------
+    >>> from skcontrast.losses import Loss, check_loss
+    >>> class Margin(Loss):
+    ...     def row_loss(self, scores, positives):
+    ...         return (1 + scores.amax(1) - positives.mean(1)).clamp_min(0)
+    >>> check_loss(Margin())
+    >>> class Upwards(Loss):
+    ...     def row_loss(self, scores, positives):
+    ...         return positives.mean(1) - scores.amax(1)
+    >>> check_loss(Upwards())
+    Traceback (most recent call last):
+    ...
+    ValueError: Upwards.row_loss must fall as positives score higher, and candidates lower, but...
+    """
+    check_numbers(loss)
+    try_loss(loss, n_candidates, torch.float32, torch.device("cpu"))
+
+
+def try_loss(loss: Loss, n_candidates: int, dtype: torch.dtype, device: torch.device) -> None:
+    """Call the methods of a loss on made scores, and check what they return."""
+    loss, n = copy.copy(loss), max(n_candidates, _N_CANDIDATES)
+    with trial(device):
+        made = torch.arange(_N_ANCHORS * (n + _N_POSITIVES)).sin().view(_N_ANCHORS, -1) * _TOP
+        scores, positives = made.to(device, dtype).split([n, _N_POSITIVES], 1)
+        places = torch.arange(n) + torch.arange(_N_ANCHORS)[:, None]
+        same_class = (places % 3 == 0).to(device)
+        if loss.overrides("row_loss"):
+            _check_rows(loss, scores, positives, same_class)
+            return
+        _check_numbers_of(loss)
+        _check_weights(loss, scores, same_class)
+        _check_anchors(loss, scores, positives)
+
+
+def check_pieces(
+    loss: Loss,
+    similarity: Similarity,
+    n_candidates: int,
+    z: Tensor,
+    objective: str = "contrastive",
+) -> None:
+    """Check a loss and a similarity, if they are users', and whether they go together.
+
+    They are tried on numbers of the dtype and on the device of z, and on vectors of its width.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `check_loss` and `check_similarity` do; if a loss has no Jensen–Shannon form; or if it
+        is floored at the lowest score, which a similarity does not say.
+    """
+    check_once(try_similarity, similarity, z.shape[1], z.dtype, z.device)
+    is_of_rows = loss.overrides("row_loss")
+    for one in (loss,) if is_of_rows else (loss, *loss.estimators()):
+        check_once(try_loss, one, n_candidates, z.dtype, z.device)
+    name = type(loss).__name__
+    if objective == "jensen-shannon" and not loss.is_estimate:
+        raise ValueError(
+            f"{name} is more than an estimate over negatives and has no Jensen–Shannon form: "
+            "pass framework=InfoGraph(objective='contrastive')."
+        )
+    is_floored = objective == "contrastive" and not is_of_rows and loss.coefficients()[1] > 0
+    if is_floored and type(similarity).bounds is Similarity.bounds:
+        raise ValueError(
+            f"{name} is floored at the lowest score, which {type(similarity).__name__} does not "
+            "give: add def bounds(self, width), which returns the lowest and the highest score, "
+            "-math.inf and math.inf if there is none."
         )
 
 
-def check_overrides(cls: type[Loss], base: type[Loss]) -> None:
-    """Raise TypeError for a subclass that is InfoNCE because it overrides nothing."""
-    is_ours = belongs_to_package(cls)
-    if is_ours or any(getattr(cls, name) is not getattr(base, name) for name in _HOOKS):
-        return
-    own = [
-        name
-        for parent in cls.__mro__[: cls.__mro__.index(base)]
-        for name, value in vars(parent).items()
-        if callable(value) and not name.startswith("_")
-    ]
-    never = f"; it has {', '.join(own)}, which would never be called" if own else ""
-    raise TypeError(
-        f"{cls.__name__} overrides nothing of Loss ({', '.join(_HOOKS)}){never}. See 'Your own "
-        "pieces' in the user guide."
-    )
+def _is_users(loss: Loss, method: str) -> bool:
+    return loss.overrides(method) and not belongs_to_package(getattr(type(loss), method))
 
 
-def check_numbers_of(loss: Loss) -> None:
+def _check_numbers_of(loss: Loss) -> None:
     """Raise ValueError unless β ≥ 0, a > 0 and b ≥ 0, and the sum of weights has a known name."""
-    cls, name = type(loss), type(loss).__name__
+    name, beta, pair = type(loss).__name__, loss.hardness(), loss.coefficients()
     if loss.sum_of_weights not in _TOTALS:
         raise ValueError(
             f"{name}.sum_of_weights must be one of {_TOTALS}, got {loss.sum_of_weights!r}."
         )
-    if not belongs_to_package(cls.hardness):
-        beta = loss.hardness()
-        if not _AT_LEAST_0.is_satisfied_by(beta):
-            raise ValueError(f"{name}.hardness must return a number β ≥ 0, got {beta!r}.")
-    if not belongs_to_package(cls.coefficients):
-        pair = loss.coefficients()
-        is_pair = isinstance(pair, tuple) and len(pair) == 2
-        if not (is_pair and pair[0] != 0 and all(map(_AT_LEAST_0.is_satisfied_by, pair))):
-            raise ValueError(
-                f"{name}.coefficients must return two numbers, a > 0 and b ≥ 0, got {pair!r}."
-            )
-
-
-def check_result(
-    loss: Loss, method: str, result: Any, shape: Sequence[int], *, is_weight: bool = True
-) -> Tensor:
-    """Return what a method of a loss has returned, after a check if a user wrote it.
-
-    Parameters
-    ----------
-    loss : Loss
-        The loss.
-    method : str
-        The name of its method.
-    result : object
-        What it returned.
-    shape : sequence of int
-        The shape that it must have.
-    is_weight : bool, default=True
-        Whether its entries must be at least 0.
-    """
-    if belongs_to_package(getattr(type(loss), method)):
-        return result
-    owner, shape = f"{type(loss).__name__}.{method}", tuple(shape)
-    is_tensor = isinstance(result, Tensor)
-    if not is_tensor or result.shape != shape:
-        got = f"shape {tuple(result.shape)}" if is_tensor else type(result).__name__
-        error = ValueError if is_tensor else TypeError
-        raise error(f"{owner} must return a tensor of shape {shape}, got {got}.")
-    if is_weight:
-        least, most = float(result.min()), float(result.max())
-        limit, range_ = (1, "in [0, 1]") if method == "pull_share" else (_LARGEST, "≥ 0, finite")
-        if not 0 <= least <= most <= limit:
-            raise ValueError(f"{owner} must return numbers {range_}, got {least:g} to {most:g}.")
-    return result
-
-
-def check_finite(
-    loss: Loss, methods: Sequence[str], found: Sequence[Tensor], given: Sequence[Tensor]
-) -> None:
-    """Raise ValueError if a user's loss or its gradient is not finite, though all scores are.
-
-    Parameters
-    ----------
-    loss : Loss
-        The loss.
-    methods : sequence of str
-        Its methods on which the losses depend; the first that a user wrote is blamed.
-    found, given : sequence of Tensor
-        Losses and gradients, and the scores that they are of.
-    """
-    blamed = [name for name in methods if not belongs_to_package(getattr(type(loss), name))]
-    if not blamed or all(part.isfinite().all() for part in found):
-        return
-    if all(part.isfinite().all() for part in given):
+    if not _AT_LEAST_0.is_satisfied_by(beta):
+        raise ValueError(f"{name}.hardness must return a number β ≥ 0, got {beta!r}.")
+    is_pair = isinstance(pair, tuple) and len(pair) == 2
+    if not (is_pair and pair[0] != 0 and all(map(_AT_LEAST_0.is_satisfied_by, pair))):
         raise ValueError(
-            f"{type(loss).__name__}.{blamed[0]} and its gradient must be finite for finite "
-            "scores, got NaN or infinity. A row_loss gets −inf for excluded candidates."
+            f"{name}.coefficients must return two numbers, a > 0 and b ≥ 0, got {pair!r}."
         )
 
 
-def check_direction(loss: Loss, scores: Tensor, positives: Tensor) -> None:
-    """Raise ValueError for a `row_loss` that is less for close candidates than close positives."""
+def _check_weights(loss: Loss, scores: Tensor, same_class: Tensor) -> None:
+    """Check the weights by class and by rank, and those that push and pull."""
+    n, weights = scores.shape[1], torch.ones_like(scores)
+    if loss.overrides("class_weights") and (found := loss.class_weights(same_class)) is not None:
+        weights = weights * _weights(loss, "class_weights", found, scores.shape)
+    if loss.overrides("rank_weights"):
+        ranks = torch.arange(1, n + 1, dtype=torch.float64, device=scores.device)
+        found = _weights(loss, "rank_weights", loss.rank_weights(ranks, n), ranks.shape)
+        weights = weights * (by_rank := found.to(scores.dtype))
+        is_all = _is_users(loss, "rank_weights") and not loss.overrides("push_and_pull")
+        if is_all and not 0 < by_rank.sum() < torch.inf:
+            raise ValueError(
+                f"{type(loss).__name__}.rank_weights must return numbers whose sum is > 0 and "
+                f"finite in {by_rank.dtype}."
+            )
+    if loss.overrides("push_and_pull"):
+        push, pull = loss.push_and_pull(weights)
+        for found in [pull] if push is None else [push, pull]:
+            _weights(loss, "push_and_pull", found, scores.shape)
+    mass = weights.sum(1) + 1
+    _weights(loss, "pull_share", loss.pull_share(mass, _N_POSITIVES), mass.shape)
+
+
+def _weights(loss: Loss, method: str, found: Any, shape: Sequence[int]) -> Tensor:
+    """Return the weights that a method has returned, checked."""
+    owner = f"{type(loss).__name__}.{method}"
+    found = check_returned(owner, found, shape)
+    least, most = float(found.min()), float(found.max())
+    limit, range_ = (1, "in [0, 1]") if method == "pull_share" else (_LARGEST, "≥ 0, finite")
+    if not 0 <= least <= most <= limit:
+        raise ValueError(f"{owner} must return numbers {range_}, got {least:g} to {most:g}.")
+    return found
+
+
+def _check_anchors(loss: Loss, scores: Tensor, positives: Tensor) -> None:
+    """Check the estimate of the expectation, and the loss of each anchor from estimates."""
+    n, top = scores.shape[1], torch.full_like(scores[:, 0], _TOP)
+    given = [part.clone().requires_grad_() for part in (scores[:, 0], positives)]
+    mean, positives = given
+    if _is_users(loss, "log_expectation"):
+        found = loss.log_expectation(mean, positives, -_TOP)
+        _check_differentiable(loss, "log_expectation", found, given)
+    if _is_users(loss, "anchor_loss"):
+        means = [mean for _ in loss.estimators()]
+        found = loss.anchor_loss(means, positives, n, (-_TOP, top))
+        _check_differentiable(loss, "anchor_loss", found, given)
+
+
+def _check_rows(loss: Loss, scores: Tensor, positives: Tensor, same_class: Tensor) -> None:
+    """Check a loss of whole rows, of which some candidates are excluded."""
+    own = torch.arange(_N_ANCHORS, device=scores.device)[:, None]
+    scores = scores.scatter(1, own, -torch.inf).requires_grad_()
+    positives = positives.clone().requires_grad_()
+    known = same_class.scatter(1, own, False) if loss.requires_y else None
+    losses = loss.row_loss(scores, positives, *[known] * loss.takes_labels)
+    _check_differentiable(loss, "row_loss", losses, [scores, positives])
     if loss.takes_labels:
         return  # it may pull all candidates, as those of the anchor's class
     low, positives = torch.where(scores.isinf(), scores, 0.0), torch.zeros_like(positives)
     even = loss.row_loss(low, positives)
-    close_positives = loss.row_loss(low, positives + 1)
-    close_candidates = loss.row_loss(low + 1, positives)
     tolerance = 1e-4 * (1 + even.abs())
-    if (close_positives > even + tolerance).any() or (close_candidates < even - tolerance).any():
+    grows = loss.row_loss(low, positives + 1) > even + tolerance
+    if (grows | (loss.row_loss(low + 1, positives) < even - tolerance)).any():
         raise ValueError(
             f"{type(loss).__name__}.row_loss must fall as positives score higher, and candidates "
             "lower, but it grows. It is called with (scores, positives)."
+        )
+
+
+def _check_differentiable(loss: Loss, method: str, losses: Any, given: list[Tensor]) -> None:
+    """Check a loss of each anchor, and its gradient with respect to what is given."""
+    owner = f"{type(loss).__name__}.{method}"
+    found = [check_returned(owner, losses, (_N_ANCHORS,))]
+    if losses.requires_grad:
+        found += torch.autograd.grad(losses.sum(), given, materialize_grads=True)
+    if not all(bool(part.isfinite().all()) for part in found):
+        raise ValueError(
+            f"{owner} and its gradient must be finite for finite scores, got NaN or infinity. A "
+            "row_loss gets −inf for excluded candidates."
         )

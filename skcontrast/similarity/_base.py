@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from typing import Any, ClassVar
 
@@ -10,9 +9,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from .._checks import ParameterObject, belongs_to_package, check_constraints
+from .._checks import ParameterObject, check_constraints
 from ..schedules._numbers import check_numbers
-from ._validation import Embeddings, check_kinds, checking_returned, in_one_dtype
+from ._validation import Embeddings, check_kinds, in_one_dtype
 
 # Below this length the direction of a vector is rounding noise; such vectors count as zero.
 _SHORTEST = 1e-8
@@ -86,10 +85,6 @@ class Similarity(ParameterObject):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         _check_class(cls)
-        for name in ("embed", "bank_vectors", "scores", "pairs"):
-            method = vars(cls).get(name)
-            if inspect.isfunction(method) and not belongs_to_package(method):
-                setattr(cls, name, checking_returned(name, method))
 
     def _check_protocol(self) -> None:
         check_constraints(self)

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import functools
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
 
-from .._checks import belongs_to_package
-
 # Vectors; or mean directions and concentrations.
 Embeddings: TypeAlias = "Tensor | tuple[Tensor, Tensor]"
-# Rows whose scores are computed twice, by `pairs` and by `scores`.
-_PAIRS_COMPARED = 8
 
 
 def check_views(views: Sequence[Embeddings], queue: Embeddings | None, similarity: Any) -> None:
@@ -124,78 +118,3 @@ def in_one_dtype(embeddings: Sequence[Embeddings]) -> list[Any]:
     return [
         tuple(t.to(dtype) for t in z) if isinstance(z, tuple) else z.to(dtype) for z in embeddings
     ]
-
-
-def checking_returned(name: str, method: Callable[..., Any]) -> Callable[..., Tensor]:
-    """Return a user's method, such as `embed`, that refuses to return what it must not."""
-
-    @functools.wraps(method)
-    def checked(self: Any, u: Any, *v: Any) -> Tensor:
-        returned = method(self, u, *v)
-        owner = f"{type(self).__name__}.{name}"
-        if not isinstance(returned, Tensor):
-            raise TypeError(f"{owner} must return a tensor, got {type(returned).__name__}.")
-        if not isinstance(u, Tensor):  # directions and concentrations
-            return returned
-        shape = [len(u), *map(len, v)]
-        if name != "scores":
-            shape = list(torch.broadcast_shapes(*(z.shape[:-1] for z in (u, *v))))
-        shape += [] if name in ("scores", "pairs") else returned.shape[-1:]
-        if list(returned.shape) != shape:
-            raise ValueError(
-                f"{owner} must return a tensor of shape {shape}, got {list(returned.shape)}."
-            )
-        has_nan = name != "scores" and returned.isnan().any()
-        if has_nan and all(z.isfinite().all() for z in (u, *v)):
-            raise ValueError(f"{owner} returns NaN for finite numbers.")
-        return returned
-
-    return checked
-
-
-def check_pairs(similarity: Any, u: Tensor, v: Tensor) -> None:
-    """Raise ValueError if a user's similarity scores rows by `pairs` unlike by `scores`.
-
-    Parameters
-    ----------
-    similarity : Similarity
-    u, v : Tensor of shape (n, k) and (m, k)
-        Embedded vectors, of which the first are scored.
-    """
-    if belongs_to_package(type(similarity)):
-        return
-    n = min(len(u), len(v), _PAIRS_COMPARED)
-    # From the other end, so that no vector is scored with itself.
-    u, v = u[:n].detach().float(), v.flip(0)[:n].detach().float()
-    owner, pairs = type(similarity).__name__, similarity.pairs(u, v)
-    diagonal = similarity.scores(u, v).diagonal()
-    check_scores(similarity, diagonal, u, v, f"{owner}.scores returns")
-    if not torch.allclose(pairs, diagonal, rtol=1e-2, atol=1e-3, equal_nan=True):
-        raise ValueError(
-            f"{owner}.pairs(u, v) must be the diagonal of scores(u, v), got "
-            f"{pairs[:2].tolist()} and {diagonal[:2].tolist()}: override both."
-        )
-
-
-def check_scores(similarity: Any, scores: Tensor, u: Tensor, v: Tensor, what: str) -> None:
-    """Raise ValueError for a score that is out of bounds, or NaN though all vectors are finite.
-
-    Parameters
-    ----------
-    similarity : Similarity
-        Its `bounds` are those of the scores.
-    scores : Tensor of any shape
-        Scores of the vectors.
-    u, v : Tensor of shape (n, k) and (m, k)
-        Embedded vectors.
-    what : str
-        The beginning of the message, such as "Own.scores returns".
-    """
-    low, high = similarity.bounds(u.shape[1])
-    slack = 1e-3 * max([1.0, *(abs(end) for end in (low, high) if math.isfinite(end))])
-    outside = scores[~((scores >= low - slack) & (scores <= high + slack))]
-    if len(outside) and u.isfinite().all() and v.isfinite().all():
-        raise ValueError(
-            f"{what} a score of {float(outside[0]):g} for finite vectors, but "
-            f"{type(similarity).__name__}.bounds says that scores are in [{low:g}, {high:g}]."
-        )

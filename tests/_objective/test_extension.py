@@ -26,6 +26,7 @@ from skcontrast.losses import (
     SupCon,
     Supervised,
 )
+from skcontrast.losses._checks import check_pieces
 from skcontrast.losses._posterior import false_negative_probability
 from skcontrast.similarity import DotProduct
 from tests._objective.common import slopes
@@ -199,7 +200,7 @@ def test_a_loss_that_weighs_classes_asks_for_labels():
 def test_more_than_an_estimate_is_refused_wherever_an_estimate_is_needed(loss):
     assert not loss.is_estimate
     with pytest.raises(ValueError, match="more than an estimate"):
-        objective_value(dot_products(), loss, DotProduct(), "jensen-shannon")
+        check_pieces(loss, DotProduct(), 16, some_views()[0], "jensen-shannon")
     with pytest.raises(ValueError, match="'negatives' parameter of PositiveDebiased"):
         contrastive_loss(*some_views(), loss=PositiveDebiased(negatives=loss))
     with pytest.raises(ValueError, match="nothing to compare"):
@@ -407,5 +408,5 @@ class OneNumber(Loss):
 
 def test_a_row_loss_of_a_wrong_shape_is_refused():
     z1, z2 = torch.randn(2, 5, 3)
-    with pytest.raises(ValueError, match=r"OneNumber.row_loss .* shape \(10,\), got shape \(\)"):
+    with pytest.raises(ValueError, match=r"OneNumber.row_loss .* shape \(6,\), got shape \(\)"):
         contrastive_loss(z1, z2, loss=OneNumber())

@@ -398,11 +398,3 @@ def test_weights_of_pairs_are_factors_of_candidates():
     estimate = n * (w * scores.exp()).sum(1) / w.sum(1)
     expected = (1 + estimate / contrast.positives[:, 0].exp()).log().mean()
     torch.testing.assert_close(value, expected)
-
-
-def test_a_loss_of_whole_rows_takes_no_weights_of_pairs():
-    own = type("Own", (Loss,), {"row_loss": lambda self, scores, positives: -positives.mean(1)})
-    contrast = in_batch(Cosine(0.5).embed(views()), Cosine(0.5))
-    contrast = replace(contrast, pair_weights=torch.ones(2 * N, 2 * N))
-    with pytest.raises(ValueError, match="Own has a row_loss, which takes no pair_weights"):
-        objective_value(contrast, own(), Cosine(0.5))

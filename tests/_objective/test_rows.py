@@ -170,14 +170,8 @@ def test_a_queue_without_gradient_leaves_that_of_the_anchors(similarity):
 
 def test_a_contrast_without_labels_is_refused_where_the_loss_reads_them():
     z = Cosine().embed(torch.stack(random_views(4, 3)))
-    with pytest.raises(ValueError, match="Supervised needs labels: pass y"):
-        objective_value(in_batch(z, Cosine()), Supervised(), Cosine())
-
-
-def test_classes_of_a_contrast_without_labels_are_refused():
-    z = Cosine().embed(torch.stack(random_views(4, 3)))
     with pytest.raises(ValueError, match="The contrast has no labels"):
-        in_batch(z, Cosine()).same_class(slice(0, 2))
+        objective_value(in_batch(z, Cosine()), Supervised(), Cosine())
 
 
 def test_more_threads_take_larger_tiles(monkeypatch):

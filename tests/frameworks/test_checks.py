@@ -5,8 +5,18 @@ import pytest
 import torch
 
 from skcontrast.augmentation import Augmentation
-from skcontrast.frameworks import Contrast, Framework, KeyQueue, MomentumNetwork, Session
-from skcontrast.losses import BCL, SupCon
+from skcontrast.frameworks import (
+    CMC,
+    Contrast,
+    Framework,
+    KeyQueue,
+    MoCo,
+    MomentumNetwork,
+    Session,
+    SimCLR,
+    check_framework,
+)
+from skcontrast.losses import BCL, Loss, SupCon
 from skcontrast.schedules import Auto
 from skcontrast.similarity import Cosine, DotProduct, VonMisesFisher
 from tests.common import small
@@ -96,6 +106,16 @@ def test_negative_weights_of_pairs_are_refused():
 
     with pytest.raises(ValueError, match="pair_weights must be at least 0"):
         fit(weigh)
+
+
+def test_a_loss_of_whole_rows_takes_no_weights_of_pairs():
+    def weigh(**fields):
+        shape = len(fields["anchors"]), len(fields["candidates"])
+        return fields | {"pair_weights": torch.ones(shape)}
+
+    rows = {"row_loss": lambda self, scores, positives: -positives.mean(1)}
+    with pytest.raises(ValueError, match="OfRows has a row_loss, which takes no pair_weights"):
+        fit(weigh, loss=type("OfRows", (Loss,), rows)())
 
 
 def test_negative_or_trained_weights_are_refused():
@@ -308,3 +328,34 @@ def test_the_second_step_is_checked_too_when_a_memory_has_filled():
 def test_positives_without_a_gradient_are_refused():
     with pytest.raises(ValueError, match="positives of the Contrast of Own have no gradient"):
         fit(changed("positives", torch.Tensor.detach))
+
+
+# Outside of a fit
+
+
+@pytest.mark.parametrize("framework", [SimCLR(), MoCo(), MoCo(queue_size=16), Own()], ids=repr)
+def test_a_framework_passes_on_made_vectors(framework):
+    torch.manual_seed(0)
+    check_framework(framework)
+    drawn = torch.rand(1)
+    torch.manual_seed(0)
+    assert drawn == torch.rand(1)
+
+
+@pytest.mark.parametrize(
+    "framework, error, message",
+    [
+        (Own(without("weights")), ValueError, "passes no weights to Contrast"),
+        (Own(without("anchor_groups")), ValueError, "passes no anchor_groups"),
+        (Own(changed("excluded", lambda rows: rows + 1)), ValueError, "must be places among"),
+        (Own(changed("positives", lambda s: s / 2)), ValueError, "times the scores of Cosine"),
+        (Returns(lambda z: z), TypeError, "must return a Contrast"),
+        (Starts(lambda context: None), TypeError, "must return a .*Session"),
+        (Starts(lambda context: Holds(context, context.module)), ValueError, "holds the network"),
+        (SimCLR, TypeError, "Write framework=SimCLR"),
+        (CMC(), ValueError, r"CMC\(\) has a network of its own"),
+    ],
+)
+def test_a_framework_is_refused_outside_of_a_fit_too(framework, error, message):
+    with pytest.raises(error, match=message):
+        check_framework(framework)

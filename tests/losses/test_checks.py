@@ -1,16 +1,21 @@
 """Custom losses whose numbers would silently be others than meant are refused by name."""
 
+import gc
 import math
+import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 import torch
 
 from skcontrast import ContrastiveEmbedder, contrastive_loss
-from skcontrast.losses import HCL, InfoNCE, Loss, PositiveDebiased, SupCon
+from skcontrast._objective import _rows
+from skcontrast.losses import HCL, InfoNCE, Loss, PositiveDebiased, SupCon, check_loss
+from skcontrast.losses._checks import try_loss
 from skcontrast.schedules import interval
 from skcontrast.similarity import Cosine, Similarity
-from tests.common import random_views, small, vectors
+from tests.common import LOSSES, random_views, small, vectors
 
 VIEWS, X = random_views(8, 4), vectors()
 
@@ -99,11 +104,11 @@ BAD_RESULTS = [
     ("rank_weights", lambda ranks, n: ranks.numpy(), r"a tensor of shape \(14,\), got ndarray"),
     ("rank_weights", lambda ranks, n: ranks[1:], r"shape \(14,\), got shape \(13,\)"),
     ("class_weights", lambda same: same.double() - 0.5, "≥ 0, finite, got -0.5"),
-    ("class_weights", lambda same: 0.5, r"a tensor of shape \(16, 16\), got float"),
-    ("row_loss", lambda scores, positives: np.zeros(16), r"shape \(16,\), got ndarray"),
-    ("anchor_loss", lambda *args: args[1].mean(), r"shape \(16,\), got shape \(\)"),
+    ("class_weights", lambda same: 0.5, r"a tensor of shape \(6, 14\), got float"),
+    ("row_loss", lambda scores, positives: np.zeros(6), r"shape \(6,\), got ndarray"),
+    ("anchor_loss", lambda *args: args[1].mean(), r"shape \(6,\), got shape \(\)"),
     ("push_and_pull", lambda weights: (None, -weights), "≥ 0, finite, got -1"),
-    ("log_expectation", lambda log_mean, *args: log_mean.mean(), r"shape \(16,\), got shape"),
+    ("log_expectation", lambda log_mean, *args: log_mean.mean(), r"shape \(6,\), got shape"),
     ("coefficients", lambda: (0.0, 0.1), r"a > 0 and b ≥ 0, got \(0\.0, 0\.1\)"),
     ("coefficients", lambda: (0.0, 0.0), "a > 0"),
     ("coefficients", lambda: 1.0, "two numbers"),
@@ -155,8 +160,15 @@ def test_a_row_loss_that_is_not_finite_is_refused_by_name(name):
         contrastive_loss(*views, loss=own)
     with pytest.raises(ValueError, match=r"Own\.row_loss and its gradient must be finite"):
         small(loss=own).fit(vectors())
-    views[0].data[0, 0] = torch.nan
-    assert contrastive_loss(*views, loss=own).isnan()
+
+
+def test_numbers_that_are_not_finite_are_laid_to_the_loss_only_if_they_are_its_own():
+    views, own = (
+        random_views(8, 4),
+        subclass(row_loss=lambda scores, positives: -positives.mean(1)),
+    )
+    views[0][0, 0] = torch.nan
+    assert contrastive_loss(*views, loss=own()).isnan()
 
 
 def test_swapped_arguments_of_a_row_loss_are_refused():
@@ -225,7 +237,10 @@ def test_a_table_of_weights_by_rank_is_asked_for_whole_ranks_once(monkeypatch):
         return torch.linspace(1, 2, n_candidates)[ranks.long() - 1]
 
     views = [view.float() for view in VIEWS]
-    assert contrastive_loss(*views, loss=subclass(rank_weights=rank_weights)()).isfinite()
+    own = subclass(rank_weights=rank_weights)()
+    for _ in range(2):
+        asked.clear()
+        assert contrastive_loss(*views, loss=own).isfinite()
     assert asked == [list(range(1, 15))]
 
 
@@ -246,3 +261,139 @@ def test_without_any_weight_the_estimate_is_at_the_floor():
     z = torch.eye(4)
     value = contrastive_loss(z, z, loss=own(), y=torch.arange(4), similarity=Cosine(1.0))
     assert value.item() == pytest.approx(math.log1p(6 * math.exp(-2)))
+
+
+# Once
+
+
+def counted(calls):
+    """Return a class of losses of which each call is noted."""
+
+    def row_loss(self, scores, positives):
+        calls.append(len(scores))
+        return self.scale * (torch.cat([scores, positives], 1).logsumexp(1) - positives.mean(1))
+
+    class Own(Loss):
+        _parameter_constraints = {"scale": "no_validation"}
+
+        def __init__(self, scale=1.0):
+            self.scale = scale
+
+    Own.row_loss = row_loss
+    return Own
+
+
+def test_a_row_loss_is_called_once_for_each_tile(monkeypatch):
+    calls, views = [], [view.requires_grad_() for view in random_views(8, 4)]
+    own = counted(calls)
+    contrastive_loss(*views, loss=own())
+    assert set(calls[:-1]) == {6} and calls[-1] == 16
+    calls.clear()
+    monkeypatch.setattr(_rows, "_TILE_ELEMENTS", 1)
+    monkeypatch.setattr(_rows, "_TILE_ROWS", 4)
+    contrastive_loss(*views, loss=own()).backward()
+    assert calls == [4] * 4
+
+
+def test_a_fit_tries_a_loss_once(monkeypatch):
+    calls = []
+    own = counted(calls)
+    small(loss=own(), max_epochs=3, batch_size=30).fit(X)
+    n_tried = calls.count(6)
+    assert n_tried and calls == [6] * n_tried + [c for c in calls if c != 6]
+    calls.clear()
+    small(loss=own(), max_epochs=3, batch_size=30).fit(X)
+    assert calls and 6 not in calls
+
+
+def test_new_parameters_and_a_new_class_are_tried_again():
+    calls = []
+    own = counted(calls)
+    for scale in (1.0, 1.0, 2.0):
+        contrastive_loss(*VIEWS, loss=own(scale))
+    assert calls == [6] * 4 + [16, 16] + [6] * 4 + [16]
+    with pytest.raises(ValueError, match="must fall as positives score higher"):
+        contrastive_loss(*VIEWS, loss=own(-1.0))
+    calls.clear()
+    again = counted(calls)
+    contrastive_loss(*VIEWS, loss=again())
+    assert again.__qualname__ == own.__qualname__ and 6 in calls
+
+
+def test_a_loss_that_was_refused_is_tried_until_it_is_right():
+    own = counted([])
+    right, own.row_loss = own.row_loss, lambda self, scores, positives: positives.mean(1)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="must fall as positives score higher"):
+            contrastive_loss(*VIEWS, loss=own())
+    own.row_loss = right
+    assert contrastive_loss(*VIEWS, loss=own()).isfinite()
+
+
+def test_a_parameter_that_changes_at_each_step_ends_the_trials():
+    calls = []
+    own = counted(calls)
+    for step in range(40):
+        contrastive_loss(*VIEWS, loss=own(1.0 + step))
+    assert calls[-8:] == [16] * 8 and calls.count(6) == 4 * 32
+
+
+def test_what_has_been_tried_holds_nothing():
+    scale = torch.ones(16)
+    loss = counted([])(scale[:1])
+    held = [weakref.ref(loss), weakref.ref(scale)]
+    contrastive_loss(*VIEWS, loss=loss)
+    del loss, scale
+    gc.collect()
+    assert [reference() for reference in held] == [None, None]
+
+
+def test_threads_may_try_one_class_at_a_time():
+    own = counted([])
+    with ThreadPoolExecutor(4) as pool:
+        values = set(pool.map(lambda _: contrastive_loss(*VIEWS, loss=own()).item(), range(16)))
+    assert len(values) == 1
+
+
+def test_a_trial_draws_nothing_and_changes_no_attribute():
+    class Noisy(Loss):
+        n_calls = 0
+
+        def row_loss(self, scores, positives):
+            self.n_calls += 1
+            return 1e-6 * torch.rand(len(scores)) - positives.mean(1)
+
+    found = []
+    for loss in (Noisy(), Noisy()):
+        torch.manual_seed(0)
+        with torch.inference_mode():
+            found.append(contrastive_loss(*VIEWS, loss=loss).item())
+        assert loss.n_calls == 1
+    assert found[0] == found[1]
+
+
+def test_a_loss_that_is_made_for_more_candidates_is_tried_with_as_many():
+    def rank_weights(ranks, n_candidates):
+        return (ranks <= n_candidates - 20).double()
+
+    own = subclass(rank_weights=rank_weights)
+    check_loss(own())
+    assert contrastive_loss(*random_views(16, 4), loss=own()).isfinite()
+    for compute in (
+        lambda: contrastive_loss(*VIEWS, loss=own()),
+        lambda: check_loss(own(), n_candidates=14),
+        lambda: small(loss=own(), batch_size=64).fit(X[:10]),
+    ):
+        with pytest.raises(ValueError, match="must return numbers whose sum is > 0"):
+            compute()
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+def test_the_losses_of_the_package_pass(loss):
+    check_loss(loss)
+    try_loss(loss, 30, torch.float64, torch.device("cpu"))
+
+
+def test_what_is_no_loss_is_refused():
+    with pytest.raises(TypeError, match="'loss' parameter of check_loss must be an instance"):
+        check_loss(InfoNCE)

@@ -155,7 +155,7 @@ def test_what_is_not_a_number_elsewhere_still_is_not_one():
 
 
 @pytest.mark.parametrize(
-    "low, high, score", [(-4.0, 0.0, "1"), (0.5, 4.0, r"-?[01]"), (-0.5, 0.5, r"-?\d")]
+    "low, high, score", [(-4.0, 0.0, "0.99"), (0.5, 4.0, "-0"), (-0.5, 0.5, "0.99")]
 )
 def test_bounds_that_are_too_narrow_are_refused(low, high, score):
     class Sphere(Similarity):
@@ -165,8 +165,8 @@ def test_bounds_that_are_too_narrow_are_refused(low, high, score):
         def embed(self, z):
             return torch.nn.functional.normalize(z, dim=-1)
 
-    message = rf"score of {score} for .*, but Sphere.bounds says .*{low:g}, {high:g}\]"
-    z = torch.cat([torch.eye(4), -torch.eye(4)])
+    message = rf"score of {score}.* for .*, but Sphere.bounds says .*{low:g}, {high:g}\]"
+    z = torch.eye(4)
     for loss in (InfoNCE(), BCL()):
         with pytest.raises(ValueError, match=message):
             contrastive_loss(z, z, similarity=Sphere(), loss=loss)

@@ -6,10 +6,8 @@ import pytest
 import torch
 
 from skcontrast import contrastive_loss
-from skcontrast.frameworks import MoCo, SimCLR
 from skcontrast.schedules import Linear
 from skcontrast.similarity import Cosine, Similarity, VonMisesFisher
-from tests.common import random_views, small, vectors
 from tests.similarity.common import KAPPA, MU, VMF
 
 
@@ -74,67 +72,6 @@ def test_a_call_refuses_bad_input_by_name(first, second, error, message):
 def test_views_that_are_stacked_or_in_a_list_are_recognised(views, advice):
     with pytest.raises(ValueError, match=f"at least two views, got {len(views)}: {advice}"):
         contrastive_loss(*views)
-
-
-def normalized(self, z):
-    return torch.nn.functional.normalize(z, dim=-1)
-
-
-def own(**methods):
-    return type("Own", (Similarity,), {"embed": normalized, **methods})()
-
-
-RETURNED = [
-    ("embed", lambda self, z: z.detach().numpy(), "a tensor, got ndarray"),
-    ("embed", lambda self, z: z.sum(0), r"a tensor of shape \[.*\], got \["),
-    ("bank_vectors", lambda self, z: z.mean(0), r"a tensor of shape \[.*\], got \["),
-    ("scores", lambda self, u, v: (u @ v.T).tolist(), "a tensor, got list"),
-    (
-        "scores",
-        lambda self, u, v: (u * v[:1]).sum(1, keepdim=True),
-        r"a tensor of shape \[3, 3\], got \[3, 1\]",
-    ),
-    ("pairs", lambda self, u, v: float((u * v).sum()), "a tensor, got float"),
-    (
-        "pairs",
-        lambda self, u, v: (u * v).sum(1, keepdim=True),
-        r"a tensor of shape \[3\], got \[3, 1\]",
-    ),
-]
-
-
-@pytest.mark.parametrize("method, function, message", RETURNED)
-def test_a_method_that_returns_anything_but_its_scores_is_refused_by_name(
-    method, function, message
-):
-    with pytest.raises((TypeError, ValueError), match=rf"Own\.{method} must return {message}"):
-        similarity = own(**{method: function})
-        similarity.bank_vectors(torch.ones(2, 3))
-        contrastive_loss(*random_views(3, 4), similarity=similarity)
-
-
-@pytest.mark.parametrize("framework", [SimCLR(), MoCo()], ids=repr)
-@pytest.mark.parametrize(
-    "method, function",
-    [
-        ("embed", lambda self, z: (z - 9).log()),
-        ("scores", lambda self, u, v: (u @ v.T - 9).log()),
-        ("pairs", lambda self, u, v: ((u * v).sum(-1) - 9).log()),
-    ],
-)
-def test_nan_is_laid_to_the_method_that_returned_it(framework, method, function):
-    similarity = own(**{method: function})
-    message = rf"Own\.{method} returns (NaN|a score of nan) for finite"
-    with pytest.raises(ValueError, match=message):
-        small(framework=framework, similarity=similarity).fit(vectors())
-    with pytest.raises(ValueError, match=message):
-        contrastive_loss(*random_views(3, 4), similarity=similarity)
-
-
-def test_pairs_must_agree_with_scores_outside_of_a_fit_too():
-    similarity = own(pairs=lambda self, u, v: -(u - v).norm(dim=-1))
-    with pytest.raises(ValueError, match=r"Own\.pairs\(u, v\) must be the diagonal of scores"):
-        contrastive_loss(*random_views(3, 4), similarity=similarity)
 
 
 def test_a_subclass_of_two_similarities_has_the_methods_of_the_nearer():

@@ -1,0 +1,122 @@
+"""The door of similarities: one of a user's own is tried once, on vectors that are made for it."""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .._checks import POSITIVE_INT, check_returned, checked
+from .._runtime._modes import trial
+from ..schedules._numbers import check_numbers
+from ._base import Similarity
+
+
+@checked(similarity=Similarity, width=POSITIVE_INT)
+def check_similarity(similarity: Similarity, width: int = 64) -> None:
+    """Check that a similarity of your own computes what its methods promise.
+
+    They are called on made vectors of several lengths, some of which are nearly alike or nearly
+    opposite. :meth:`skcontrast.ContrastiveEmbedder.fit` and :func:`skcontrast.contrastive_loss` do
+    the same by themselves, once for each class and its parameters, and nothing of the kind
+    afterwards.
+
+    Parameters
+    ----------
+    similarity : Similarity
+        An instance with numbers, not schedules, as hyperparameters. Those of the package pass.
+    width : int, default=64
+        The number of components of what the network returns.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a method returns anything but a tensor of the shape that it must have, NaN for finite
+        vectors, or a score that is not within ``bounds``; if it changes its arguments; or if
+        ``pairs`` is not the diagonal of ``scores``.
+
+    See Also
+    --------
+    skcontrast.losses.check_loss : The same for a loss.
+    skcontrast.frameworks.check_framework : The same for a framework.
+
+    Examples
+    --------
+    >>> from skcontrast.similarity import Similarity, check_similarity
+    >>> class Narrow(Similarity):
+    ...     def bounds(self, width):
+    ...         return -1.0, 1.0
+    ...
+    ...     def embed(self, z):
+    ...         return z
+    >>> check_similarity(Narrow())
+    Traceback (most recent call last):
+    ...
+    ValueError: Narrow.scores returns a score of ... but Narrow.bounds says that ... in [-1, 1].
+    """
+    check_numbers(similarity)
+    try_similarity(similarity, width, torch.float32, torch.device("cpu"))
+
+
+def try_similarity(
+    similarity: Similarity, width: int, dtype: torch.dtype, device: torch.device
+) -> None:
+    """Call the methods of a similarity on made vectors, and check what they return."""
+    similarity, owner = copy.copy(similarity), type(similarity).__name__
+    with trial(device):
+        made = torch.arange(1.0, 1 + 12 * width).sin().view(2, 6, width)
+        z, noise = torch.nn.functional.normalize(made, dim=-1)
+        signs, lengths = torch.tensor([[1.0, -1, 0, 1, -1, 0], [0.1, 0.1, 1, 1, 3, 3]])[..., None]
+        z = (torch.stack([z, signs * z + (1.1 - signs.abs()) * noise]) * lengths).to(device, dtype)
+        u, v = _returned(similarity, "embed", z)
+        _returned(similarity, "bank_vectors", z)
+        scores = _returned(similarity, "scores", u, v)
+        check_scores(similarity, scores, u, v, f"{owner}.scores returns")
+        pairs, diagonal = _returned(similarity, "pairs", u, v), scores.diagonal()
+    if not torch.allclose(pairs, diagonal, rtol=1e-2, atol=1e-3, equal_nan=True):
+        raise ValueError(
+            f"{owner}.pairs(u, v) must be the diagonal of scores(u, v), got "
+            f"{pairs[:2].tolist()} and {diagonal[:2].tolist()}: override both."
+        )
+
+
+def _returned(similarity: Similarity, name: str, *given: Tensor) -> Tensor:
+    """Return what a method returns for vectors, checked."""
+    owner, before = f"{type(similarity).__name__}.{name}", [part.clone() for part in given]
+    found: Any = getattr(similarity, name)(*given)
+    shape = [len(part) for part in given] if name == "scores" else list(given[0].shape[:-1])
+    if name in ("embed", "bank_vectors"):
+        shape += getattr(found, "shape", [])[-1:] or given[0].shape[-1:]
+    check_returned(owner, found, shape)
+    if not all(map(torch.equal, given, before)):
+        raise ValueError(f"{owner} changes its arguments in place.")
+    if name != "scores" and found.isnan().any():
+        raise ValueError(f"{owner} returns NaN for finite numbers.")
+    return found
+
+
+def check_scores(similarity: Any, scores: Tensor, u: Tensor, v: Tensor, what: str) -> None:
+    """Raise ValueError for a score that is out of bounds, or NaN though all vectors are finite.
+
+    Parameters
+    ----------
+    similarity : Similarity
+        Its `bounds` are those of the scores.
+    scores : Tensor of any shape
+        Scores of the vectors.
+    u, v : Tensor of shape (n, k) and (m, k)
+        Embedded vectors.
+    what : str
+        The beginning of the message, such as "Own.scores returns".
+    """
+    low, high = similarity.bounds(u.shape[1])
+    slack = 1e-3 * max([1.0, *(abs(end) for end in (low, high) if math.isfinite(end))])
+    outside = scores[~((scores >= low - slack) & (scores <= high + slack))]
+    if len(outside) and u.isfinite().all() and v.isfinite().all():
+        raise ValueError(
+            f"{what} a score of {float(outside[0]):g} for finite vectors, but "
+            f"{type(similarity).__name__}.bounds says that scores are in [{low:g}, {high:g}]."
+        )
