@@ -9,24 +9,24 @@ from typing import NamedTuple, cast
 import numpy as np
 import torch
 
-from .._checks import Interval, check_argument, check_component, checked
+from .._checks import Interval, check_argument, check_component
 from .._objective._base import TileGradients
 from .._objective._exponential import Contrastive, log_expectation
 from .._objective._tile import Anchors, Tile
 from ..losses import Loss, Supervised
+from ..losses._checks import check_pieces
 from ..schedules._numbers import check_numbers
+from ..similarity import Cosine
 from ._rank_statistics import Estimate
 from ._samples import ScoreSample, checked_sample, true_negatives_by_rank
 
 
-@checked(loss=Loss, sample=ScoreSample)
 def estimate(loss: Loss, sample: ScoreSample) -> np.ndarray:
     r"""Return a loss's estimate of the mean of :math:`e^s` over each anchor's true negatives.
 
     In float64, by the code that training runs; ``Supervised()`` sees the truth.
     """
-    check_numbers(loss)
-    sample = checked_sample(sample)
+    sample = _checked(loss, sample, owner="estimate")
     if not loss.is_estimate:
         raise ValueError(
             f"{type(loss).__name__} does not differ from InfoNCE by an estimate of the mean of "
@@ -296,4 +296,7 @@ def _checked(loss: Loss, sample: ScoreSample, *, owner: str) -> ScoreSample:
     check_component(loss, Loss, owner=owner, parameter="loss")
     check_component(sample, ScoreSample, owner=owner, parameter="sample")
     check_numbers(loss)
-    return checked_sample(sample)
+    sample = checked_sample(sample)
+    z = torch.empty(0, 1, dtype=torch.float64)
+    check_pieces(loss, Cosine(), sample.scores.shape[1], z)
+    return sample

@@ -14,6 +14,7 @@ from skcontrast.losses import (
     HCL,
     PUCL,
     InfoNCE,
+    Loss,
     NonparametricBCL,
     PositiveDebiased,
     Ring,
@@ -159,6 +160,13 @@ def test_precision_and_recall_of_the_closest_are_those_of_false_negatives(simula
     assert found.precision[-1] == pytest.approx(taken.mean())
     assert found.recall[-1] == pytest.approx(taken.sum() / is_false.sum())
     assert found.precision[0] == pytest.approx(is_false.mean()) and found.recall[0] == 1
+
+
+@pytest.mark.parametrize("function", [negative_bias, push_share])
+def test_a_loss_of_ones_own_is_tried_before(function):
+    own = type("Own", (Loss,), {"rank_weights": lambda self, ranks, n_candidates: ranks - 3})
+    with pytest.raises(ValueError, match=r"Own\.rank_weights must return numbers ≥ 0"):
+        function(own(), real())
 
 
 def test_what_has_no_answer_is_refused():
