@@ -132,8 +132,9 @@ def _diverged(epoch: int, what: str) -> ValueError:
     """Return the error of a fit in which something is not finite after an epoch."""
     return ValueError(
         f"Training diverged in epoch {epoch}: {what} are not finite. Lower 'lr' or "
-        "'weight_decay', raise the similarity's 'temperature', or check that 'encoder' and "
-        "'augmentation' return finite values, and that 'sample_weight' is not huge."
+        "'weight_decay', raise the similarity's 'temperature', or check that 'encoder', "
+        "'augmentation' and a 'loss' or 'similarity' of your own return finite values, and that "
+        "'sample_weight' is not huge."
     )
 
 

@@ -162,6 +162,15 @@ def test_a_row_loss_that_is_not_finite_is_refused_by_name(name):
         small(loss=own).fit(vectors())
 
 
+def test_a_loss_that_is_not_finite_on_the_data_alone_diverges():
+    def row_loss(scores, positives):
+        is_made = len(scores) == 6
+        return scores.logsumexp(1) - positives.mean(1) * (1 if is_made else torch.inf)
+
+    with pytest.raises(ValueError, match=r"Training diverged in epoch 1.*'loss' .* of your own"):
+        small(loss=subclass(row_loss=row_loss)()).fit(X)
+
+
 def test_numbers_that_are_not_finite_are_laid_to_the_loss_only_if_they_are_its_own():
     views, own = (
         random_views(8, 4),
