@@ -25,7 +25,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ._checks import NamesChecked, check_component, naming, validate_parameters
+from ._checks import Declared, check_component, naming, parameter, validate_parameters
 from ._data._metadata import NAMES, checked_weights, split_known
 from ._data._statistics import as_tensor
 from ._fit._label_spreading import N_NEIGHBORS, spread_in_blocks
@@ -64,7 +64,7 @@ def _has(method: str) -> Any:
     return available_if(has_it)
 
 
-class ContrastiveClassifier(ClassifierMixin, TransformerMixin, NamesChecked):
+class ContrastiveClassifier(ClassifierMixin, TransformerMixin, Declared):
     """Classify samples of which few have labels, by an embedding of all of them.
 
     `fit` trains an embedder on all rows, standardises the embedding by all rows, and fits a
@@ -140,27 +140,12 @@ class ContrastiveClassifier(ClassifierMixin, TransformerMixin, NamesChecked):
     0.9
     """
 
-    _parameter_constraints: dict[str, Any] = {
-        "embedder": "no_validation",  # checked with a better message
-        "classifier": "no_validation",
-        "use_labels": ["boolean"],
-        "guess": ["boolean"],
-        "random_state": ["random_state"],
-    }
-
-    def __init__(
-        self,
-        embedder: ContrastiveEmbedder | FrozenEstimator | None = None,
-        classifier: Any = None,
-        use_labels: bool = False,
-        guess: bool = True,
-        random_state: int | np.random.RandomState | None = None,
-    ):
-        self.embedder = embedder
-        self.classifier = classifier
-        self.use_labels = use_labels
-        self.guess = guess
-        self.random_state = random_state
+    # checked with a better message
+    embedder: ContrastiveEmbedder | FrozenEstimator | None = parameter(default=None)
+    classifier: Any = parameter(default=None)
+    use_labels: bool = parameter(["boolean"], default=False)
+    guess: bool = parameter(["boolean"], default=True)
+    random_state: int | np.random.RandomState | None = parameter(["random_state"], default=None)
 
     # Not in the signature of fit, for the reason that ContrastiveEmbedder has.
     __metadata_request__fit = dict.fromkeys(sorted(NAMES))

@@ -22,10 +22,12 @@ from ._checks import (
     NON_NEGATIVE,
     POSITIVE,
     POSITIVE_INT,
+    Declared,
     Interval,
-    NamesChecked,
     StrOptions,
     check_argument,
+    learned,
+    parameter,
     validate_parameters,
 )
 from ._data._metadata import NAMES
@@ -83,7 +85,7 @@ def _has_concentrations(embedder: ContrastiveEmbedder) -> bool:
 
 
 class ContrastiveEmbedder(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixin, NamesChecked
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixin, Declared
 ):
     r"""Learn a representation from unlabeled samples by contrasting their augmented views.
 
@@ -232,107 +234,69 @@ class ContrastiveEmbedder(
     0.9
     """
 
-    _parameter_constraints: dict[str, Any] = {
-        "n_components": [*POSITIVE_INT, None],
-        "projection_dim": [Interval(Integral, 0, None, closed="left")],
-        "output": [StrOptions(_OUTPUTS)],
-        "same_group": [StrOptions({"neutral", "positive"})],
-        "n_views": [Interval(Integral, 2, None, closed="left")],
-        "batch_size": [Interval(Integral, 2, None, closed="left")],
-        "max_epochs": [*POSITIVE_INT, StrOptions({"auto"})],
-        "optimizer": [StrOptions(set(ALGORITHMS)), type, Optimizer],
-        "lr": POSITIVE,
-        "weight_decay": NON_NEGATIVE,
-        "lr_schedule": [StrOptions({"cosine", "constant"}), Schedule],
-        "kind": "no_validation",  # checked with the other choices, with a better message
-        "device": [str, torch.device, Interval(Integral, 0, None, closed="left")],
-        "precision": [StrOptions({"auto", "float32", "bf16"})],
-        "compile": ["boolean"],
-        "memory_budget": [*NON_NEGATIVE, None],
-        "n_workers": [Interval(Integral, 0, None, closed="left")],
-        "callbacks": [list, tuple, None],
-        "warm_start": ["boolean"],
-        "checkpoint": [str, os.PathLike, None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
-    }
-
-    # Set by fit, see Attributes.
-    encoder_: nn.Module
-    projector_: nn.Module
-    loss_: Loss
-    framework_: Framework
-    similarity_: Similarity
-    augmentation_: list[Augmentation]
-    history_: History
-    estimates_: dict[str, float]
-    improvement_: float | None
-    n_epochs_: int
-    n_features_in_: int
-    feature_names_in_: NDArray[np.str_]
-    _fitted: Fitted
-
-    def __init__(
-        self,
-        encoder: Encoder
+    encoder: (
+        Encoder
         | nn.Module
         | Callable[[tuple], nn.Module]
         | Sequence[Encoder | nn.Module | Callable[[tuple], nn.Module] | None]
-        | None = None,
-        loss: Loss | None = None,
-        framework: Framework | None = None,
-        similarity: Similarity | None = None,
-        augmentation: Augmentation | Sequence[Augmentation] | Pipeline | None = None,
-        n_components: int | None = None,
-        projection_dim: int = 64,
-        output: Literal["representation", "projection"] = "representation",
-        same_group: Literal["neutral", "positive"] = "neutral",
-        n_views: int = 2,
-        batch_size: int = 128,
-        max_epochs: int | Literal["auto"] = "auto",
-        optimizer: Algorithm | Optimizer = "adam",
-        lr: float = 1e-3,
-        weight_decay: float = 1e-6,
-        lr_schedule: Literal["cosine", "constant"] | Schedule = "cosine",
-        kind: Literal["auto"] | KindName | Kind = "auto",
-        device: str | int | torch.device = "auto",
-        precision: Literal["auto", "float32", "bf16"] = "auto",
-        compile: bool = False,
-        memory_budget: float | None = None,
-        n_workers: int = 0,
-        callbacks: Sequence[Callback | tuple[str, Callback]] | None = None,
-        warm_start: bool = False,
-        checkpoint: str | os.PathLike | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ):
-        self.encoder = encoder
-        self.loss = loss
-        self.framework = framework
-        self.similarity = similarity
-        self.augmentation = augmentation
-        self.n_components = n_components
-        self.projection_dim = projection_dim
-        self.output = output
-        self.same_group = same_group
-        self.n_views = n_views
-        self.batch_size = batch_size
-        self.max_epochs = max_epochs
-        self.optimizer = optimizer
-        self.lr = lr
-        self.weight_decay = weight_decay
-        self.lr_schedule = lr_schedule
-        self.kind = kind
-        self.device = device
-        self.precision = precision
-        self.compile = compile
-        self.memory_budget = memory_budget
-        self.n_workers = n_workers
-        self.callbacks = callbacks
-        self.warm_start = warm_start
-        self.checkpoint = checkpoint
-        self.random_state = random_state
-        self.verbose = verbose
+        | None
+    ) = parameter(default=None)
+    loss: Loss | None = parameter(default=None)
+    framework: Framework | None = parameter(default=None)
+    similarity: Similarity | None = parameter(default=None)
+    augmentation: Augmentation | Sequence[Augmentation] | Pipeline | None = parameter(default=None)
+    n_components: int | None = parameter([*POSITIVE_INT, None], default=None)
+    projection_dim: int = parameter([Interval(Integral, 0, None, closed="left")], default=64)
+    output: Literal["representation", "projection"] = parameter(_OUTPUTS, default="representation")
+    same_group: Literal["neutral", "positive"] = parameter(
+        {"neutral", "positive"}, default="neutral"
+    )
+    n_views: int = parameter([Interval(Integral, 2, None, closed="left")], default=2)
+    batch_size: int = parameter([Interval(Integral, 2, None, closed="left")], default=128)
+    max_epochs: int | Literal["auto"] = parameter(
+        [*POSITIVE_INT, StrOptions({"auto"})], default="auto"
+    )
+    optimizer: Algorithm | Optimizer = parameter(
+        [StrOptions(set(ALGORITHMS)), type, Optimizer], default="adam"
+    )
+    lr: float = parameter(POSITIVE, default=1e-3)
+    weight_decay: float = parameter(NON_NEGATIVE, default=1e-6)
+    lr_schedule: Literal["cosine", "constant"] | Schedule = parameter(
+        [StrOptions({"cosine", "constant"}), Schedule], default="cosine"
+    )
+    # checked with the other choices, with a better message
+    kind: Literal["auto"] | KindName | Kind = parameter(default="auto")
+    device: str | int | torch.device = parameter(
+        [str, torch.device, Interval(Integral, 0, None, closed="left")], default="auto"
+    )
+    precision: Literal["auto", "float32", "bf16"] = parameter(
+        {"auto", "float32", "bf16"}, default="auto"
+    )
+    compile: bool = parameter(["boolean"], default=False)
+    memory_budget: float | None = parameter([*NON_NEGATIVE, None], default=None)
+    n_workers: int = parameter([Interval(Integral, 0, None, closed="left")], default=0)
+    callbacks: Sequence[Callback | tuple[str, Callback]] | None = parameter(
+        [list, tuple, None], default=None
+    )
+    warm_start: bool = parameter(["boolean"], default=False)
+    checkpoint: str | os.PathLike | None = parameter([str, os.PathLike, None], default=None)
+    random_state: int | np.random.RandomState | None = parameter(["random_state"], default=None)
+    verbose: int = parameter(["verbose"], default=0)
+
+    # Set by fit, see Attributes.
+    encoder_: nn.Module = learned()
+    projector_: nn.Module = learned()
+    loss_: Loss = learned()
+    framework_: Framework = learned()
+    similarity_: Similarity = learned()
+    augmentation_: list[Augmentation] = learned()
+    history_: History = learned()
+    estimates_: dict[str, float] = learned()
+    improvement_: float | None = learned()
+    n_epochs_: int = learned()
+    n_features_in_: int = learned()
+    feature_names_in_: NDArray[np.str_] = learned()
+    _fitted: Fitted = learned()
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, including the parameters of components that are None.
