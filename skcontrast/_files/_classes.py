@@ -76,9 +76,3 @@ def classes() -> dict[str, type]:
             and cls.__module__.startswith(("torch.nn.modules.", "torch.optim."))
         }
     return found
-
-
-@cache
-def names() -> dict[type, str]:
-    """Return the name in files of every class that a file may name."""
-    return {cls: name for name, cls in classes().items()}

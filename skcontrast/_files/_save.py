@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.preprocessing import StandardScaler
@@ -23,6 +22,7 @@ from .._checks import Interval, checked
 from .._network._build import Network, Widths
 from .._network._inference import resolve_device
 from .._storage._file import (
+    MALFORMED,
     file_path,
     pack,
     problem_in,
@@ -40,7 +40,7 @@ from ..frameworks import Framework
 from ..kinds._base import Kind, Schema
 from ..losses import Loss
 from ..similarity import Similarity
-from ._classes import LINEAR, classes, names
+from ._classes import LINEAR, classes
 
 if TYPE_CHECKING:
     from .._fit._fit import Fitted
@@ -78,10 +78,6 @@ _LARGEST_SAMPLE = 2**28
 _NOT_SAVED = ("callbacks", "checkpoint", "n_workers")
 # Suffixes that promise a different format.
 _OTHER_FORMATS = (".joblib", ".npz", ".onnx", ".pickle", ".pkl", ".pt", ".pt2", ".pth", ".skops")
-# What reading values of wrong types and sizes raises.
-_MALFORMED = (
-    ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError,
-)  # fmt: skip
 # What a path may be.
 _PATH = [str, os.PathLike]
 # What a device may be.
@@ -168,7 +164,7 @@ def save(embedder: ContrastiveEmbedder | ContrastiveClassifier, path: str | os.P
             f"save writes safetensors, but path ends in {place.suffix!r}: end it in .safetensors. "
             "Pickles are written by joblib.dump, .onnx and .pt2 by skcontrast.export."
         )
-    writer = Writer(names())
+    writer = Writer(classes())
     model = _model(embedder) if isinstance(embedder, ContrastiveClassifier) else None
     if isinstance(embedder, ContrastiveClassifier):
         embedder = embedder.embedder_
@@ -285,7 +281,7 @@ def load(
             embedder.set_params(device=device)
         if content["classifier"] is not None:
             return _classifier(embedder, reader.read(content["classifier"]))
-    except _MALFORMED as error:
+    except MALFORMED as error:
         raise ValueError(f"{path} cannot be loaded: {problem_in(error)}.") from error
     return embedder
 
@@ -298,7 +294,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
         if not isinstance(own, dict) or not all(isinstance(place, str) for place in own.values()):
             raise ValueError("its field 'own' does not say where its names are used")
         return content, tensors
-    except (SafetensorError, RecursionError, ValueError) as error:
+    except MALFORMED as error:
         raise ValueError(f"{path} cannot be loaded: {problem_in(error)}.") from error
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
-from safetensors import SafetensorError
 
 from .._distributed._connection import exchange, from_first_rank
 from .._distributed._world import World
 from .._storage._file import (
+    MALFORMED,
     pack,
     problem_in,
     read_file,
@@ -39,8 +39,6 @@ _PACKAGES = ("skcontrast", "torch", "numpy")
 _ADVICE = "Pass a different folder as 'checkpoint', or delete the file to start again."
 # In `checkpoint`, replaced by a name that depends on parameters and data.
 _PLACE = "{fit}"
-# What a state that does not belong to a net can raise when it is read or loaded.
-_MISFITS = (AttributeError, LookupError, RecursionError, RuntimeError, TypeError, ValueError)
 
 
 class EpochState:
@@ -122,7 +120,7 @@ class EpochState:
         try:
             check_optimizer(net, found)
             restore(net, found)
-        except _MISFITS as error:
+        except MALFORMED as error:
             raise _refusal(self.path, "does not fit this embedder", error) from error
         self._written = found["n_epochs"]
         self.state = {name: value for name, value in found.items() if name != "history"}
@@ -309,7 +307,7 @@ def _read(
             difference = "its parameter 'random_state' was a different one"
         state = Reader({}, tensors, {}).read(content["state"])
         found = int(content["seed"]), bool(content["finished"]), state
-    except (SafetensorError, *_MISFITS) as error:
+    except MALFORMED as error:
         raise _refusal(path, "cannot be read", error) from error
     if difference is not None:
         raise _refusal(path, f"belongs to a different fit: {difference}")

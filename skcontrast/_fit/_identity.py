@@ -29,6 +29,7 @@ from .._data._parts import Parts
 from .._data._sources import LazySamples
 from .._network._build import Network
 from .._skorch import EpochTimer, ParamMapper, PrintLog, ProgressBar
+from .._storage._user_objects import own_name
 from ..callbacks import Evaluation
 from ..encoders import Encoder
 from ..kinds._base import Kind
@@ -242,11 +243,11 @@ def described(name: str, value: Any, *, weights: bool = True) -> dict[str, str]:
 def _described(name: str, value: Any, weights: bool) -> Iterator[tuple[str, str]]:
     items: Iterable[tuple[str, Any]] = ()
     if isinstance(value, BaseEstimator):
-        yield name, _name(type(value))
+        yield name, own_name(value)
         parameters = sorted(value.get_params(deep=False).items())
         items = [(f"{name}__{key}", item) for key, item in parameters]
     elif isinstance(value, nn.Module):
-        yield name, _name(type(value))
+        yield name, own_name(value)
         yield from _described_module(name, value, weights)
     elif isinstance(value, dict):
         yield name, f"a dictionary of {len(value)}"
@@ -267,7 +268,7 @@ def _described_module(name: str, module: nn.Module, weights: bool) -> Iterator[t
         is_known = not nn.parameter.is_lazy(tensor)
         yield f"{name}__{key}", str(tuple(tensor.shape)) if is_known else "()"
     for k, layer in enumerate(module.modules()):
-        text = f"{_name(type(layer))}({re.sub(_ADDRESS, '', layer.extra_repr())})"
+        text = f"{own_name(layer)}({re.sub(_ADDRESS, '', layer.extra_repr())})"
         yield f"{name}__layers[{k}]", _shortened(text)
     if weights:
         yield f"{name}__weights", _WEIGHTS + checksum(_array(tensor) for _, tensor in tensors)
@@ -284,8 +285,8 @@ def _text(value: Any, depth: int = 1) -> str:
     if isinstance(value, _PLAIN):
         return _shortened(repr(value))
     if isinstance(value, type) or _is_of_library(value):
-        return _name(value)
-    name = _name(value if isinstance(value, (FunctionType, MethodType)) else type(value))
+        return own_name(value)
+    name = own_name(value)
     if isinstance(value, (np.ndarray, Tensor, nn.Module)):
         arrays: list[Any] = [value]
         if isinstance(value, nn.Module):
@@ -330,10 +331,6 @@ def _shortened(text: str) -> str:
     if len(text) <= _LONGEST_TEXT:
         return text
     return f"{text[:_LONGEST_TEXT]}... (checksum {_digest([text])})"
-
-
-def _name(thing: Any) -> str:
-    return f"{thing.__module__}.{thing.__qualname__}"
 
 
 def _is_of_library(value: Any) -> bool:

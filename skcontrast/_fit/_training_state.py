@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from .._network._inference import map_leaves, tensors_in
 from .._skorch import Callback, History
+from .._storage._user_objects import own_name
 from ..frameworks import Framework, Session
 from ._net import ContrastiveNet
 
@@ -43,7 +44,7 @@ def capture(net: ContrastiveNet) -> dict[str, Any]:
         "auto": net.auto.state_dict(),
         "labels": _copied(net.training_set.metadata["labels"]) if spreads else None,
         "callbacks": {
-            name: {"class": _class_name(callback), "state": _callback_state(callback)}
+            name: {"class": own_name(type(callback)), "state": _callback_state(callback)}
             for name, callback in net.callbacks_
         },
     }
@@ -77,7 +78,7 @@ def restore(net: ContrastiveNet, state: dict[str, Any]) -> None:
         data.metadata["labels"] = state["labels"].to(data.device)
     for name, callback in net.callbacks_:
         known = state["callbacks"].get(name)
-        if known is not None and known["class"] == _class_name(callback):
+        if known is not None and known["class"] == own_name(type(callback)):
             _load_callback(callback, known["state"], net.plan.device)
     if "history" in state:
         net.history_ = History({**row, "batches": []} for row in state["history"])
@@ -91,8 +92,7 @@ def attributes_not_saved(net: ContrastiveNet) -> list[str]:
         f"{type(callback).__name__}.{name}"
         for _, callback in net.callbacks_
         if not type(callback).__module__.startswith(("skorch.", "skcontrast."))
-        and not _keeps_its_state(callback)
-        for name, value in _learned(callback)
+        for name, value in _learned(callback).items()
         if not (_is_plain(value) or _keeps_its_state(value))
     ]
 
@@ -171,11 +171,7 @@ def _load_tensor(
     is_ours = type(owner).__module__.startswith(("torch.", "skcontrast."))
     if is_ours or leaf not in owner._buffers:
         _check_alike(name, mine, kept)
-    if (
-        mine is not None
-        and kept is not None
-        and (mine.shape, mine.dtype) == (kept.shape, kept.dtype)
-    ):
+    if mine is not None and _looks(mine) == _looks(kept):
         mine.copy_(kept)
     else:
         owner._buffers[leaf] = None if kept is None else kept.to(device, copy=True)
@@ -219,69 +215,58 @@ def check_optimizer(net: ContrastiveNet, state: dict[str, Any]) -> None:
             _check_alike(f"optimizer.state.{index}.{name}", value, kept.get(name))
 
 
+def _looks(value: Any) -> str:
+    """Return dtype and shape of a tensor, the class of anything else."""
+    if not isinstance(value, Tensor):
+        return type(value).__name__
+    return f"{value.dtype} of shape {tuple(value.shape)}"
+
+
 def _check_alike(name: str, mine: Any, kept: Any) -> None:
     """Raise ValueError unless an entry is a tensor, or another value, like in a fresh net."""
-    mine, kept = (
-        f"{value.dtype} of shape {tuple(value.shape)}"
-        if isinstance(value, Tensor)
-        else type(value).__name__
-        for value in (mine, kept)
-    )
-    if mine != kept:
-        is_missing = kept == "NoneType"
-        raise ValueError(
-            f"it lacks {name}, {mine}" if is_missing else f"its {name} is {kept} instead of {mine}"
-        )
+    if kept is None and mine is not None:
+        raise ValueError(f"it lacks {name}, {_looks(mine)}")
+    if _looks(mine) != _looks(kept):
+        raise ValueError(f"its {name} is {_looks(kept)} instead of {_looks(mine)}")
 
 
 # Callbacks
-def _class_name(callback: Callback) -> str:
-    return f"{type(callback).__module__}.{type(callback).__qualname__}"
-
-
 def _keeps_its_state(value: Any) -> bool:
     names = ("state_dict", "load_state_dict")
     return not isinstance(value, type) and all(hasattr(value, name) for name in names)
 
 
-def _learned(callback: Callback) -> list[tuple[str, Any]]:
-    """Return what a callback has learned, by scikit-learn's convention."""
-    attributes = vars(callback).items()
-    return [(k, v) for k, v in attributes if k.endswith("_") and not k.startswith("_")]
+def _learned(callback: Callback) -> dict[str, Any]:
+    """Return what a callback has learned, by attribute; itself, as "", if it says its state."""
+    if _keeps_its_state(callback):
+        return {"": callback}
+    return {k: v for k, v in vars(callback).items() if k.endswith("_") and not k.startswith("_")}
 
 
 def _callback_state(callback: Callback) -> dict[str, Any]:
     """Return the plain attributes of a callback, and the states of those that keep one."""
-    if _keeps_its_state(callback):
-        return {"own": _plain_items(callback)}
-    attributes = _learned(callback)
-    plain = {name: value for name, value in attributes if _is_plain(value)}
+    learned = _learned(callback)
+    plain = {name: value for name, value in learned.items() if _is_plain(value)}
+    kept = {name: value.state_dict() for name, value in learned.items() if _keeps_its_state(value)}
     return {
         "attributes": _copied(plain),
-        "objects": {
-            name: _plain_items(value) for name, value in attributes if _keeps_its_state(value)
-        },
         # The names of those with tensors on an accelerator.
         "devices": [k for k, v in plain.items() if any(not t.is_cpu for t in tensors_in(v))],
+        "states": {
+            name: {key: _copied(item) for key, item in state.items() if _is_plain(item)}
+            for name, state in kept.items()
+        },
     }
 
 
-def _plain_items(value: Any) -> dict[str, Any]:
-    state = value.state_dict()
-    return {key: _copied(item) for key, item in state.items() if _is_plain(item)}
-
-
 def _load_callback(callback: Callback, state: dict[str, Any], device: torch.device) -> None:
-    kept: Any = callback
-    if "own" in state:
-        kept.load_state_dict(_copied(state["own"]))
-        return
     for name, value in state["attributes"].items():
         if name.endswith("_") and not name.startswith("_"):
-            vars(kept)[name] = _copied(value, device if name in state["devices"] else "cpu")
-    for name, found in state["objects"].items():
-        if _keeps_its_state(getattr(kept, name, None)):
-            getattr(kept, name).load_state_dict(_copied(found))
+            vars(callback)[name] = _copied(value, device if name in state["devices"] else "cpu")
+    learned = _learned(callback)
+    for name, kept in state["states"].items():
+        if _keeps_its_state(learned.get(name)):
+            learned[name].load_state_dict(_copied(kept))
 
 
 # Between fits

@@ -14,6 +14,7 @@ from uuid import uuid4
 
 import safetensors.torch
 import torch
+from safetensors import SafetensorError
 from torch import Tensor
 
 from .._version import __version__
@@ -24,6 +25,11 @@ _LONGEST_HEADER = 2**24
 # Reading very many small tensors takes far longer than their bytes suggest.
 _MOST_TENSORS = 50_000
 _DIGITS = 64
+# What reading a file raises that is damaged, or holds values of wrong types and sizes.
+MALFORMED = (
+    ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError,
+    SafetensorError,
+)  # fmt: skip
 
 
 def pack(content: Any, tensors: Mapping[str, Tensor], key: str) -> bytes:

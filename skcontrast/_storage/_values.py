@@ -66,8 +66,8 @@ class Writer:
 
     Parameters
     ----------
-    names : dict of type to str
-        The names in the file of the classes that it may name.
+    classes : dict of str to type
+        The classes that the file may name.
 
     Attributes
     ----------
@@ -77,8 +77,8 @@ class Writer:
         Names of what must be passed when the file is read, and where it occurs first.
     """
 
-    def __init__(self, names: Mapping[type, str]):
-        self.names = names
+    def __init__(self, classes: Mapping[str, type]):
+        self.names = {cls: name for name, cls in classes.items()}
         self.tensors: dict[str, Tensor] = {}
         self.own: dict[str, str] = {}
         self._custom: dict[str, list[Any]] = {}

@@ -7,14 +7,14 @@ import torch
 from sklearn.base import BaseEstimator
 from torch import nn
 
-from skcontrast._files._classes import classes, names
+from skcontrast._files._classes import classes
 from skcontrast._storage._user_objects import own_name
 from skcontrast._storage._values import Reader, Writer
 
 
 def written(value):
     """Return a value as JSON, and its writer."""
-    writer = Writer(names())
+    writer = Writer(classes())
     return writer.write(value, "value"), writer
 
 
@@ -93,7 +93,7 @@ def test_each_object_of_a_class_has_a_name():
 
 
 def test_a_copy_in_another_part_of_the_file_has_the_name_of_the_original():
-    writer = Writer(names())
+    writer = Writer(classes())
     first = writer.write([Rule(1), Block(), Rule(2)], "first")
     second = writer.write({"a": Rule(3), "b": [Rule(4)]}, "second")
     assert [first[0]["$own"], first[2]["$own"]] == [second["a"]["$own"], second["b"][0]["$own"]]

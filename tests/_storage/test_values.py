@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from skcontrast._files._classes import classes, names
+from skcontrast._files._classes import classes
 from skcontrast._storage._user_objects import own_name
 from skcontrast._storage._values import Reader, Writer
 from skcontrast.losses import PositiveDebiased, Ring
@@ -16,7 +16,7 @@ from skcontrast.losses import PositiveDebiased, Ring
 
 def again(value, own=None):
     """Return a value after it was written as JSON and read."""
-    writer = Writer(names())
+    writer = Writer(classes())
     text = json.dumps(writer.write(value, "value"), allow_nan=False)
     return Reader(classes(), writer.tensors, own or {}).read(json.loads(text))
 
