@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import torch
 from torch import Tensor, nn
 
+from .._checks import check_once
 from .._data._batches import Batch, BatchSampler, TrainingSet
 from .._distributed._agreement import check_same_progress
 from .._distributed._connection import exchange, from_first_rank
@@ -20,7 +21,9 @@ from .._objective._functional import Contrast, objective_value
 from .._runtime._interrupts import NotedInterrupt
 from .._skorch import Callback, EpochTimer, NeuralNet, PassthroughScoring
 from ..frameworks import Session
-from ..frameworks._checks import as_contrasts, check_contrasts, check_epoch_pieces, started
+from ..frameworks._checks import as_contrasts, check_contrasts, started
+from ..losses._checks import check_pieces
+from ..similarity._checks import try_similarity
 from ._estimated_parameters import AutoParameters
 from ._label_spreading import LabelSpreader
 from ._plan import Plan
@@ -168,7 +171,8 @@ class ContrastiveNet(NeuralNet):
         if self.epoch_:
             self.history[-2]["batches"].clear()
         self.loss_, self.similarity_, values = self.plan.at(self.epoch_, self.auto)
-        check_epoch_pieces(self.loss_, self.similarity_, self.criterion_.objective, self.plan)
+        width = self.plan.width // self.plan.n_parts
+        check_once(try_similarity, self.similarity_, width, torch.float32, self.plan.device)
         for name, value in values.items():
             self.history.record(name, value)
         epoch = self.first_epoch_ + self.epoch_
@@ -326,6 +330,9 @@ class ContrastiveNet(NeuralNet):
             is_last = self.step_ + 1 == min(_STEPS_CHECKED, len(self.sampler_))
             pieces = plan.settings.framework, self.similarity_
             check_contrasts(contrasts, batch, *pieces, plan, warns=is_last)
+        if self.step_ == 0:
+            objective = self.criterion_.objective
+            check_pieces(self.loss_, self.similarity_, contrasts[0], objective)
         if plan.world is None:
             loss = self._backward(contrasts, sum(len(c.anchors) for c in contrasts))
         else:

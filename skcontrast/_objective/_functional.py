@@ -18,12 +18,20 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .._checks import StrOptions, check_argument, check_component, names_checked, numbers
+from .._checks import (
+    StrOptions,
+    check_argument,
+    check_component,
+    check_once,
+    names_checked,
+    numbers,
+)
 from .._runtime._modes import plain_modes
 from ..losses import InfoNCE, Loss
 from ..losses._checks import check_pieces
 from ..schedules._numbers import check_numbers
 from ..similarity import Cosine, Similarity
+from ..similarity._checks import try_similarity
 from ..similarity._validation import check_kinds, check_views, in_one_dtype
 from ._contrast import Contrast, embed_views, in_batch
 from ._mean_loss import objective_value
@@ -162,10 +170,10 @@ def _checked_value(
     needs_groups = "groups are those of all samples" if has_groups else None
     groups = _check_marks(("groups", "queue_groups"), groups, first, n_queue, needs_groups)
     weights = _check_weights(weights, first)
-    n_candidates = len(views) * (len(first) - 1) if n_queue is None else n_queue
-    check_pieces(loss, similarity, n_candidates, _like(views[0], similarity))
+    _check_similarity(similarity, views[0])
     with plain_modes(first.device):
         contrast = _contrast(views, similarity, queue, weights, labels, groups)
+        check_pieces(loss, similarity, contrast)
         return objective_value(contrast, loss, similarity, group_role=same_group)
 
 
@@ -173,10 +181,11 @@ def _first(view: View) -> Tensor:
     return view[0] if isinstance(view, tuple) else view
 
 
-def _like(view: View, similarity: Similarity) -> Tensor:
-    """Return no row of what a network returns for a view."""
+def _check_similarity(similarity: Similarity, view: View) -> None:
+    """Try a similarity, if it is a user's, on vectors like a view."""
     first, n_extra = _first(view), similarity.n_extra * isinstance(view, tuple)
-    return first.new_empty(0, first.shape[1] + n_extra)
+    width = first.shape[1] + n_extra
+    check_once(try_similarity, similarity, width, first.dtype, first.device)
 
 
 def _contrast(
@@ -279,7 +288,7 @@ def contrast_of(
     n_samples = min(shapes)[0]
     if labels is not None and len(labels) != n_samples:
         raise ValueError(f"y must have one entry per sample, {n_samples}, got {len(labels)}.")
-    check_pieces(InfoNCE(), similarity, n_samples, _like(views[0], similarity))
+    _check_similarity(similarity, views[0])
     return in_batch(embed_views(views, similarity), similarity, labels), similarity
 
 

@@ -14,9 +14,8 @@ from .._objective._base import TileGradients
 from .._objective._exponential import Contrastive, log_expectation
 from .._objective._tile import Anchors, Tile
 from ..losses import Loss, Supervised
-from ..losses._checks import check_pieces
+from ..losses._checks import check_estimators
 from ..schedules._numbers import check_numbers
-from ..similarity import Cosine
 from ._rank_statistics import Estimate
 from ._samples import ScoreSample, checked_sample, true_negatives_by_rank
 
@@ -297,6 +296,6 @@ def _checked(loss: Loss, sample: ScoreSample, *, owner: str) -> ScoreSample:
     check_component(sample, ScoreSample, owner=owner, parameter="sample")
     check_numbers(loss)
     sample = checked_sample(sample)
-    z = torch.empty(0, 1, dtype=torch.float64)
-    check_pieces(loss, Cosine(), sample.scores.shape[1], z)
+    sizes = sample.scores.shape[1], sample.positives.shape[1]
+    check_estimators(loss, *sizes, torch.empty(0, dtype=torch.float64))
     return sample

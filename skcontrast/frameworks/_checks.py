@@ -10,13 +10,11 @@ from torch import Tensor
 
 from .._checks import belongs_to_package, checked, validate_parameters
 from .._data._batches import Batch
-from .._objective._base import ObjectiveName
 from .._objective._contrast import Contrast
 from .._objective._mean_loss import objective_value
 from .._runtime._modes import trial
 from .._warnings import warn
 from ..losses import InfoNCE, Loss
-from ..losses._checks import check_pieces
 from ..similarity import Similarity
 from ..similarity._checks import check_scores
 from ._base import FitContext, Framework, Session
@@ -105,15 +103,6 @@ def check_framework(framework: Framework) -> None:
             for contrast in contrasts:
                 objective_value(contrast, loss, similarity, session.objective).backward()
             session.update()
-
-
-def check_epoch_pieces(
-    loss: Loss, similarity: Similarity, objective: ObjectiveName, context: FitContext
-) -> None:
-    """Check the loss and the similarity of an epoch, if they are users'; see `check_pieces`."""
-    n_candidates = context.n_views * (min(context.batch_size, context.n_samples) - 1)
-    z = torch.empty(0, context.width // context.n_parts, device=context.device)
-    check_pieces(loss, similarity, n_candidates, z, objective)
 
 
 def started(framework: Framework, context: FitContext) -> Session:

@@ -22,20 +22,19 @@ from .._checks import (
 from .._runtime._modes import trial
 from ..schedules._numbers import check_numbers
 from ..similarity import Similarity
-from ..similarity._checks import try_similarity
 from ._base import Loss
 
 _LARGEST = sys.float_info.max
 _AT_LEAST_0 = Interval(Real, 0, None, closed="left")
 _TOTALS = ("N", "free", "replaces N")
-# Anchors that are made, and positives of each; their scores are between −2 and 2.
-_N_ANCHORS, _N_POSITIVES, _TOP = 6, 2, 2.0
+# Anchors that are made; their scores are between −2 and 2.
+_N_ANCHORS, _TOP = 6, 2.0
 # The fewest candidates: each anchor has some of its class and some of others.
 _N_CANDIDATES = 8
 
 
-@checked(loss=Loss, n_candidates=POSITIVE_INT)
-def check_loss(loss: Loss, n_candidates: int = 254) -> None:
+@checked(loss=Loss, n_candidates=POSITIVE_INT, n_positives=POSITIVE_INT)
+def check_loss(loss: Loss, n_candidates: int = 254, n_positives: int = 1) -> None:
     """Check that a loss of your own computes what its methods promise.
 
     Each method that you have overridden is called on made scores of 6 anchors.
@@ -48,6 +47,8 @@ def check_loss(loss: Loss, n_candidates: int = 254) -> None:
         An instance with numbers, not schedules, as hyperparameters. Those of the package pass.
     n_candidates : int, default=254
         The number N of candidates of each anchor. At least 8 are made.
+    n_positives : int, default=1
+        The number of positives of each anchor, which is that of the views less one.
 
     Raises
     ------
@@ -78,54 +79,53 @@ def check_loss(loss: Loss, n_candidates: int = 254) -> None:
     ValueError: Upwards.row_loss must fall as positives score higher, and candidates lower, but...
     """
     check_numbers(loss)
-    try_loss(loss, n_candidates, torch.float32, torch.device("cpu"))
+    try_loss(loss, n_candidates, n_positives, torch.float32, torch.device("cpu"))
 
 
-def try_loss(loss: Loss, n_candidates: int, dtype: torch.dtype, device: torch.device) -> None:
-    """Call the methods of a loss on made scores, and check what they return."""
-    loss, n = copy.copy(loss), max(n_candidates, _N_CANDIDATES)
+def try_loss(loss: Loss, n: int, m: int, dtype: torch.dtype, device: torch.device) -> None:
+    """Call the methods of a loss on made scores of n candidates and m positives of each anchor."""
+    loss, n = copy.copy(loss), max(n, _N_CANDIDATES)
     with trial(device):
-        made = torch.arange(_N_ANCHORS * (n + _N_POSITIVES)).sin().view(_N_ANCHORS, -1) * _TOP
-        scores, positives = made.to(device, dtype).split([n, _N_POSITIVES], 1)
+        made = torch.arange(_N_ANCHORS * (n + m)).sin().view(_N_ANCHORS, -1) * _TOP
+        scores, positives = made.to(device, dtype).split([n, m], 1)
         places = torch.arange(n) + torch.arange(_N_ANCHORS)[:, None]
         same_class = (places % 3 == 0).to(device)
         if loss.overrides("row_loss"):
             _check_rows(loss, scores, positives, same_class)
             return
         _check_numbers_of(loss)
-        _check_weights(loss, scores, same_class)
+        _check_weights(loss, scores, same_class, m)
         _check_anchors(loss, scores, positives)
 
 
-def check_pieces(
-    loss: Loss,
-    similarity: Similarity,
-    n_candidates: int,
-    z: Tensor,
-    objective: str = "contrastive",
-) -> None:
-    """Check a loss and a similarity, if they are users', and whether they go together.
+def check_estimators(loss: Loss, n_candidates: int, n_positives: int, like: Tensor) -> None:
+    """Try a loss and its estimators, if they are users', on scores of the kind of a tensor."""
+    for one in (loss,) if loss.overrides("row_loss") else (loss, *loss.estimators()):
+        check_once(try_loss, one, n_candidates, n_positives, like.dtype, like.device)
 
-    They are tried on numbers of the dtype and on the device of z, and on vectors of its width.
+
+def check_pieces(
+    loss: Loss, similarity: Similarity, contrast: Any, objective: str = "contrastive"
+) -> None:
+    """Try a loss, if it is a user's, as a contrast needs it, and check that it can be computed.
 
     Raises
     ------
     TypeError, ValueError
-        As `check_loss` and `check_similarity` do; if a loss has no Jensen–Shannon form; or if it
-        is floored at the lowest score, which a similarity does not say.
+        As `check_loss` does; if the loss has no Jensen–Shannon form; or if it is floored at the
+        lowest score, which the similarity does not say.
     """
-    check_once(try_similarity, similarity, z.shape[1], z.dtype, z.device)
-    is_of_rows = loss.overrides("row_loss")
-    for one in (loss,) if is_of_rows else (loss, *loss.estimators()):
-        check_once(try_loss, one, n_candidates, z.dtype, z.device)
+    n_candidates = len(contrast.candidates) - contrast.excluded.shape[1]
+    check_estimators(loss, n_candidates, contrast.positives.shape[1], contrast.anchors)
     name = type(loss).__name__
     if objective == "jensen-shannon" and not loss.is_estimate:
         raise ValueError(
             f"{name} is more than an estimate over negatives and has no Jensen–Shannon form: "
             "pass framework=InfoGraph(objective='contrastive')."
         )
-    is_floored = objective == "contrastive" and not is_of_rows and loss.coefficients()[1] > 0
-    if is_floored and type(similarity).bounds is Similarity.bounds:
+    is_floored = not loss.overrides("row_loss") and loss.coefficients()[1] > 0
+    is_asked = is_floored and objective == "contrastive"
+    if is_asked and type(similarity).bounds is Similarity.bounds:
         raise ValueError(
             f"{name} is floored at the lowest score, which {type(similarity).__name__} does not "
             "give: add def bounds(self, width), which returns the lowest and the highest score, "
@@ -153,7 +153,7 @@ def _check_numbers_of(loss: Loss) -> None:
         )
 
 
-def _check_weights(loss: Loss, scores: Tensor, same_class: Tensor) -> None:
+def _check_weights(loss: Loss, scores: Tensor, same_class: Tensor, n_positives: int) -> None:
     """Check the weights by class and by rank, and those that push and pull."""
     n, weights = scores.shape[1], torch.ones_like(scores)
     if loss.overrides("class_weights") and (found := loss.class_weights(same_class)) is not None:
@@ -173,7 +173,7 @@ def _check_weights(loss: Loss, scores: Tensor, same_class: Tensor) -> None:
         for found in [pull] if push is None else [push, pull]:
             _weights(loss, "push_and_pull", found, scores.shape)
     mass = weights.sum(1) + 1
-    _weights(loss, "pull_share", loss.pull_share(mass, _N_POSITIVES), mass.shape)
+    _weights(loss, "pull_share", loss.pull_share(mass, n_positives), mass.shape)
 
 
 def _weights(loss: Loss, method: str, found: Any, shape: Sequence[int]) -> Tensor:

@@ -200,7 +200,7 @@ def test_a_loss_that_weighs_classes_asks_for_labels():
 def test_more_than_an_estimate_is_refused_wherever_an_estimate_is_needed(loss):
     assert not loss.is_estimate
     with pytest.raises(ValueError, match="more than an estimate"):
-        check_pieces(loss, DotProduct(), 16, some_views()[0], "jensen-shannon")
+        check_pieces(loss, DotProduct(), dot_products(), "jensen-shannon")
     with pytest.raises(ValueError, match="'negatives' parameter of PositiveDebiased"):
         contrastive_loss(*some_views(), loss=PositiveDebiased(negatives=loss))
     with pytest.raises(ValueError, match="nothing to compare"):

@@ -400,9 +400,25 @@ def test_a_loss_that_is_made_for_more_candidates_is_tried_with_as_many():
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
 def test_the_losses_of_the_package_pass(loss):
     check_loss(loss)
-    try_loss(loss, 30, torch.float64, torch.device("cpu"))
+    try_loss(loss, 30, 3, torch.float64, torch.device("cpu"))
 
 
 def test_what_is_no_loss_is_refused():
     with pytest.raises(TypeError, match="'loss' parameter of check_loss must be an instance"):
         check_loss(InfoNCE)
+
+
+def test_a_loss_is_tried_with_as_many_positives_as_there_are():
+    def row_loss(scores, positives):
+        return (scores.logsumexp(1, keepdim=True) - positives).squeeze(1)
+
+    own = subclass(row_loss=row_loss)
+    assert contrastive_loss(*VIEWS, loss=own()).isfinite()
+    small(loss=own()).fit(X)
+    for compute in (
+        lambda: contrastive_loss(*VIEWS, VIEWS[0], loss=own()),
+        lambda: check_loss(own(), n_positives=2),
+        lambda: small(loss=own(), n_views=3).fit(X),
+    ):
+        with pytest.raises(ValueError, match=r"must return a tensor of shape \(6,\), got"):
+            compute()
