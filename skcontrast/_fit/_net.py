@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Self
 import torch
 from torch import Tensor, nn
 
-from .._checks import check_once
 from .._data._batches import Batch, BatchSampler, TrainingSet
 from .._distributed._agreement import check_same_progress
 from .._distributed._connection import exchange, from_first_rank
@@ -23,7 +22,7 @@ from .._skorch import Callback, EpochTimer, NeuralNet, PassthroughScoring
 from ..frameworks import Session
 from ..frameworks._checks import as_contrasts, check_contrasts, started
 from ..losses._checks import check_pieces
-from ..similarity._checks import try_similarity
+from ..similarity._checks import check_vectors
 from ._estimated_parameters import AutoParameters
 from ._label_spreading import LabelSpreader
 from ._plan import Plan
@@ -171,8 +170,8 @@ class ContrastiveNet(NeuralNet):
         if self.epoch_:
             self.history[-2]["batches"].clear()
         self.loss_, self.similarity_, values = self.plan.at(self.epoch_, self.auto)
-        width = self.plan.width // self.plan.n_parts
-        check_once(try_similarity, self.similarity_, width, torch.float32, self.plan.device)
+        z = torch.empty(0, device=self.plan.device)
+        check_vectors(self.similarity_, self.plan.width // self.plan.n_parts, z)
         for name, value in values.items():
             self.history.record(name, value)
         epoch = self.first_epoch_ + self.epoch_

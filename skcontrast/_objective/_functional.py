@@ -18,20 +18,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .._checks import (
-    StrOptions,
-    check_argument,
-    check_component,
-    check_once,
-    names_checked,
-    numbers,
-)
+from .._checks import StrOptions, check_argument, check_component, names_checked, numbers
 from .._runtime._modes import plain_modes
 from ..losses import InfoNCE, Loss
 from ..losses._checks import check_pieces
 from ..schedules._numbers import check_numbers
 from ..similarity import Cosine, Similarity
-from ..similarity._checks import try_similarity
+from ..similarity._checks import check_vectors
 from ..similarity._validation import check_kinds, check_views, in_one_dtype
 from ._contrast import Contrast, embed_views, in_batch
 from ._mean_loss import objective_value
@@ -184,8 +177,7 @@ def _first(view: View) -> Tensor:
 def _check_similarity(similarity: Similarity, view: View) -> None:
     """Try a similarity, if it is a user's, on vectors like a view."""
     first, n_extra = _first(view), similarity.n_extra * isinstance(view, tuple)
-    width = first.shape[1] + n_extra
-    check_once(try_similarity, similarity, width, first.dtype, first.device)
+    check_vectors(similarity, first.shape[1] + n_extra, first)
 
 
 def _contrast(

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .._checks import POSITIVE_INT, check_returned, checked
+from .._checks import POSITIVE_INT, check_once, check_returned, checked
 from .._runtime._modes import trial
 from ..schedules._numbers import check_numbers
 from ._base import Similarity
@@ -59,6 +59,11 @@ def check_similarity(similarity: Similarity, width: int = 64) -> None:
     """
     check_numbers(similarity)
     try_similarity(similarity, width, torch.float32, torch.device("cpu"))
+
+
+def check_vectors(similarity: Similarity, width: int, like: Tensor) -> None:
+    """Try a similarity, if it is a user's, on vectors of a width and of the kind of a tensor."""
+    check_once(try_similarity, similarity, width, like.dtype, like.device)
 
 
 def try_similarity(
