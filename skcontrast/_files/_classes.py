@@ -25,7 +25,7 @@ from ..encoders._mlp import WithExtra
 from ..encoders._resnet import _BasicBlock, _Bottleneck, _ResNet
 from ..encoders._series_net import _SeriesBlock, _SeriesNetwork
 from ..features._images import GradientLayer
-from ..frameworks._parts import Apart, Lab, SideBySide, Slices, Split
+from ..frameworks._parts import GivenParts, Lab, ParallelNetworks, Split, SplitColumns
 from ..graphs._counts import ColourCounts, Components, Profile
 from ..graphs._features import EdgeFeatures, NodeFeatures
 from ..graphs._networks import ForeignNetwork, GraphNetwork
@@ -49,12 +49,13 @@ _PUBLIC = (
 LINEAR = (LinearSVC, LogisticRegression)
 # Everything else that a fitted embedder consists of, under the names of the classes.
 _PARTS: tuple[type, ...] = (
-    Apart, ColourCounts, Column, Components, ContrastiveEmbedder, EdgeFeatures, FirstColumns,
-    ForeignNetwork, GINELayer, GINLayer, GradientLayer, GraphNetwork, ImageScaler, KernelLayer,
-    Lab, MessagePassing, Network, NodeFeatures, NonDynamicallyQuantizableLinear, Octaves,
-    PartsScaler, PatchLayer, Pixels, PretrainedNetwork, Profile, Reduced, RunningScale, Scale,
-    Schema, SeriesScaler, SideBySide, SideFeatures, Slices, Split, StandardScaler, Standardize,
-    TableInput, TableScaler, Unscaled, VectorScaler, WideNetwork, Widths, WithExtra,
+    ColourCounts, Column, Components, ContrastiveEmbedder, EdgeFeatures, FirstColumns,
+    ForeignNetwork, GINELayer, GINLayer, GivenParts, GradientLayer, GraphNetwork, ImageScaler,
+    KernelLayer, Lab, MessagePassing, Network, NodeFeatures, NonDynamicallyQuantizableLinear,
+    Octaves, ParallelNetworks, PartsScaler, PatchLayer, Pixels, PretrainedNetwork, Profile,
+    Reduced, RunningScale, Scale, Schema, SeriesScaler, SideFeatures, Split, SplitColumns,
+    StandardScaler, Standardize, TableInput, TableScaler, Unscaled, VectorScaler, WideNetwork,
+    Widths, WithExtra,
     _BasicBlock, _Bottleneck, _ResNet, _SeriesBlock, _SeriesNetwork, *LINEAR,
 )  # fmt: skip
 

@@ -24,7 +24,7 @@ from ..augmentation import Augmentation, compose
 from ..augmentation._symmetries import symmetries_of
 from ..encoders import Pretrained
 from ..frameworks import Framework
-from ..frameworks._parts import Apart, Split
+from ..frameworks._parts import GivenParts, Split
 from ..kinds._base import Kind, Scaler, Schema
 from ..kinds._images import Images
 from ..kinds._recognise import is_custom, naming_kind
@@ -260,7 +260,11 @@ def _fitted(
 
 
 def _new_network(
-    settings: Settings, schema: Schema, scaler: Scaler, batch: Any, split: Split | Apart | None
+    settings: Settings,
+    schema: Schema,
+    scaler: Scaler,
+    batch: Any,
+    split: Split | GivenParts | None,
 ) -> tuple[Network, Widths]:
     """Return a network with fresh weights, which has something to train, and its widths."""
 
@@ -306,7 +310,7 @@ def _check_rows(encoder: nn.Module, kind: Kind, scaler: Scaler, array: Any) -> N
         )
 
 
-def _check_encoders(settings: Settings, split: Split | Apart | None, schema: Schema) -> None:
+def _check_encoders(settings: Settings, split: Split | GivenParts | None, schema: Schema) -> None:
     """Raise ValueError if there is a list of encoders, but not one for each part."""
     if not isinstance(settings.encoder, (list, tuple)):
         return

@@ -17,7 +17,7 @@ from ..encoders import Encoder
 from ..encoders._base import build_encoder, to_channels_last
 from ..encoders._mlp import projection_head
 from ..frameworks._momentum import BATCH_NORM
-from ..frameworks._parts import Apart, SideBySide, Slices, Split
+from ..frameworks._parts import GivenParts, ParallelNetworks, Split, SplitColumns
 from ..kinds._base import Kind
 from ..kinds._recognise import PartsKind
 from ..similarity import Similarity
@@ -122,7 +122,7 @@ def build_network(
     subset: Any,
     kind: Kind,
     scaler: Any,
-    split: Split | Apart | None,
+    split: Split | GivenParts | None,
     *,
     choose_encoder: Callable[[int, Kind, tuple], Any],
     n_components: int | None,
@@ -140,7 +140,7 @@ def build_network(
         Their kind.
     scaler : object
         The fitted scaler that made them from X.
-    split : Split, Apart or None
+    split : Split, GivenParts or None
         The parts of a sample that have separate encoders; None for one encoder.
     choose_encoder : callable
         ``choose_encoder(place, kind, sample_shape)`` returns the ``encoder`` parameter for a part.
@@ -216,7 +216,7 @@ def build_network(
 
 def _samples(
     part: _Part,
-    split: Split | Apart | None,
+    split: Split | GivenParts | None,
     place: int,
     n: int,
     layer: nn.Module | None = None,
@@ -237,7 +237,7 @@ class _Part(NamedTuple):
     scaler: Any
 
 
-def _parts(subset: Any, kind: Kind, scaler: Any, split: Split | Apart | None) -> list[_Part]:
+def _parts(subset: Any, kind: Kind, scaler: Any, split: Split | GivenParts | None) -> list[_Part]:
     """Return what each encoder is built for."""
     if isinstance(kind, PartsKind):
         several = zip(kind.kinds_, subset.parts, scaler.scalers, strict=True)
@@ -255,7 +255,7 @@ def _parts(subset: Any, kind: Kind, scaler: Any, split: Split | Apart | None) ->
 
 
 def _sides_read(
-    parts: Sequence[_Part], encoders: Sequence[Any], split: Split | Apart | None
+    parts: Sequence[_Part], encoders: Sequence[Any], split: Split | GivenParts | None
 ) -> list[tuple[int, int] | None]:
     """Return the sides to which encoders have the images of each part reduced, None for others."""
     largest = [getattr(encoder, "largest_side", None) for encoder in encoders]
@@ -271,7 +271,7 @@ def _sides_read(
 
 
 def _assembled(
-    split: Split | Apart | None,
+    split: Split | GivenParts | None,
     encoders: Sequence[nn.Module],
     layers: Sequence[nn.Module | None],
     heads: Sequence[nn.Module],
@@ -281,7 +281,7 @@ def _assembled(
 
     Parameters
     ----------
-    split : Split, Apart or None
+    split : Split, GivenParts or None
         As in `build_network`.
     encoders, layers, heads : sequence of torch.nn.Module
         One of each for each part; a layer may be None. Parts of one array have the same layer.
@@ -291,7 +291,7 @@ def _assembled(
     encoder: nn.Module
     if isinstance(split, Split):
         shared = [] if layers[0] is None else [layers[0]]
-        encoder = nn.Sequential(split.convert, *shared, SideBySide(split, encoders))
+        encoder = nn.Sequential(split.convert, *shared, ParallelNetworks(split, encoders))
         names = {f"encoder.{1 + len(shared)}.networks.": "encoder."}
     else:
         whole = [
@@ -301,11 +301,11 @@ def _assembled(
         has_layer = [place for place, layer in enumerate(layers) if layer is not None]
         if split is None:
             return Network(whole[0], heads[0], {"encoder.1.": "encoder."} if has_layer else {})
-        encoder = SideBySide(split, whole)
+        encoder = ParallelNetworks(split, whole)
         names = {f"encoder.networks.{place}.1.": f"encoder.{place}." for place in has_layer}
         names["encoder.networks."] = "encoder."
     names["projector.networks."] = "projector."
-    return Network(encoder, SideBySide(Slices(widths), heads), names)
+    return Network(encoder, ParallelNetworks(SplitColumns(widths), heads), names)
 
 
 def _check_widths(

@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from .._data._memory_maps import row_blocks
 
 # With so many rows, matrix products and convolutions compute every row in the same way, on any
-# number of threads; a few more than 8 would be cut into 8 and too few.
-_FEWEST_ROWS = 8, 16
+# number of threads; with AVX-512 those of fewer run in another kernel.
+_FEWEST_ROWS = 16
 
 
 def resolve_device(device: Any, owner: str) -> torch.device:
@@ -174,10 +174,9 @@ def _of_any_size(module: Callable, batch: Any) -> Tensor:
     is repeated until it has enough rows.
     """
     n = len(batch)
-    enough = next((size for size in _FEWEST_ROWS if n <= size), n)
-    if n == enough:
+    if n >= _FEWEST_ROWS:
         return module(batch)
-    rows = torch.arange(enough, device=batch.device) % n
+    rows = torch.arange(_FEWEST_ROWS, device=batch.device) % n
     return module(batch[rows])[:n]
 
 

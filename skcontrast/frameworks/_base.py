@@ -15,7 +15,7 @@ from .._objective._base import ObjectiveName
 from .._objective._contrast import Contrast
 from ..kinds._base import Kind
 from ..similarity import Cosine, Similarity
-from ._parts import Apart, Split
+from ._parts import GivenParts, Split
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ class Framework(ParameterObject):
         """The framework that the network is built for, or None if any framework can use it."""
         return None
 
-    def split_samples(self, kind: Kind, sample_shape: tuple) -> Split | Apart | None:
+    def split_samples(self, kind: Kind, sample_shape: tuple) -> Split | GivenParts | None:
         """Return how samples are split into parts with an encoder each, or None for one encoder.
 
         Parameters

@@ -21,7 +21,7 @@ from ..kinds._recognise import PartsKind
 from ..similarity import Similarity
 from ._bank import Bank
 from ._base import FitContext, Framework, Session, state_of
-from ._parts import Apart, Lab, Split
+from ._parts import GivenParts, Lab, Split
 
 _LARGEST_AUTO = 4096
 _SPLITS = "a name, an int, a list of ints or a list of such lists"
@@ -129,7 +129,7 @@ class CMC(Framework):
         """The split, since the encoders are built for it."""
         return f"CMC(split={_listed(self.split)!r})"
 
-    def split_samples(self, kind: Kind, sample_shape: tuple) -> Split | Apart:
+    def split_samples(self, kind: Kind, sample_shape: tuple) -> Split | GivenParts:
         """Return how samples of a shape are split into parts.
 
         Parameters
@@ -151,7 +151,7 @@ class CMC(Framework):
                     f"The 'split' parameter of CMC is {split!r}, but X is several arrays, which "
                     "are the parts themselves: pass split='auto'."
                 )
-            return Apart()
+            return GivenParts()
         if not kind.float_batches:
             raise ValueError(
                 f"CMC contrasts parts of vectors, series or images, but X holds {kind.name}: "

@@ -53,7 +53,7 @@ class Split(nn.Module):
         return tuple(x.index_select(1, part) for part in self.columns)
 
 
-class Apart(nn.Module):
+class GivenParts(nn.Module):
     """The parts of samples that come as a batch for each part."""
 
     def forward(self, x: PartsBatch) -> tuple:
@@ -61,7 +61,7 @@ class Apart(nn.Module):
         return x.parts
 
 
-class SideBySide(nn.Module):
+class ParallelNetworks(nn.Module):
     """A network for each part; their outputs are concatenated.
 
     Parameters
@@ -82,7 +82,7 @@ class SideBySide(nn.Module):
         return torch.cat([net(part) for net, part in zip(self.networks, parts, strict=True)], 1)
 
 
-class Slices(nn.Module):
+class SplitColumns(nn.Module):
     """A cut of vectors into parts.
 
     Parameters

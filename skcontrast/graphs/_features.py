@@ -183,11 +183,9 @@ class NodeFeatures:
         self.codes_: dict | None = None
         self.mean_, self.std_ = None, None
         if self.kind_ == "degree":
-            largest = int(graphs.topology.in_degrees.max())
-            self.n_codes_ = min(largest, _LARGEST_DEGREE) + 1
+            self.largest_degree_ = int(graphs.topology.in_degrees.max())
         if self.kind_ == "attributes" and graphs.labels is not None:
             self.codes_ = codes_of(graphs.labels, graphs.categories)
-            self.n_codes_ = len(self.codes_)
         if self.kind_ == "attributes" and graphs.attributes is not None:
             self.mean_, self.std_ = standards(graphs.attributes, self.standardize)
         self.edges_ = None if self.edges is None else EdgeFeatures(self.standardize).fit(graphs)
@@ -200,13 +198,14 @@ class NodeFeatures:
         if self.kind_ == "constant":
             dense = torch.ones(topology.n_nodes, 1)
         elif self.kind_ == "degree":
-            n_codes = self.n_codes_
+            # Bounded here, too: what a file holds must not ask for any amount of memory.
+            n_codes = min(self.largest_degree_, _LARGEST_DEGREE) + 1
             codes = topology.in_degrees.clamp_max(n_codes - 1)
         else:
             if self.mean_ is not None and graphs.attributes is not None:
                 dense = standardised(graphs.attributes, self.mean_, self.std_)
             codes = self._coded(graphs)
-            n_codes = 0 if codes is None else self.n_codes_
+            n_codes = len(self.codes_ or ())
         edges = None if self.edges_ is None else self.edges_.to_columns(graphs)
         ordinal = self.kind_ == "degree"
         return GraphBatch(topology, dense, codes, n_codes, ordinal, edges).to(device)

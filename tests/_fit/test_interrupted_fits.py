@@ -428,4 +428,4 @@ def test_no_interrupt_is_lost(kind, n):
     found, printed = outcomes(kind, n, longest=2.0 if kind in QUICK else 8.0)
     assert found == ["interrupted"] * n, printed
     if "callbacks" not in kind and kind != "search":  # a progress bar, messages of joblib
-        assert printed == []
+        assert [line for line in printed if not line.startswith("about ")] == []

@@ -6,7 +6,7 @@ import torch
 from sklearn.model_selection import GridSearchCV
 
 from skcontrast.frameworks import CMC
-from skcontrast.frameworks._parts import Slices, Split, rgb_to_lab
+from skcontrast.frameworks._parts import Split, SplitColumns, rgb_to_lab
 from tests.common import small
 from tests.frameworks.common import X
 
@@ -63,8 +63,8 @@ def test_a_search_over_parts_of_different_number():
 
 def test_slices_cut_vectors_by_their_widths():
     h = torch.rand(3, 9)
-    assert [part.shape[1] for part in Slices([2, 3, 4])(h)] == [2, 3, 4]
-    assert torch.cat(Slices([2, 3, 4])(h), 1).equal(h)
+    assert [part.shape[1] for part in SplitColumns([2, 3, 4])(h)] == [2, 3, 4]
+    assert torch.cat(SplitColumns([2, 3, 4])(h), 1).equal(h)
 
 
 @pytest.mark.parametrize(

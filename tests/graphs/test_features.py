@@ -30,6 +30,14 @@ def test_degrees_are_cumulative_and_capped_at_the_largest_in_fit():
     assert features([nx.DiGraph([(0, 1), (2, 1)])]).tolist() == [[1, 0, 0], [1, 1, 1], [1, 0, 0]]
 
 
+def test_a_degree_that_a_file_makes_up_takes_no_memory():
+    packed = pack_graphs([nx.star_graph(100)])
+    features = NodeFeatures("degree").fit(packed)
+    columns = features.to_tensor(packed, "cpu").n_codes
+    features.largest_degree_ = 2**31
+    assert features.to_tensor(packed, "cpu").n_codes == columns == 65
+
+
 def test_constant_is_a_single_one():
     assert features(GRAPHS[:2], "constant").unique().tolist() == [1]
     graphs = [attributed(graph, lambda k: [k, 2 * k], lambda k: k % 3) for graph in GRAPHS]
