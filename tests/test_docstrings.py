@@ -15,7 +15,8 @@ MODULES = [m.name for m in pkgutil.walk_packages(skcontrast.__path__, "skcontras
 def described(module):
     """Yield the functions, methods and classes of a module that have a section of parameters."""
     for thing in vars(module).values():
-        if getattr(thing, "__module__", None) != module.__name__:
+        is_of_dynamo = getattr(thing, "__name__", "").startswith("torch_dynamo")
+        if getattr(thing, "__module__", None) != module.__name__ or is_of_dynamo:
             continue
         of_class = vars(thing).values() if inspect.isclass(thing) else ()
         for one in (thing, *of_class):

@@ -384,6 +384,7 @@ def read_in_a_copy_of_a_process_that_has_read():
     return os.waitpid(process, 0)[1]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="forks")
 def test_a_process_forked_after_workers_have_read_has_workers_too():
     assert in_a_process(read_in_a_copy_of_a_process_that_has_read) == 0
@@ -510,7 +511,9 @@ def streamed_embedding(n_workers):
     return embedder(X, memory_budget=0, n_workers=n_workers).fit(X).transform(X)
 
 
-@pytest.mark.parametrize("backend", ["loky", "multiprocessing", "threading"])
+@pytest.mark.parametrize(
+    "backend", [pytest.param("loky", marks=pytest.mark.slow), "multiprocessing", "threading"]
+)
 def test_in_workers_of_joblib_the_bits_are_the_same(backend):
     with joblib.parallel_config(backend=backend):
         jobs = [joblib.delayed(streamed_embedding)(2)]

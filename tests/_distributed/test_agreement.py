@@ -202,7 +202,11 @@ def pasts(case):
 @pytest.mark.parametrize(
     "case, expected",
     [
-        ("a fit more", "'earlier_fit__epochs' is missing instead of 1;"),
+        pytest.param(
+            "a fit more",
+            "'earlier_fit__epochs' is missing instead of 1;",
+            marks=pytest.mark.slow,
+        ),
         ("weights", "'earlier_fit__state' is checksum "),
         ("epochs", "'earlier_fit__epochs' is 1 instead of 2."),
     ],

@@ -227,7 +227,7 @@ def loss(store, place, action):
     [
         (None, None),
         pytest.param("on_batch_begin", sleep, marks=pytest.mark.slow),
-        ("on_epoch_end", kill),
+        pytest.param("on_epoch_end", kill, marks=pytest.mark.slow),
     ],
 )
 def test_a_rank_that_is_absent_hangs_or_is_killed_is_named(lost, tmp_path, place, action):
