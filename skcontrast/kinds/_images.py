@@ -11,6 +11,7 @@ import torch
 from sklearn.utils.validation import check_array
 from torch import Tensor, nn
 
+from .._checks import parameter
 from .._data._array_like import as_array_like, checked_numbers
 from .._data._memory_maps import row_blocks
 from .._data._misread import refuse_matrices
@@ -26,7 +27,7 @@ _LARGEST_UNSCALED = 10.0
 _LARGEST_OTHER_UNIT = 127.0
 
 
-class Images(ArrayKind):  # numpydoc ignore=PR02
+class Images(ArrayKind):
     """Images, (n_samples, height, width) or (n_samples, channels, height, width).
 
     In uint8, 255 is white; floats are mapped to [0, 1] by the range of the training set. Where the
@@ -62,6 +63,8 @@ class Images(ArrayKind):  # numpydoc ignore=PR02
     expected = "images of shape (n_samples, channels, height, width)"
     augmentation_advice = "; choose an augmentation of images such as RandomAffine"
     trains_in_bf16 = True
+
+    standardize: bool = parameter(["boolean"], default=True)
 
     def recognise(self, X: Any, *, is_declared: bool = False) -> Any | None:
         """Return X if it has three or four dimensions.

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 from sklearn.utils import assert_all_finite
 from torch import Tensor, nn
 
-from .._checks import parameter
 from .._data._statistics import FARTHEST, as_tensor, native
 from ._base import Kind
 
@@ -100,19 +99,11 @@ class AffineScaler:
 
 
 class ArrayKind(Kind):
-    """Base class of the kinds whose checked samples are arrays of numbers.
-
-    Parameters
-    ----------
-    standardize : bool, default=True
-        Whether the input is standardised.
-    """
+    """Base class of the kinds whose checked samples are arrays of numbers."""
 
     float_batches = True
     shares_batches = True
     holds_arrays = True
-
-    standardize: bool = parameter(["boolean"], default=True)
 
     def rows_per_call(self, X: Any) -> int:
         """Return the number of samples that hold about a million numbers."""

@@ -82,7 +82,7 @@ class Series(ArrayKind):
     has_gaps = True
     differs_in_length = True
 
-    standardize: Literal["channel", "series"] | None = parameter(  # type: ignore[assignment]
+    standardize: Literal["channel", "series"] | None = parameter(
         {"channel", "series", None}, default="channel"
     )
     interpolate: bool = parameter(["boolean"], default=False)

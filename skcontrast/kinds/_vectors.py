@@ -13,6 +13,7 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import validate_data
 from torch import Tensor, nn
 
+from .._checks import parameter
 from .._data._array_like import as_array_like, checked_numbers
 from .._data._sources import SparseSamples
 from .._data._statistics import as_tensor, mean_and_std
@@ -24,7 +25,7 @@ _EXPECTED = (
 )
 
 
-class Vectors(ArrayKind):  # numpydoc ignore=PR02
+class Vectors(ArrayKind):
     """Vectors of numbers, shape (n_samples, n_features): all that scikit-learn takes as X.
 
     Sparse matrices are vectors too. Their rows are made dense batch by batch, never all at once.
@@ -61,6 +62,8 @@ class Vectors(ArrayKind):  # numpydoc ignore=PR02
         "; choose an augmentation of vectors such as GaussianNoise, or, if they are flattened "
         "images, put Unflatten((channels, height, width)) before it"
     )
+
+    standardize: bool = parameter(["boolean"], default=True)
 
     def recognise(self, X: Any, *, is_declared: bool = False) -> Any | None:
         """Return X unless it has more dimensions; vectors take what no other kind recognises."""

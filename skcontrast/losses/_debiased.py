@@ -139,7 +139,6 @@ class HCL(DCL):
     True
     """
 
-    tau_plus: EstimableNumber = parameter(interval(0, 1, "left", auto="tau_plus"), default=0.1)
     beta: Number = parameter(interval(0, None, "left"), default=1.0)
     detach_weights: bool = parameter(["boolean"], default=False)
 

@@ -2,6 +2,7 @@
 
 import inspect
 import pickle
+from dataclasses import dataclass
 
 import pytest
 from sklearn.base import clone
@@ -45,6 +46,79 @@ def test_objects_are_those_of_a_constructor_that_is_written_out():
         assert vars(piece) == {"name": "one", "size": 2, "extra": []} == piece.get_params()
         assert vars(clone(piece)) == vars(piece) == vars(pickle.loads(pickle.dumps(piece)))
     assert Written().get_params() == {"size": 5} and Written(7).name == "one"
+
+
+class Wider(Piece):
+    depth: int = parameter(POSITIVE_INT, default=1)
+    size: int = parameter(POSITIVE_INT, default=4)
+
+
+class Mixin:
+    seed: int | None = parameter(default=None)
+
+
+class Both(Mixin, Wider):
+    pass
+
+
+def test_parameters_of_bases_come_first_as_in_a_dataclass():
+    assert str(inspect.signature(Wider)) == "(name, size=4, depth=1, *, extra=None)"
+    piece = Wider("one", depth=2)
+    assert piece.get_params() == {"name": "one", "size": 4, "depth": 2, "extra": None}
+    assert vars(clone(piece)) == vars(piece) == vars(pickle.loads(pickle.dumps(piece)))
+    with pytest.raises(InvalidParameterError, match="'name' parameter of Wider"):
+        validate_parameters(Wider("three"))
+    assert Both("one", seed=5).seed == 5 and Both("one").get_params() == {
+        **Wider("one").get_params(),
+        "seed": None,
+    }
+
+
+@pytest.mark.parametrize(
+    ("base", "body", "message"),
+    [
+        (Piece, {"__init__": lambda self: None}, r"New\.__init__ would not be used"),
+        (Written, {}, r"Written\.__init__ would not be used"),
+        (Piece, {"_parameter_constraints": {}}, "_parameter_constraints would not be used"),
+        (Piece, {"__post_init__": lambda self: None}, "__post_init__ would not be used"),
+        (
+            Piece,
+            {"size": 5},
+            r"New\.size would never be used, because size is a parameter",
+        ),
+    ],
+)
+def test_a_class_is_refused_if_a_part_of_it_would_be_ignored(base, body, message):
+    with pytest.raises(TypeError, match=message):
+        type("New", (base,), {"added": parameter(default=1), **body})
+
+
+@pytest.mark.parametrize("base", [Piece, Written])
+def test_a_class_attribute_is_no_default_of_a_parameter(base):
+    with pytest.raises(TypeError, match="another default in an __init__"):
+        type("New", (base,), {"size": 5})
+
+
+def test_a_dataclass_and_a_property_may_be_called_as_a_parameter():
+    @dataclass
+    class Plain(ParameterObject):
+        size: int = 3
+
+    @dataclass
+    class Larger(Plain):
+        size: int = 5
+
+    class Rounded(Piece):
+        size = property(lambda self: self._n, lambda self, n: setattr(self, "_n", 2 * n))
+
+    assert Larger().size == 5 and Rounded("one", 2).size == 4
+
+
+def test_declarations_that_all_objects_would_share_are_refused():
+    with pytest.raises(ValueError, match=r"would share the default \[1\]"):
+        parameter(default=[1])
+    with pytest.raises(TypeError, match=r"must be a list or a set, got 0\.5"):
+        parameter(0.5)
 
 
 def test_what_is_learned_is_no_parameter_and_missing_until_then():
