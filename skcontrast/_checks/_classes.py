@@ -65,8 +65,13 @@ def check_names(cls: type) -> None:
 
 
 def _check_order(cls: type, name: str, method: Any, replaced: Any) -> None:
-    """Raise TypeError for a method that has two arguments of the one it replaces swapped."""
-    if name.startswith("_") or not (inspect.isfunction(method) and inspect.isfunction(replaced)):
+    """Raise TypeError for a method with swapped arguments, and for what is none in its place."""
+    if name.startswith("_") or not inspect.isfunction(replaced):
+        return
+    if not callable(method):
+        arguments = ", ".join(inspect.signature(replaced).parameters)
+        raise TypeError(f"{cls.__name__}.{name} must be a method: def {name}({arguments}).")
+    if not inspect.isfunction(method):
         return
     codes = inspect.unwrap(method).__code__, inspect.unwrap(replaced).__code__
     takes, passed = (code.co_varnames[1 : code.co_argcount] for code in codes)

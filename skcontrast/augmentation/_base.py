@@ -289,6 +289,7 @@ def checked_views(views: Any, batch: Any, owner: type) -> Any:
             )
         if batch.is_floating_point():
             check_values(views, batch, name)
+            views = views if views.dtype == torch.uint8 else views.to(batch.dtype)
     if not hasattr(views, "__len__") or len(views) != len(batch):
         got = f"{len(views)}" if hasattr(views, "__len__") else f"a {type(views).__name__}"
         raise ValueError(
@@ -298,12 +299,14 @@ def checked_views(views: Any, batch: Any, owner: type) -> Any:
 
 
 def check_values(views: Tensor, batch: Tensor, name: str) -> None:
-    """Raise ValueError unless views have the shape of a batch, and are finite if it is."""
+    """Raise an error unless views have the shape and type of a batch, and are finite if it is."""
     if views.shape != batch.shape:
         raise ValueError(
             f"{name} must return shape {tuple(batch.shape)}, got {tuple(views.shape)}."
         )
-    if not views.is_floating_point() or views.isfinite().all():
+    if not views.is_floating_point() and views.dtype != torch.uint8:
+        raise TypeError(f"{name} must return {batch.dtype}, got {views.dtype}.")
+    if views.isfinite().all():
         return
     has_gaps = batch.isnan().any() and not views.isinf().any()  # in a table
     if not has_gaps:

@@ -189,9 +189,11 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
                 f"The module of {type(self).__name__}.learn must map {len(batch)} samples to a "
                 f"floating tensor of shape ({len(batch)}, n_features), got {got}."
             )
+        if not found.isfinite().all():
+            raise ValueError(f"The module of {type(self).__name__}.learn returns NaN or infinity.")
         alone = torch.cat([module(batch[torch.tensor([row])]) for row in range(len(batch))])
         spread = float(found.abs().max()) if found.numel() else 0.0
-        if not torch.allclose(alone, found, rtol=1e-3, atol=1e-4 * spread, equal_nan=True):
+        if not torch.allclose(alone, found, rtol=1e-3, atol=1e-4 * spread):
             raise ValueError(
                 f"The module of {type(self).__name__}.learn must map each sample by itself, but "
                 "its rows depend on the other samples of a batch."

@@ -166,7 +166,8 @@ class Unscaled:
             If X holds NaN or infinity, unless NaN marks gaps in this kind.
         """
         batch = self.kind.to_tensor(X, device)
-        is_batch = hasattr(batch, "device") and hasattr(batch, "shape")
+        is_array = isinstance(batch, np.ndarray)
+        is_batch = hasattr(batch, "device") and hasattr(batch, "shape") and not is_array
         if not is_batch or len(batch) != len(X):
             got = f"{len(batch)} samples" if is_batch else f"a {type(batch).__name__}"
             raise TypeError(

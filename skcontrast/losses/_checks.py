@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from numbers import Real
 from typing import Any
 
@@ -55,8 +55,9 @@ def check_loss(loss: Loss, n_candidates: int = 254, n_positives: int = 1) -> Non
     TypeError, ValueError
         If a method returns anything but a tensor of the shape that it must have; weights that are
         negative, not finite, or 0 for all ranks; a loss or a gradient that is not finite, though
-        all scores are; or if a ``row_loss`` without labels does not fall as positives score
-        higher and candidates lower.
+        all scores are; if the loss of an anchor has no gradient, or depends on other anchors; or
+        if a ``row_loss`` without labels does not fall as positives score higher and candidates
+        lower.
 
     See Also
     --------
@@ -180,7 +181,7 @@ def _weights(loss: Loss, method: str, found: Any, shape: Sequence[int]) -> Tenso
     """Return the weights that a method has returned, checked."""
     owner = f"{type(loss).__name__}.{method}"
     found = check_returned(owner, found, shape)
-    least, most = float(found.min()), float(found.max())
+    least, most = found.min().item(), found.max().item()
     limit, range_ = (1, "in [0, 1]") if method == "pull_share" else (_LARGEST, "≥ 0, finite")
     if not 0 <= least <= most <= limit:
         raise ValueError(f"{owner} must return numbers {range_}, got {least:g} to {most:g}.")
@@ -191,14 +192,18 @@ def _check_anchors(loss: Loss, scores: Tensor, positives: Tensor) -> None:
     """Check the estimate of the expectation, and the loss of each anchor from estimates."""
     n, top = scores.shape[1], torch.full_like(scores[:, 0], _TOP)
     given = [part.clone().requires_grad_() for part in (scores[:, 0], positives)]
-    mean, positives = given
     if _is_users(loss, "log_expectation"):
-        found = loss.log_expectation(mean, positives, -_TOP)
-        _check_differentiable(loss, "log_expectation", found, given)
+        _check_differentiable(
+            loss, "log_expectation", lambda mean, s: loss.log_expectation(mean, s, -_TOP), given
+        )
     if _is_users(loss, "anchor_loss"):
-        means = [mean for _ in loss.estimators()]
-        found = loss.anchor_loss(means, positives, n, (-_TOP, top))
-        _check_differentiable(loss, "anchor_loss", found, given)
+        k = len(loss.estimators())
+        _check_differentiable(
+            loss,
+            "anchor_loss",
+            lambda mean, s: loss.anchor_loss([mean] * k, s, n, (-_TOP, top)),
+            given,
+        )
 
 
 def _check_rows(loss: Loss, scores: Tensor, positives: Tensor, same_class: Tensor) -> None:
@@ -207,8 +212,11 @@ def _check_rows(loss: Loss, scores: Tensor, positives: Tensor, same_class: Tenso
     scores = scores.scatter(1, own, -torch.inf).requires_grad_()
     positives = positives.clone().requires_grad_()
     known = same_class.scatter(1, own, False) if loss.requires_y else None
-    losses = loss.row_loss(scores, positives, *[known] * loss.takes_labels)
-    _check_differentiable(loss, "row_loss", losses, [scores, positives])
+
+    def row_loss(scores: Tensor, positives: Tensor) -> Tensor:
+        return loss.row_loss(scores, positives, *[known] * loss.takes_labels)
+
+    _check_differentiable(loss, "row_loss", row_loss, [scores, positives])
     if loss.takes_labels:
         return  # it may pull all candidates, as those of the anchor's class
     low, positives = torch.where(scores.isinf(), scores, 0.0), torch.zeros_like(positives)
@@ -222,14 +230,26 @@ def _check_rows(loss: Loss, scores: Tensor, positives: Tensor, same_class: Tenso
         )
 
 
-def _check_differentiable(loss: Loss, method: str, losses: Any, given: list[Tensor]) -> None:
-    """Check a loss of each anchor, and its gradient with respect to what is given."""
+def _check_differentiable(
+    loss: Loss, method: str, function: Callable[..., Any], given: list[Tensor]
+) -> None:
+    """Check a loss of each anchor, beside several others, and its gradient for what is given."""
     owner = f"{type(loss).__name__}.{method}"
-    found = [check_returned(owner, losses, (_N_ANCHORS,))]
-    if losses.requires_grad:
-        found += torch.autograd.grad(losses.sum(), given, materialize_grads=True)
+    others = [part[:1].expand_as(part) for part in given]
+    with trial(given[0].device):  # from the same random numbers, if it draws any
+        losses = check_returned(owner, function(*given), (_N_ANCHORS,))
+    with trial(given[0].device):
+        first = function(*others)[0]
+    if not losses.requires_grad:
+        raise ValueError(f"{owner} must return what autograd can differentiate, without detach.")
+    found = [losses, *torch.autograd.grad(losses.sum(), given, materialize_grads=True)]
     if not all(bool(part.isfinite().all()) for part in found):
         raise ValueError(
             f"{owner} and its gradient must be finite for finite scores, got NaN or infinity. A "
             "row_loss gets −inf for excluded candidates."
+        )
+    if not torch.allclose(first, losses[0], rtol=1e-3, atol=1e-4):
+        raise ValueError(
+            f"{owner} must compute the loss of each anchor from its own row, but the first is "
+            f"{losses[0].item():g}, and {first.item():g} beside other anchors."
         )

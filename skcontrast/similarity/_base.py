@@ -224,8 +224,6 @@ def missing(similarity: Similarity, method: str, reason: str) -> NotImplementedE
 def _check_class(cls: type[Similarity]) -> None:
     """Raise TypeError for a subclass whose methods cannot agree with each other."""
     name = cls.__name__
-    if not callable(cls.bounds):
-        raise TypeError(f"{name}.bounds must be a method: def bounds(self, width).")
     if cls.__call__ is not Similarity.__call__:
         raise TypeError(f"{name} overrides __call__, which no loss calls: override scores.")
     if cls.n_extra and not hasattr(cls, "distribution"):

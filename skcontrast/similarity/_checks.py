@@ -35,8 +35,9 @@ def check_similarity(similarity: Similarity, width: int = 64) -> None:
     ------
     TypeError, ValueError
         If a method returns anything but a tensor of the shape that it must have, NaN for finite
-        vectors, or a score that is not within ``bounds``; if it changes its arguments; or if
-        ``pairs`` is not the diagonal of ``scores``.
+        vectors, or a score that is not within ``bounds``; if it changes its arguments; if a vector
+        or a score depends on the other vectors, or has no gradient; if opposite vectors score
+        higher than equal ones; or if ``pairs`` is not the diagonal of ``scores``.
 
     See Also
     --------
@@ -81,11 +82,31 @@ def try_similarity(
         scores = _returned(similarity, "scores", u, v)
         check_scores(similarity, scores, u, v, f"{owner}.scores returns")
         pairs, diagonal = _returned(similarity, "pairs", u, v), scores.diagonal()
-    if not torch.allclose(pairs, diagonal, rtol=1e-2, atol=1e-3, equal_nan=True):
+        few = _returned(similarity, "embed", z[0, :4].clone().requires_grad_())
+        part = _returned(similarity, "scores", few, v[:3])
+        alike, opposite = (similarity.pairs(few, similarity.embed(w[0, :4])) for w in (z, -z))
+    if not part.requires_grad:
+        raise ValueError(f"{owner} must return scores that autograd can differentiate.")
+    for what, whole, alone in (("embed", u[:4], few), ("scores", scores[:4, :3], part)):
+        if not _are_close(whole, alone):
+            raise ValueError(
+                f"{owner}.{what} must not depend on the other vectors, but among more of them it "
+                "returns other numbers."
+            )
+    if not similarity.n_extra and (alike < opposite - 1e-3).all():
+        raise ValueError(
+            f"{owner} scores a vector and its opposite higher than a vector and itself: put a "
+            "minus before a distance."
+        )
+    if not _are_close(pairs, diagonal):
         raise ValueError(
             f"{owner}.pairs(u, v) must be the diagonal of scores(u, v), got "
             f"{pairs[:2].tolist()} and {diagonal[:2].tolist()}: override both."
         )
+
+
+def _are_close(found: Tensor, expected: Tensor) -> bool:
+    return torch.allclose(found, expected, rtol=1e-2, atol=1e-3, equal_nan=True)
 
 
 def _returned(similarity: Similarity, name: str, *given: Tensor) -> Tensor:

@@ -272,6 +272,7 @@ class Returns(Augmentation):
         (lambda x: x / 0, "hold NaN or infinity"),
         (lambda x: x.numpy(), r"tensor \(20, 4\), not ndarray: .*torch.from_numpy"),
         (lambda x: None, "not NoneType"),
+        (lambda x: x.long(), "must return torch.float32, got torch.int64"),
     ],
 )
 def test_what_an_augmentation_of_your_own_returns_is_checked_by_name(what, message, X):
@@ -279,6 +280,14 @@ def test_what_an_augmentation_of_your_own_returns_is_checked_by_name(what, messa
         small(augmentation=Returns(what)).fit(X)
     with pytest.raises((TypeError, ValueError), match=f"Returns.augment .*{message}"):
         make_pipeline(Returns(what), small()).fit(X)
+
+
+def test_views_get_the_precision_of_the_batch(X):
+    outputs = [
+        small(augmentation=Returns(what)).fit_transform(X)
+        for what in (lambda x: 2 * x, lambda x: 2 * x.double())
+    ]
+    np.testing.assert_array_equal(*outputs)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

@@ -180,6 +180,37 @@ def test_numbers_that_are_not_finite_are_laid_to_the_loss_only_if_they_are_its_o
     assert contrastive_loss(*views, loss=own()).isnan()
 
 
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda scores, positives: scores.amax(1) - positives.mean(), "from its own row"),
+        (lambda scores, positives: scores.amax(1).detach(), "autograd can differentiate"),
+    ],
+)
+def test_a_row_loss_of_other_rows_or_without_a_gradient_is_refused(function, message):
+    with pytest.raises(ValueError, match=rf"Own\.row_loss must .*{message}"):
+        check_loss(subclass(row_loss=function)())
+
+
+def test_an_anchor_loss_of_other_anchors_is_refused():
+    own = subclass(anchor_loss=lambda log_means, positives, *rest: log_means[0] - positives.mean())
+    with pytest.raises(ValueError, match=r"Own\.anchor_loss must .* from its own row"):
+        check_loss(own())
+
+
+def test_a_row_loss_may_draw_random_numbers():
+    def row_loss(scores, positives):
+        kept = torch.rand_like(scores) < 0.9
+        return scores.where(kept, -torch.inf).logsumexp(1) - positives.mean(1)
+
+    check_loss(subclass(row_loss=row_loss)())
+
+
+def test_a_number_in_place_of_a_method_is_refused_when_the_class_is_defined():
+    with pytest.raises(TypeError, match=r"Own\.hardness must be a method: def hardness\(self\)"):
+        type("Own", (Loss,), {"hardness": 2.0})
+
+
 def test_swapped_arguments_of_a_row_loss_are_refused():
     def by_name(self, positives, scores):
         return scores.logsumexp(1) - positives.mean(1)
@@ -320,7 +351,7 @@ def test_new_parameters_and_a_new_class_are_tried_again():
     own = counted(calls)
     for scale in (1.0, 1.0, 2.0):
         contrastive_loss(*VIEWS, loss=own(scale))
-    assert calls == [6] * 4 + [16, 16] + [6] * 4 + [16]
+    assert calls == [6] * 5 + [16, 16] + [6] * 5 + [16]
     with pytest.raises(ValueError, match="must fall as positives score higher"):
         contrastive_loss(*VIEWS, loss=own(-1.0))
     calls.clear()
@@ -344,7 +375,7 @@ def test_a_parameter_that_changes_at_each_step_ends_the_trials():
     own = counted(calls)
     for step in range(40):
         contrastive_loss(*VIEWS, loss=own(1.0 + step))
-    assert calls[-8:] == [16] * 8 and calls.count(6) == 4 * 32
+    assert calls[-8:] == [16] * 8 and calls.count(6) == 5 * 32
 
 
 def test_what_has_been_tried_holds_nothing():

@@ -85,6 +85,29 @@ def test_a_method_that_changes_its_arguments_is_refused(method, function):
         check_similarity(own(**{method: function}))
 
 
+def squared(self, u, v):
+    return (u[:, None] - v).square().sum(-1)
+
+
+@pytest.mark.parametrize(
+    ("methods", "message"),
+    [
+        (
+            {"embed": lambda self, z: torch.nn.functional.normalize(z, dim=0)},
+            r"Own\.embed must not depend",
+        ),
+        ({"embed": lambda self, z: z - z.mean(-2, keepdim=True)}, r"Own\.embed must not depend"),
+        ({"scores": lambda self, u, v: (u @ v.T).softmax(1)}, r"Own\.scores must not depend"),
+        ({"scores": lambda self, u, v: v @ u.T}, r"Own\.scores must .* \(4, 3\), got .* \(3, 4\)"),
+        ({"embed": lambda self, z: z.detach()}, "that autograd can differentiate"),
+        ({"scores": squared}, "put a minus before a distance"),
+    ],
+)
+def test_a_similarity_that_would_train_something_else_is_refused(methods, message):
+    with pytest.raises(ValueError, match=message):
+        contrastive_loss(*random_views(3, 4), similarity=own(**methods))
+
+
 def test_pairs_must_agree_with_scores_outside_of_a_fit_too():
     similarity = own(pairs=lambda self, u, v: -(u - v).norm(dim=-1))
     message = r"Own\.pairs\(u, v\) must be the diagonal of scores"
