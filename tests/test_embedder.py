@@ -3,11 +3,14 @@
 import numpy as np
 import pytest
 import torch
+from sklearn.base import clone
 from torch import nn
 
+import skcontrast
+from skcontrast import ContrastiveEmbedder
 from skcontrast.losses import HCL
 from skcontrast.similarity import Cosine
-from tests.common import IMAGES, X_DIGITS, small, small_images
+from tests.common import IMAGES, X_DIGITS, small, small_images, vectors
 
 
 def test_transform_of_a_sample_does_not_depend_on_the_others():
@@ -90,3 +93,22 @@ def test_wrong_X_at_transform_is_refused(fitted_on, X, message):
     for method in (embedder.transform, embedder.score):
         with pytest.raises(ValueError, match=message):
             method(X)
+
+
+class Short(ContrastiveEmbedder):
+    """An embedder with its own defaults, of which one may be changed."""
+
+    def __init__(self, max_epochs=1):
+        super().__init__(max_epochs=max_epochs, lr=0.01, random_state=0, device="cpu")
+
+
+def test_a_subclass_may_take_fewer_parameters(tmp_path):
+    X = vectors()
+    found = clone(Short(2)).fit(X)
+    expected = ContrastiveEmbedder(max_epochs=2, lr=0.01, random_state=0, device="cpu")
+    np.testing.assert_array_equal(found.transform(X), expected.fit_transform(X))
+    skcontrast.save(found, tmp_path / "short.safetensors")
+    own = {f"{__name__}.Short": Short}
+    loaded = skcontrast.load(tmp_path / "short.safetensors", own=own)
+    assert isinstance(loaded, Short) and loaded.max_epochs == 2
+    np.testing.assert_array_equal(loaded.transform(X), found.transform(X))

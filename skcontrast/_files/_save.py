@@ -170,9 +170,9 @@ def save(embedder: ContrastiveEmbedder | ContrastiveClassifier, path: str | os.P
         embedder = embedder.embedder_
     given = embedder.get_params(deep=False).items()
     parameters = {key: value for key, value in given if key not in _NOT_SAVED}
-    if not isinstance(parameters["random_state"], Integral):
+    if not isinstance(parameters.get("random_state", 0), Integral):
         parameters["random_state"] = None
-    if isinstance(parameters["device"], torch.device):
+    if isinstance(parameters.get("device"), torch.device):
         parameters["device"] = str(parameters["device"])
     fitted = embedder._fitted.on_cpu()
     content = {

@@ -178,7 +178,10 @@ def resolve_settings(estimator: Any) -> Settings:
         If a parameter, at any depth, is outside its range or has a wrong type; the message names
         the parameter.
     """
-    owner, given = type(estimator).__name__, estimator.get_params(deep=False)
+    owner = type(estimator).__name__
+    # The __init__ of a subclass may take fewer.
+    declared = dict.fromkeys(estimator._declared_parameters)
+    given = {name: getattr(estimator, name) for name in declared | estimator.get_params(False)}
     if isinstance(given["optimizer"], torch.optim.Optimizer):
         name = type(given["optimizer"]).__name__
         raise InvalidParameterError(
