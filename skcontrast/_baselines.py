@@ -406,20 +406,19 @@ def _umap(X: NDArray, seed: int) -> NDArray:
 
 def _untrained(embedder: Any, seed: int) -> Any:
     """Return an embedder whose fit gathers the statistics of its network and changes no weight."""
-    given = embedder.get_params(deep=False)
-    return clone(embedder).set_params(
+    given, made = embedder.augmentation, clone(embedder)
+    vars(made).update(  # the __init__ of a subclass may take fewer parameters
         loss=None,
         max_epochs=1,
         lr=1e-12,
-        augmentation=embedder.augmentation_
-        if given["augmentation"] is None
-        else given["augmentation"],
-        random_state=seed if given["random_state"] is None else given["random_state"],
+        augmentation=embedder.augmentation_ if given is None else given,
+        random_state=seed if embedder.random_state is None else embedder.random_state,
         callbacks=None,
         checkpoint=None,
         warm_start=False,
         verbose=0,
     )
+    return made
 
 
 def _n_beside(embedder: Any) -> int:

@@ -9,6 +9,7 @@ from torch import nn
 import skcontrast
 from skcontrast import ContrastiveEmbedder
 from skcontrast.losses import HCL
+from skcontrast.metrics import compare_with_baselines
 from skcontrast.similarity import Cosine
 from tests.common import IMAGES, X_DIGITS, small, small_images, vectors
 
@@ -112,3 +113,4 @@ def test_a_subclass_may_take_fewer_parameters(tmp_path):
     loaded = skcontrast.load(tmp_path / "short.safetensors", own=own)
     assert isinstance(loaded, Short) and loaded.max_epochs == 2
     np.testing.assert_array_equal(loaded.transform(X), found.transform(X))
+    assert "untrained" in compare_with_baselines(found, X, np.arange(len(X)) % 2).scores
