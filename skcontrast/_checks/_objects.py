@@ -42,14 +42,23 @@ class ParameterObject(Declared):
 
 def check_constraints(obj: ParameterObject) -> None:
     """Raise TypeError if a class does not say which values a parameter may have."""
-    for name in type(obj)._get_param_names():
-        if name not in obj._parameter_constraints:
-            raise TypeError(
-                f"{type(obj).__name__} does not say which values its parameter {name!r} may have. "
-                f"Add it to _parameter_constraints, such as {name!r}: interval(0, 1, 'left') with "
-                "skcontrast.schedules.interval, with auto='tau_plus' or auto='alpha' if it may be "
-                f"estimated; or {name!r}: 'no_validation'."
-            )
+    cls = type(obj)
+    for name in cls._get_param_names():
+        if name in obj._parameter_constraints:
+            continue
+        advice = (
+            f"Add it to _parameter_constraints, such as {name!r}: interval(0, 1, 'left') with "
+            "skcontrast.schedules.interval, with auto='tau_plus' or auto='alpha' if it may be "
+            f"estimated; or {name!r}: 'no_validation'."
+        )
+        for base in cls.__mro__:
+            if name in vars(base).get("_parameter_constraints", ()):
+                inherited = f"**{base.__name__}._parameter_constraints"
+                advice = f"Keep those of its base: _parameter_constraints = {{{inherited}, ...}}."
+                break
+        raise TypeError(
+            f"{cls.__name__} does not say which values its parameter {name!r} may have. {advice}"
+        )
 
 
 def validate_parameters(obj: Any) -> None:

@@ -92,8 +92,13 @@ def test_every_parameter_needs_a_range():
             super().__init__(tau_plus)
             self.gamma = gamma
 
-    with pytest.raises(TypeError, match=r"Hard does not say .* parameter 'tau_plus'.*interval"):
+    with pytest.raises(TypeError, match=r"Hard does not say .* 'tau_plus'.*\{\*\*HCL\._param"):
         contrastive_loss(*VIEWS, loss=Hard())
+    Hard._parameter_constraints = HCL._parameter_constraints
+    with pytest.raises(TypeError, match=r"Hard does not say .* parameter 'gamma'.*interval"):
+        contrastive_loss(*VIEWS, loss=Hard())
+    Hard._parameter_constraints = {**HCL._parameter_constraints, "gamma": "no_validation"}
+    check_loss(Hard())
 
 
 BAD_RESULTS = [
