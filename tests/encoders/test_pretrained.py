@@ -13,11 +13,12 @@ from torch import nn
 import skcontrast
 from skcontrast import ContrastiveEmbedder
 from skcontrast._checks import InvalidParameterError
+from skcontrast._fit import _defaults
 from skcontrast._fit._settings import resolve_settings
 from skcontrast._layers import _pretrained
 from skcontrast.datasets import Parts
 from skcontrast.encoders import Pretrained, Wide
-from skcontrast.features import Frozen
+from skcontrast.features import Frozen, PatchDictionary
 from skcontrast.frameworks import CMC, MoCo
 from skcontrast.kinds import Images
 from skcontrast.optimizers import Optimizer
@@ -42,6 +43,14 @@ class Net(nn.Module):
 
     def forward(self, x):
         return self.fc(self.dropout(self.features(x)))
+
+
+@pytest.fixture(autouse=True)
+def with_few_patches(monkeypatch):
+    def few(n_patches, **kwargs):
+        return PatchDictionary(8, 3, **kwargs)
+
+    monkeypatch.setattr(_defaults, "PatchDictionary", few)
 
 
 @pytest.fixture
