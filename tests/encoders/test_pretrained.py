@@ -313,7 +313,7 @@ def test_fits_are_short(net, n_samples, n_epochs):
 def test_the_frozen_output_codes_and_gradients_are_beside_it(net):
     embedder = small(encoder=pretrained(net), max_epochs=1).fit(X)
     beside = embedder.encoder_[1].beside
-    assert [len(scale.mean) for scale in beside.scales] == [16, 128 * 9, 64 * 9]
+    assert [len(scale.mean) for scale in beside.scales] == [16, 8 * 9, 64 * 9]
     assert small(encoder=pretrained(net), n_components=3).fit_transform(X).shape == (24, 3)
 
 
