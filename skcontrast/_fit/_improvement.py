@@ -11,7 +11,7 @@ from torch import nn
 from .._layers._wide import learned_alone
 from .._warnings import warn
 from ..kinds._recognise import naming_kind
-from ..metrics import neighbor_agreement
+from ..metrics._agreement import neighbor_agreement
 from ._setup import Setup, scored_views
 from ._watch import CollapseCheck
 

@@ -17,7 +17,7 @@ from .._network._inference import encode_batches
 from .._skorch import Callback, NeuralNet
 from .._warnings import CollapseWarning, warn
 from ..callbacks import Evaluation
-from ..metrics import effective_rank
+from ..metrics._embeddings import effective_rank
 
 # Samples that are looked at.
 _SAMPLES = 128
