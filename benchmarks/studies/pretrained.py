@@ -18,7 +18,8 @@ learned" all other columns. ``--variants`` are parameters of
 Pretrained or of the embedder, with semicolons between them. ``--fine-tune`` is what people do
 instead: the network and a linear layer, which begins as the logistic regression on the frozen
 network (LP-FT, Kumar et al. 2022), trained with five labels a class by cross-entropy and mild
-views; two draws.
+views; two draws. ``--in-fit`` gives the same two draws of five labels to ``fit`` with the loss
+SemiSupCon; beside it the embedder without labels, judged by these draws.
 """
 
 from __future__ import annotations
@@ -130,6 +131,23 @@ def fine_tuned(data, network, n_labels, rate, seed):
     return float((found.argmax(1).numpy() == y_test).mean())
 
 
+def labels_in_fit(data, network, n_labels, draw):
+    """Return the accuracy from few labels that were given to `fit` as well, and to no fit."""
+    X, y, X_test, y_test = data
+    rows = _few(y, n_labels, draw)
+    given = np.full_like(y, -1)
+    given[rows] = y[rows]
+    encoder = Pretrained(network, mean=127 / 255, std=128 / 255)
+    found = []
+    for loss, y_of_fit in ((losses.SemiSupCon(), given), (None, None)):
+        embedder = ContrastiveEmbedder(encoder, loss=loss, random_state=0).fit(X, y_of_fit)
+        h, h_test = embedder.transform(X[rows]), embedder.transform(X_test)
+        unit = np.sqrt((h**2).sum(1).mean()) / 10
+        model = LogisticRegression(max_iter=300).fit(h / unit, y[rows])
+        found.append(model.score(h_test / unit, y_test))
+    return found
+
+
 def _few(y, n, seed):
     rng = np.random.default_rng(seed)
     of = [np.flatnonzero(y == c) for c in np.unique(y)]
@@ -177,6 +195,7 @@ def main():
     parser.add_argument("--network", choices=["lite0", "lite2"], default="lite0")
     parser.add_argument("--variants", nargs="*", default=[""], help="none for no embedder")
     parser.add_argument("--fine-tune", action="store_true")
+    parser.add_argument("--in-fit", action="store_true")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--suffix", default="", help="of the name under which --save stores it")
     args = parser.parse_args()
@@ -189,6 +208,11 @@ def main():
                 found = [fine_tuned(data, network, 5, rate, draw) for draw in range(2)]
                 row = {"set": name, "variant": f"rate {rate}", "columns": "fine-tuned"}
                 table.add(row | {COLUMNS[0]: spread(found)})
+            if args.in_fit:
+                found = [labels_in_fit(data, network, 5, draw) for draw in range(2)]
+                for loss, of in zip(("SemiSupCon", "no labels"), np.transpose(found), strict=True):
+                    row = {"set": name, "variant": loss, "columns": "labels in fit"}
+                    table.add(row | {COLUMNS[0]: spread(of.tolist())})
             for variant in () if args.variants == ["none"] else args.variants:
                 runs = [blocks(data, network, variant, seed) for seed in range(args.seeds)]
                 for block in ("frozen", "nothing learned", "learned", "whole"):

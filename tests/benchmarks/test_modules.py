@@ -21,7 +21,7 @@ MODULES = {
     if not path.name.startswith("_")
 }
 # These need packages or files that are not there: they are imported.
-IMPORTED = {"studies.pretrained", "studies.image_sizes"}
+IMPORTED = {"studies.pretrained", "studies.image_sizes", "studies.image_views"}
 
 
 def few_digits(args):
