@@ -8,19 +8,14 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
-from typing import Any, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Self
 
 from numpy.typing import ArrayLike
 from sklearn.metrics import check_scoring
 from torch import Tensor
 
-from ._checks import (
-    POSITIVE_INT,
-    InvalidParameterError,
-    brief,
-    names_checked,
-    validate_parameters,
-)
+from ._checks import POSITIVE_INT, InvalidParameterError, brief, names_checked, validate_parameters
 from ._skorch import Callback
 from ._warnings import CollapseWarning
 
@@ -31,6 +26,7 @@ def __dir__() -> list[str]:
     return __all__
 
 
+@dataclass(eq=False, repr=False)
 class Evaluation(Callback):
     """Score held-out samples while an embedder trains.
 
@@ -108,35 +104,20 @@ class Evaluation(Callback):
     (3, True)
     """
 
-    _parameter_constraints: dict[str, Any] = {
-        "scoring": "no_validation",  # checked with a better message
-        "X": "no_validation",
-        "y": "no_validation",
+    scoring: Callable[..., Any] | dict | None
+    X: Any
+    y: ArrayLike | None = None
+    _: KW_ONLY
+    every: int = 1
+    patience: int | None = None
+    restore_best: bool = False
+    name: str | None = None
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         "every": POSITIVE_INT,
         "patience": [*POSITIVE_INT, None],
         "restore_best": ["boolean"],
         "name": [str, None],
     }
-
-    @names_checked
-    def __init__(
-        self,
-        scoring: Callable[..., Any] | dict | None,
-        X: Any,
-        y: ArrayLike | None = None,
-        *,
-        every: int = 1,
-        patience: int | None = None,
-        restore_best: bool = False,
-        name: str | None = None,
-    ):
-        self.scoring = scoring
-        self.X = X
-        self.y = y
-        self.every = every
-        self.patience = patience
-        self.restore_best = restore_best
-        self.name = name
 
     def initialize(self) -> Self:
         """Check the parameters and forget the scores of an earlier fit."""
@@ -224,6 +205,9 @@ class Evaluation(Callback):
         given = {name: getattr(self, name) for name in shown if getattr(self, name) != shown[name]}
         options = [f"{name}={value!r}" for name, value in given.items()]
         return f"Evaluation({', '.join([_name_of(self.scoring), 'X=...', *options])})"
+
+
+Evaluation.__init__ = names_checked(Evaluation.__init__)  # type: ignore[method-assign]
 
 
 def _name_of(scoring: Any) -> str:

@@ -2,7 +2,15 @@
 
 # ruff: noqa: F401
 from .._sklearn_compat import InvalidParameterError, Options, StrOptions
-from ._arguments import check_argument, check_entries, checked, naming, numbers, refuse_masked
+from ._arguments import (
+    check_argument,
+    check_component,
+    check_entries,
+    checked,
+    naming,
+    numbers,
+    refuse_masked,
+)
 from ._classes import belongs_to_package, check_names, check_once, check_returned
 from ._constraints import (
     FRACTION,
@@ -14,13 +22,12 @@ from ._constraints import (
     Pair,
     brief,
 )
-from ._names import NamesChecked, advice_on, names_checked
-from ._objects import (
+from ._names import advice_on, choices_instead, names_checked, parameter_owners
+from ._parameters import (
+    Declared,
     ParameterObject,
-    check_component,
     check_constraints,
-    choices_instead,
-    parameter_owners,
+    learned,
+    parameter,
     validate_parameters,
 )
-from ._parameters import Declared, learned, parameter

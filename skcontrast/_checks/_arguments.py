@@ -15,8 +15,7 @@ import torch
 from sklearn.utils import check_array
 
 from ._constraints import brief, check_values
-from ._names import refuse_unknown
-from ._objects import check_component
+from ._names import names_checked
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -63,12 +62,12 @@ int in the range [1, 9]. Got True instead.
         owner = function.__qualname__.removesuffix(".__init__")
         bind = inspect.signature(function).bind_partial
 
+        @names_checked
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
             try:
                 given = bind(*args, **kwargs).arguments
             except TypeError:
-                refuse_unknown(function, args, kwargs)
                 return function(*args, **kwargs)  # which says what is wrong, by its name
             for name, wanted in constraints.items():
                 if name in given:
@@ -92,10 +91,17 @@ def check_argument(owner: str, name: str, value: Any, wanted: Any) -> None:
     wanted : list or type
         As in `checked`.
     """
-    if inspect.isclass(wanted):
-        check_component(value, wanted, owner=owner, parameter=name)
-    else:
-        check_values({name: wanted}, {name: value}, owner)
+    check_values({name: [wanted] if inspect.isclass(wanted) else wanted}, {name: value}, owner)
+
+
+def check_component(
+    value: Any, base: type, *, owner: str, parameter: str, default: type | None = None
+) -> Any:
+    """Return `value`, or ``default()`` for None; raise unless it is an instance of `base`."""
+    if value is None and default is not None:
+        return default()
+    check_argument(owner, parameter, value, base)
+    return value
 
 
 @contextmanager

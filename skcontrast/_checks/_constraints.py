@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import difflib
+import inspect
 import re
+from collections.abc import Sequence
 from fractions import Fraction
+from itertools import chain
 from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
 
 from .._sklearn_compat import Interval as _Interval
-from .._sklearn_compat import InvalidParameterError, validate_parameter_constraints
+from .._sklearn_compat import InvalidParameterError, StrOptions, validate_parameter_constraints
+from ._names import choices_instead
 
 # The longest value that is shown in a message.
 _LONGEST = 300
@@ -32,10 +37,29 @@ def check_values(constraints: dict[str, Any], values: dict[str, Any], owner: str
     try:
         validate_parameter_constraints(constraints, values, caller_name=owner)
     except InvalidParameterError as error:
+        name = str(error).split("'")[1]
         text = re.sub(r"'skcontrast\.[\w.]*?\b(\w+)'", r"'\1'", str(error))
-        for value in values.values():
-            text = text.replace(f"Got {value!r} instead", f"Got {brief(value)} instead")
-        raise InvalidParameterError(text) from None
+        text = text.replace(f"Got {values[name]!r} instead", f"Got {brief(values[name])} instead")
+        advice = _advice(name, values[name], constraints[name])
+        raise InvalidParameterError(f"{text}{advice}") from None
+
+
+def _advice(name: str, value: Any, constraints: Sequence[Any]) -> str:
+    """Return the end of a message: what to write instead, if that can be told."""
+    if isinstance(value, str):
+        options = [one.options for one in constraints if isinstance(one, StrOptions)]
+        if close := difflib.get_close_matches(value.lower(), chain(*options), 1, 0.7):
+            return f" Did you mean {close[0]!r}?"
+    base = constraints[0]
+    if len(constraints) > 1 or not inspect.isclass(base):
+        return ""
+    if isinstance(value, str):
+        return choices_instead(value, base, name)
+    if inspect.isclass(value) and issubclass(value, base):
+        return f" Write {name}={value.__name__}() instead."
+    if inspect.isroutine(value):
+        return f" Derive a class from {base.__name__}: see 'Your own pieces' in the user guide."
+    return ""
 
 
 class Interval(_Interval):

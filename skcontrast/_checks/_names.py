@@ -1,14 +1,13 @@
-"""Arguments that do not exist: which one was meant, or what is there instead."""
+"""Names that do not exist: which one was meant, or what is there instead."""
 
 from __future__ import annotations
 
 import difflib
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Iterable
-from typing import Any, Self, TypeVar, cast
-
-from sklearn.base import BaseEstimator
+from typing import Any, TypeVar, cast
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -72,61 +71,45 @@ def advice_on(name: str, known: Iterable[str]) -> str:
 
 def names_checked(function: _F) -> _F:
     """Return a function that says, if an argument does not exist, which one may be meant."""
-
-    known = _names_of(function)
+    parameters = inspect.signature(function).parameters.values()
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return function
+    known = [p.name for p in parameters if p.name != "self"]
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if known is not None and any(name not in known for name in kwargs):
-            refuse_unknown(function, args, kwargs)
+        for name in kwargs:
+            if name not in known:
+                is_class = function.__name__ == "__init__"
+                owner = type(args[0]).__name__ if is_class else function.__qualname__
+                advice = advice_on(name, known)
+                raise TypeError(f"{owner}() got an unexpected keyword argument {name!r}{advice}")
         return function(*args, **kwargs)
 
     return cast(_F, call)
 
 
-def refuse_unknown(function: Callable[..., Any], args: tuple, given: Iterable[str]) -> None:
-    """Raise TypeError for the name of an argument that a function does not have."""
-    known = _names_of(function)
-    unknown = None if known is None else next((name for name in given if name not in known), None)
-    if known is not None and unknown is not None:
-        is_class = function.__name__ == "__init__"
-        owner = type(args[0]).__name__ if is_class else function.__qualname__
-        raise TypeError(
-            f"{owner}() got an unexpected keyword argument {unknown!r}{advice_on(unknown, known)}"
-        )
+def choices_instead(value: str, base: type, parameter: str) -> str:
+    """Return the end of a message: which objects, derived from `base`, there are for a string."""
+    names = {name.lower(): name for name in _public_classes(base)}
+    close = difflib.get_close_matches(value.lower().replace("_", ""), names, 1, 0.6)
+    if close:
+        return f" Write {parameter}={names[close[0]]}() instead."
+    return f" Choose from {', '.join(f'{name}()' for name in names.values())}." if names else ""
 
 
-def _names_of(function: Callable[..., Any]) -> list[str] | None:
-    """Return the names of the arguments of a function, None if it takes any."""
-    parameters = inspect.signature(function).parameters.values()
-    if any(p.kind is p.VAR_KEYWORD for p in parameters):
-        return None
-    return [p.name for p in parameters if p.name != "self"]
+def parameter_owners(base: type, name: str) -> list[str]:
+    """Return the names of the public classes derived from `base` that have a parameter."""
+    classes = _public_classes(base)
+    return [one for one, cls in classes.items() if name in inspect.signature(cls).parameters]
 
 
-class NamesChecked(BaseEstimator):
-    """The base of estimators, whose constructors and `set_params` say which name may be meant."""
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        if "__init__" in vars(cls):
-            cls.__init__ = names_checked(cls.__init__)  # type: ignore[method-assign]
-
-    @names_checked
-    def __init__(self) -> None:
-        super().__init__()
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters by name; ``component__parameter`` reaches into a component."""
-        known, owner = self.get_params(deep=False), type(self).__name__
-        for name, _, nested in (name.partition("__") for name in params):
-            if name not in known:
-                advice = advice_on(name, known)
-                raise ValueError(f"Invalid parameter {name!r} for estimator {owner}{advice}")
-            value = params.get(name, known[name])
-            if nested and not hasattr(value, "set_params"):
-                raise ValueError(
-                    f"The {name!r} parameter of {owner} is {value!r} and has no parameters to "
-                    f"set: pass an object as {name} first."
-                )
-        return super().set_params(**params)
+def _public_classes(base: type) -> dict[str, type]:
+    """Return by name the classes derived from `base` in the subpackage that defines it."""
+    package = sys.modules[base.__module__.partition("._")[0]]
+    public = {name: getattr(package, name) for name in sorted(getattr(package, "__all__", ()))}
+    return {
+        name: thing
+        for name, thing in public.items()
+        if inspect.isclass(thing) and issubclass(thing, base) and thing is not base
+    }

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from dataclasses import is_dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, dataclass_transform
+from typing import Any, ClassVar, Literal, NamedTuple, Self, dataclass_transform
+
+from sklearn.base import BaseEstimator
 
 from .._sklearn_compat import StrOptions
-from ._names import NamesChecked
+from ._classes import check_names
+from ._constraints import check_values
+from ._names import advice_on, names_checked
 
 _REQUIRED = inspect.Parameter.empty
 
@@ -99,7 +104,7 @@ def _declared_in(cls: type) -> dict[str, _Parameter]:
 def _check_body(cls: type, own: dict[str, _Parameter]) -> bool:
     """Return whether the ``__init__`` of a class is written out; refuse what would be lost."""
     written = next(one for one in cls.__mro__ if "__init__" in vars(one))
-    is_written = not (written is NamesChecked or "_declared_parameters" in vars(written))
+    is_written = not (written is Declared or "_declared_parameters" in vars(written))
     lost = [f"{written.__name__}.__init__"] if is_written else []
     lost += [one for one in ("_parameter_constraints", "__post_init__") if one in vars(cls)]
     if own and lost:
@@ -120,11 +125,90 @@ def _check_body(cls: type, own: dict[str, _Parameter]) -> bool:
 
 
 @dataclass_transform(field_specifiers=(parameter, learned))
-class Declared(NamesChecked):
-    """The base of objects whose classes declare parameters in their body."""
+class Declared(BaseEstimator):
+    """The base of objects whose classes declare parameters in their body.
+
+    Their constructors and `set_params` say which name may be meant.
+    """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         _add_constructor(cls)
         super().__init_subclass__(**kwargs)
+        if "__init__" in vars(cls):
+            cls.__init__ = names_checked(cls.__init__)  # type: ignore[method-assign]
+
+    @names_checked
+    def __init__(self) -> None:
+        super().__init__()
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name; ``component__parameter`` reaches into a component."""
+        known, owner = self.get_params(deep=False), type(self).__name__
+        for name, _, nested in (name.partition("__") for name in params):
+            if name not in known:
+                advice = advice_on(name, known)
+                raise ValueError(f"Invalid parameter {name!r} for estimator {owner}{advice}")
+            value = params.get(name, known[name])
+            if nested and not hasattr(value, "set_params"):
+                raise ValueError(
+                    f"The {name!r} parameter of {owner} is {value!r} and has no parameters to "
+                    f"set: pass an object as {name} first."
+                )
+        return super().set_params(**params)
+
+
+class ParameterObject(Declared):
+    """A choice with hyperparameters, passed as one parameter of an estimator.
+
+    Losses, similarities, frameworks, encoders and schedules are parameter objects: they have
+    ``get_params``, ``set_params``, ``clone`` and ``repr`` as every scikit-learn object, so that
+    ``embedder__loss__tau_plus`` is a name that a grid search can reach. Their values are checked
+    against ``_parameter_constraints`` where they are used, never in ``__init__``.
+    """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        check_names(cls)
+
+    @classmethod
+    @functools.cache
+    def _get_param_names(cls) -> list[str]:
+        # scikit-learn reads the signature at each call, which shows in a loss of small batches.
+        return super()._get_param_names()
+
+    def validate(self) -> None:
+        """Raise ValueError for combinations of values that the constraints cannot exclude."""
+
+    def _check_protocol(self) -> None:
+        """Raise TypeError for a class that lacks what its base class needs."""
+
+
+def check_constraints(obj: ParameterObject) -> None:
+    """Raise TypeError if a class does not say which values a parameter may have."""
+    cls, inherited = type(obj), f"**{type(obj).__mro__[1].__name__}._parameter_constraints"
+    for name in cls._get_param_names():
+        if name not in obj._parameter_constraints:
+            raise TypeError(
+                f"{cls.__name__} does not say which values its parameter {name!r} may have: write "
+                f"_parameter_constraints = {{{inherited}, {name!r}: interval(0, 1, 'left')}} with "
+                "skcontrast.schedules.interval, with auto='tau_plus' or auto='alpha' if it may be "
+                f"estimated; or {name!r}: 'no_validation'."
+            )
+
+
+def validate_parameters(obj: Any) -> None:
+    """Raise ``InvalidParameterError`` if a parameter of `obj` is outside its range.
+
+    Parameter objects inside `obj` are checked too, at any depth.
+    """
+    if isinstance(obj, ParameterObject):
+        obj._check_protocol()
+    parameters = obj.get_params(deep=False)
+    check_values(obj._parameter_constraints, parameters, type(obj).__name__)
+    for value in parameters.values():
+        if isinstance(value, ParameterObject):
+            validate_parameters(value)
+    if hasattr(obj, "validate"):
+        obj.validate()

@@ -6,7 +6,14 @@ import polars as pl
 import pytest
 import torch
 
-from skcontrast._checks import POSITIVE_INT, checked, naming, numbers, refuse_masked
+from skcontrast._checks import (
+    POSITIVE_INT,
+    check_component,
+    checked,
+    naming,
+    numbers,
+    refuse_masked,
+)
 from skcontrast._checks._arguments import _odd_item
 from skcontrast.losses import DCL, Loss
 
@@ -22,8 +29,20 @@ def test_arguments_are_checked_by_position_and_by_name():
     for call in (lambda: function(0), lambda: function(n=0)):
         with pytest.raises(ValueError, match="'n' parameter of function must be an int"):
             call()
-    with pytest.raises(TypeError, match=r"must be an instance, got the class DCL\. Write loss="):
+    with pytest.raises(TypeError, match=r"must be an instance of 'Loss'.*'DCL'> .* Write loss="):
         function(1, DCL)
+
+
+def test_a_component_is_an_instance_or_the_default():
+    names = {"owner": "Embedder", "parameter": "loss"}
+    loss = DCL()
+    assert check_component(loss, Loss, **names) is loss
+    assert isinstance(check_component(None, Loss, **names, default=DCL), DCL)
+    with pytest.raises(TypeError, match=r"'loss' parameter of Embedder .* Write loss=DCL\(\)"):
+        check_component(DCL, Loss, **names)
+    for bad in (None, 3, int):
+        with pytest.raises(TypeError, match="'loss' parameter of Embedder must be an instance of"):
+            check_component(bad, Loss, **names)
 
 
 def test_arguments_that_do_not_exist_are_left_to_python():

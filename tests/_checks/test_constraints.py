@@ -4,10 +4,12 @@ from numbers import Integral
 
 import numpy as np
 import pytest
+import torch
 
 from skcontrast._checks import POSITIVE_INT, Interval, Numbers, brief, validate_parameters
 from skcontrast.encoders import MLP, ConvNet
 from skcontrast.losses import DCL
+from tests.common import X_DIGITS, small
 
 
 @pytest.mark.parametrize("value", [True, np.bool_(True), 2**31, 2**70, float("nan"), "1"])
@@ -43,3 +45,31 @@ def test_messages_show_neither_private_modules_nor_long_values():
     with pytest.raises(ValueError, match=r"Got ndarray of shape \(50, 50\) instead"):
         validate_parameters(DCL(tau_plus=np.zeros((50, 50))))
     assert brief("a" * 500) == "a str" and brief(np.float64(2)) == "np.float64(2.0)"
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ({"optimizer": "Adam"}, "Did you mean 'adam'"),
+        ({"precision": "BF16"}, "Did you mean 'bf16'"),
+        ({"lr_schedule": "Cosine"}, "Did you mean 'cosine'"),
+        ({"loss": "hcl"}, r"Write loss=HCL\(\) instead"),
+        ({"framework": "moco"}, r"Write framework=MoCo\(\) instead"),
+        ({"similarity": "dot_product"}, r"Write similarity=DotProduct\(\) instead"),
+        ({"encoder": "resnet"}, r"Write encoder=ResNet\(\) instead"),
+        ({"augmentation": "random_flip"}, r"Write augmentation=RandomFlip\(\) instead"),
+        ({"loss": "magic"}, r"Choose from BCL\(\), DCL\(\),"),
+    ],
+)
+def test_a_misspelled_string_is_answered_with_the_right_spelling(given, meant):
+    with pytest.raises((TypeError, ValueError), match=meant):
+        small(**given).fit(X_DIGITS)
+
+
+def test_a_device_may_be_a_number_or_in_capitals():
+    assert small(device="CPU").fit(X_DIGITS).transform(X_DIGITS).shape[0] == len(X_DIGITS)
+    if not torch.accelerator.is_available():
+        with pytest.raises(
+            ValueError, match=r"'cuda:N' or 'mps' and be available .* got (cuda:)?0"
+        ):
+            small(device=0).fit(X_DIGITS)

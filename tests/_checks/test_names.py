@@ -85,3 +85,15 @@ def test_signatures_are_those_of_the_constructors_and_python_names_what_else_is_
 def test_a_function_that_takes_any_argument_is_left_alone():
     assert names_checked(lambda **given: given)(epochs=1) == {"epochs": 1}
     assert Optimizer("adam", foreach=True).foreach
+
+
+def test_a_parameter_that_the_default_lacks_names_the_objects_that_have_it():
+    with pytest.raises(ValueError, match=r"is None, that is InfoNCE\(\).*'tau_plus'.*DCL\(\)"):
+        small().set_params(loss__tau_plus=0.1)
+    with pytest.raises(ValueError, match=r"SimCLR\(\), which has no parameter.*MoCo\(\)"):
+        small().set_params(framework__queue_size=64)
+    with pytest.raises(ValueError, match=r"\. Did you mean 'temperature'\?$"):
+        small().set_params(similarity__temprature=0.2)
+    with pytest.raises(ValueError, match=r"no parameter 'zzz': it has no parameters\.$"):
+        small().set_params(loss__zzz=0.2)
+    assert small().set_params(similarity__temperature=0.2).similarity.temperature == 0.2

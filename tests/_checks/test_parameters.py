@@ -3,6 +3,7 @@
 import inspect
 import pickle
 from dataclasses import dataclass
+from numbers import Integral
 
 import pytest
 from sklearn.base import clone
@@ -10,6 +11,7 @@ from sklearn.base import clone
 from skcontrast._checks import (
     POSITIVE_INT,
     InvalidParameterError,
+    Options,
     ParameterObject,
     learned,
     parameter,
@@ -143,3 +145,33 @@ def test_a_set_is_a_choice_of_strings():
     validate_parameters(Piece(None))
     with pytest.raises(InvalidParameterError, match="'name' parameter of Piece"):
         validate_parameters(Piece("three"))
+
+
+class Sized(ParameterObject):
+    _parameter_constraints = {"depth": [Options(Integral, {18, 50})]}
+
+    def __init__(self, depth=18):
+        self.depth = depth
+
+
+def test_one_of_few_ints_is_checked():
+    validate_parameters(Sized(50))
+    for bad in (34, 18.5, "18"):
+        with pytest.raises(ValueError, match="'depth' parameter of Sized"):
+            validate_parameters(Sized(depth=bad))
+
+
+def test_parameters_inside_parameters_are_checked_and_combinations_too():
+    class Outer(ParameterObject):
+        def __init__(self, inner):
+            self.inner = inner
+
+        def validate(self):
+            if self.inner.depth == 50:
+                raise ValueError("not both")
+
+    validate_parameters(Outer(Sized()))
+    with pytest.raises(ValueError, match="'depth' parameter of Sized"):
+        validate_parameters(Outer(Sized(depth=3)))
+    with pytest.raises(ValueError, match="not both"):
+        validate_parameters(Outer(Sized(depth=50)))

@@ -52,7 +52,7 @@ BAD_PARAMETERS = {
     ),
     "augmentation type": ({"augmentation": "flip"}, TypeError, "'augmentation'"),
     "loss class": ({"loss": DCL}, TypeError, r"'loss'.*Write loss=DCL\(\)"),
-    "loss type": ({"loss": "dcl"}, TypeError, "'loss'.*instance of Loss"),
+    "loss type": ({"loss": "dcl"}, TypeError, "'loss'.*instance of 'Loss'"),
     "framework class": ({"framework": SimCLR}, TypeError, r"framework=SimCLR\(\)"),
     "similarity class": ({"similarity": Cosine}, TypeError, r"similarity=Cosine\(\)"),
     "encoder class": ({"encoder": MLP}, TypeError, r"encoder=MLP\(\)"),

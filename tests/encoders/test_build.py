@@ -161,8 +161,8 @@ def test_lazy_layers_learn_their_width_in_a_copy(norm):
 @pytest.mark.parametrize("given, name", [(MLP, "MLP"), (nn.ReLU, "ReLU")])
 def test_a_class_where_an_instance_is_due(given, name):
     message = (
-        "The 'encoder' parameter of ContrastiveEmbedder must be an instance, got the class "
-        f"{name}. Write encoder={name}\\(\\) instead."
+        "The 'encoder' parameter of ContrastiveEmbedder must be an instance of '.*'. Got <class "
+        f"'.*{name}'> instead. Write encoder={name}\\(\\) instead."
     )
     with pytest.raises(TypeError, match=message):
         build_encoder(given, (4,))

@@ -189,7 +189,7 @@ def test_what_has_no_answer_is_refused():
 
 @pytest.mark.parametrize("function", [negative_bias, push_share, reliability])
 def test_a_sample_and_a_loss_with_numbers_are_needed(function):
-    with pytest.raises(TypeError, match="must be an instance of ScoreSample"):
+    with pytest.raises(TypeError, match="must be an instance of 'ScoreSample'"):
         function(InfoNCE(), np.zeros((2, 3)))
     with pytest.raises(TypeError, match=r"must be an instance of .*Loss"):
         function("dcl", real())

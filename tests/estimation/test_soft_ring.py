@@ -51,5 +51,5 @@ def test_scores_that_say_nothing_give_equal_probabilities():
 def test_one_class_and_anything_except_a_sample_are_refused():
     with pytest.raises(ValueError, match="both true and false negatives"):
         estimate_soft_ring(ScoreModel(tau_plus=0.0).sample(10, 10, random_state=0))
-    with pytest.raises(TypeError, match="must be an instance of ScoreSample"):
+    with pytest.raises(TypeError, match="must be an instance of 'ScoreSample'"):
         estimate_soft_ring(np.zeros((3, 3)))

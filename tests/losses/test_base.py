@@ -305,7 +305,7 @@ def test_value_out_of_range_is_refused_by_name(bad, who, expected):
 
 
 def test_class_instead_of_instance_is_refused():
-    with pytest.raises(TypeError, match=r"must be an instance, got the class DCL.*loss=DCL\(\)"):
+    with pytest.raises(TypeError, match=r"must be an instance of 'Loss'.*'DCL'.*loss=DCL\(\)"):
         contrastive_loss(*random_views(4, 3), loss=DCL)
 
 

@@ -10,7 +10,7 @@ from tests.common import random_views
 from tests.losses.common import NEGATIVES
 
 
-@pytest.mark.parametrize("negatives, message", [(DCL, "negatives=DCL\\(\\)"), (0.1, "got 0.1")])
+@pytest.mark.parametrize("negatives, message", [(DCL, "negatives=DCL\\(\\)"), (0.1, "Got 0.1")])
 def test_negatives_that_are_not_an_estimate_are_refused(negatives, message):
     with pytest.raises(TypeError, match=rf"The {NEGATIVES} must be an instance.*{message}"):
         contrastive_loss(*random_views(4, 3), loss=PositiveDebiased(negatives=negatives))

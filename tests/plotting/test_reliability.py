@@ -41,7 +41,7 @@ def test_an_embedder_is_shown_by_its_own_loss_and_by_its_views(figures):
 def test_anything_except_reliabilities_is_refused():
     with pytest.raises(ValueError, match="non-empty dict"):
         ReliabilityDisplay({})
-    with pytest.raises(TypeError, match="must be an instance of Reliability"):
+    with pytest.raises(TypeError, match="must be an instance of 'Reliability'"):
         ReliabilityDisplay({"BCL": BCL(0.9)})
 
 
