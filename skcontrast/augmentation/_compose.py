@@ -38,9 +38,7 @@ class GeometricAugmentation(ImageAugmentation):
     padding: str | None = None
     """How images continue beyond their edges; None for maps that stay inside."""
 
-    def affine(
-        self, n: int, shape: tuple[int, int], generator: torch.Generator, device: torch.device
-    ) -> Tensor:
+    def affine(self, n: int, shape: tuple[int, int], generator: torch.Generator) -> Tensor:
         """Draw the maps from output to input coordinates.
 
         Parameters
@@ -50,9 +48,7 @@ class GeometricAugmentation(ImageAugmentation):
         shape : tuple of int
             Height and width.
         generator : torch.Generator
-            Source of randomness.
-        device : torch.device
-            Device of the maps.
+            Source of randomness, on the device of the maps.
 
         Returns
         -------
@@ -64,15 +60,13 @@ class GeometricAugmentation(ImageAugmentation):
 class ColorAugmentation(ImageAugmentation):
     """Base class of the augmentations that map the colours of an image affinely."""
 
-    def color_matrix(self, mean: Tensor, n: int, generator: torch.Generator) -> Tensor:
+    def color_matrix(self, mean: Tensor, generator: torch.Generator) -> Tensor:
         """Draw the colour maps.
 
         Parameters
         ----------
         mean : Tensor of shape (n, C)
             Mean colour of each image.
-        n : int
-            Number of images.
         generator : torch.Generator
             Source of randomness.
 
@@ -86,19 +80,17 @@ class ColorAugmentation(ImageAugmentation):
 class _Fused:
     """All movements of a run as one interpolation, then all recolourings as one product."""
 
-    def __init__(self, augmentation: Augmentation):
+    def __init__(self, augmentation: GeometricAugmentation | ColorAugmentation):
         self.padding: str | None = None
         self.movements: list[GeometricAugmentation] = []
         self.recolorings: list[ColorAugmentation] = []
         self.absorb(augmentation)
 
-    def absorb(self, augmentation: Augmentation) -> bool:
+    def absorb(self, augmentation: GeometricAugmentation | ColorAugmentation) -> bool:
         """Take an augmentation into this pass and return True, or return False."""
         if isinstance(augmentation, ColorAugmentation):
             self.recolorings.append(augmentation)
             return True
-        if not isinstance(augmentation, GeometricAugmentation):
-            return False
         padding = augmentation.padding or self.padding
         if self.padding not in (None, padding):
             return False
@@ -109,13 +101,12 @@ class _Fused:
     def __call__(self, batch: Tensor, generator: torch.Generator) -> Tensor:
         n, _, height, width = batch.shape
         if self.movements:
-            size, device = (height, width), batch.device
-            maps = [one.affine(n, size, generator, device) for one in self.movements]
+            maps = [one.affine(n, (height, width), generator) for one in self.movements]
             batch = warp(batch, reduce(after, maps), self.padding or "border")
         if self.recolorings:
             mean, drawn = batch.mean(dim=(2, 3)), []
             for one in self.recolorings:
-                drawn.append(one.color_matrix(mean, n, generator))
+                drawn.append(one.color_matrix(mean, generator))
                 mean = apply(drawn[-1], mean)
             batch = recolor(batch, reduce(lambda inner, outer: after(outer, inner), drawn))
         return batch

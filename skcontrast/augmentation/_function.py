@@ -20,8 +20,6 @@ from ..kinds._base import Kind
 from ..kinds._recognise import is_custom, named_kinds
 from ._base import Augmentation, as_float, check_values, generator_for
 
-# Parameters by which a function asks for its random numbers.
-_RANDOM = ("generator", "rng", "seed")
 # Seeds for which a function that never changes a sample is tried.
 _TRIALS = 128
 # Copies of a sample, and seeds, for which views must not all be alike.
@@ -168,14 +166,13 @@ class FunctionAugmentation(Augmentation):
     def _caller(self, device: torch.device, seed: int) -> Callable[[Any], Any]:
         """Return the function of the samples alone, with random numbers that the seed gives."""
         func, kw_args = self._function(device), dict(self.kw_args or {})
-        asked = [name for name in _RANDOM if name not in kw_args and name in _parameters(func)]
         rng = np.random.default_rng(seed)
         available: dict[str, Callable[[], Any]] = {
             "generator": lambda: torch.Generator(device).manual_seed(int(rng.integers(2**32))),
             "rng": lambda: rng,
             "seed": lambda: int(rng.integers(2**32)),
         }
-
+        asked = [name for name in available if name not in kw_args and name in _parameters(func)]
         return lambda x: func(x, **kw_args, **{name: available[name]() for name in asked})
 
     def _views(self, batch: Tensor, seed: int) -> Tensor:

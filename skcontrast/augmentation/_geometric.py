@@ -58,11 +58,9 @@ class RandomAffine(GeometricAugmentation):
         {"zeros", "border", "reflection"}, default="border"
     )
 
-    def affine(
-        self, n: int, shape: tuple[int, int], generator: torch.Generator, device: torch.device
-    ) -> Tensor:
+    def affine(self, n: int, shape: tuple[int, int], generator: torch.Generator) -> Tensor:
         """Draw the coordinate maps, (n, 2, 3); see `GeometricAugmentation`."""
-        u = uniform(n, 6, generator, device)
+        u = uniform(n, 6, generator)
         drawn = (u[:, 5] < self.p).to(u.dtype)
         sign = (u[:, :4] * 2 - 1) * drawn.unsqueeze(1)
         factor = 1 + (between(u[:, 4], self.scale) - 1) * drawn
@@ -107,11 +105,9 @@ class RandomResizedCrop(GeometricAugmentation):
     scale: tuple[float, float] = parameter([Pair(most=1)], default=(0.2, 1.0))
     ratio: tuple[float, float] = parameter([Pair()], default=(3 / 4, 4 / 3))
 
-    def affine(
-        self, n: int, shape: tuple[int, int], generator: torch.Generator, device: torch.device
-    ) -> Tensor:
+    def affine(self, n: int, shape: tuple[int, int], generator: torch.Generator) -> Tensor:
         """Draw the coordinate maps, (n, 2, 3); see `GeometricAugmentation`."""
-        u = uniform(n, 4, generator, device)
+        u = uniform(n, 4, generator)
         sides = self._sides(u[:, 0], u[:, 1], shape[1] / shape[0])
         return boxes(sides, (1 - sides) * (u[:, 2:] * 2 - 1))
 
@@ -151,11 +147,9 @@ class RandomFlip(GeometricAugmentation):
     horizontal: float = parameter(FRACTION, default=0.5)
     vertical: float = parameter(FRACTION, default=0.0)
 
-    def affine(
-        self, n: int, shape: tuple[int, int], generator: torch.Generator, device: torch.device
-    ) -> Tensor:
+    def affine(self, n: int, shape: tuple[int, int], generator: torch.Generator) -> Tensor:
         """Draw the coordinate maps, (n, 2, 3); see `GeometricAugmentation`."""
-        u = uniform(n, 2, generator, device)
+        u = uniform(n, 2, generator)
         flips = torch.stack([u[:, 0] < self.horizontal, u[:, 1] < self.vertical], dim=1)
         signs = 1 - 2 * flips.to(u.dtype)
         return boxes(signs, torch.zeros_like(signs))

@@ -72,19 +72,19 @@ class ColorJitter(ColorAugmentation):
     hue: float = parameter([Interval(Real, 0, 0.5, closed="both")], default=0.1)
     p: float = parameter(FRACTION, default=0.8)
 
-    def color_matrix(self, mean: Tensor, n: int, generator: torch.Generator) -> Tensor:
+    def color_matrix(self, mean: Tensor, generator: torch.Generator) -> Tensor:
         """Draw the colour maps, (n, C, C + 1); see `ColorAugmentation`."""
-        drawn = (uniform(n, 1, generator, mean.device) < self.p).to(mean.dtype)
+        drawn = (uniform(len(mean), 1, generator) < self.p).to(mean.dtype)
         channels = mean.shape[1]
         if channels in (1, 3):
             return self._maps(mean, drawn, generator)
         each = mean.reshape(-1, 1), drawn.repeat_interleave(channels, dim=0)
-        factors, offsets = self._maps(*each, generator).view(n, channels, 2).unbind(dim=2)
+        factors, offsets = self._maps(*each, generator).view(-1, channels, 2).unbind(dim=2)
         return torch.cat([factors.diag_embed(), offsets.unsqueeze(2)], dim=2)
 
     def _maps(self, mean: Tensor, drawn: Tensor, generator: torch.Generator) -> Tensor:
         """Draw the maps of grey or colour images, of which only the drawn ones change."""
-        u = uniform(len(mean), 4, generator, mean.device).to(mean.dtype)
+        u = uniform(len(mean), 4, generator).to(mean.dtype)
         brightness, contrast, saturation, hue = ((u * 2 - 1) * drawn).unbind(dim=1)
         return jitters(
             brightness=1 + self.brightness * brightness,
@@ -125,9 +125,9 @@ class RandomGrayscale(ColorAugmentation):
         super().check_kind(sample_shape, kind)
         _check_colors(type(self).__name__, sample_shape)
 
-    def color_matrix(self, mean: Tensor, n: int, generator: torch.Generator) -> Tensor:
+    def color_matrix(self, mean: Tensor, generator: torch.Generator) -> Tensor:
         """Draw the colour maps, (n, C, C + 1); see `ColorAugmentation`."""
-        u = uniform(n, 1, generator, mean.device)[:, 0]
+        u = uniform(len(mean), 1, generator)[:, 0]
         kept = (u >= self.p).to(mean.dtype)
         one = torch.ones_like(kept)
         return jitters(one, one, kept, torch.zeros_like(kept), mean)
@@ -170,7 +170,7 @@ class GaussianBlur(Augmentation):
         batch = as_float(batch)
         self.check_kind(batch.shape[1:])
         n, *_, height, width = batch.shape
-        u = uniform(n, 2, generator_for(batch, generator), batch.device)
+        u = uniform(n, 2, generator_for(batch, generator))
         precision = between(u[:, 0], self.sigma).square().mul(2).reciprocal()
         precision = torch.where(u[:, 1] < self.p, precision.clamp(max=_SHARP), _SHARP)
         precision = precision.to(batch.dtype)

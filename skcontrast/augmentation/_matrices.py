@@ -18,9 +18,9 @@ GRAY_WEIGHTS = (0.299, 0.587, 0.114)
 _YIQ = (GRAY_WEIGHTS, (0.595716, -0.274453, -0.321263), (0.211456, -0.522591, 0.311135))
 
 
-def uniform(n: int, k: int, generator: torch.Generator, device: torch.device) -> Tensor:
-    """Return a float32 tensor (n, k) of uniform draws from [0, 1)."""
-    return torch.rand(n, k, generator=generator, device=device)
+def uniform(n: int, k: int, generator: torch.Generator) -> Tensor:
+    """Return a float32 tensor (n, k) of uniform draws from [0, 1), where the generator is."""
+    return torch.rand(n, k, generator=generator, device=generator.device)
 
 
 def between(u: Tensor, bounds: tuple[float, float]) -> Tensor:

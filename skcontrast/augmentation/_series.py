@@ -137,7 +137,7 @@ class TimeCrop(SeriesAugmentation):
 
     def view(self, batch: Tensor, steps: _Steps, generator: torch.Generator) -> Tensor:
         """Return stretched crops."""
-        u = uniform(len(batch), 2, generator, batch.device)
+        u = uniform(len(batch), 2, generator)
         share = between(u[:, :1], self.scale)
         start = (1 - share) * u[:, 1:]
         return steps.at(batch, (start + share * steps.relative) * steps.last)
@@ -216,7 +216,7 @@ class TimeMask(SeriesAugmentation):
 
     def view(self, batch: Tensor, steps: _Steps, generator: torch.Generator) -> Tensor:
         """Return series with a stretch of zeros."""
-        u = uniform(len(batch), 2, generator, batch.device)
+        u = uniform(len(batch), 2, generator)
         n_times = steps.last + 1
         length = (u[:, :1] * ((self.scale * n_times).floor() + 1)).floor()
         start = ((n_times - length + 1) * u[:, 1:]).floor()
@@ -313,7 +313,7 @@ class SegmentPermutation(SeriesAugmentation):
     def view(self, batch: Tensor, steps: _Steps, generator: torch.Generator) -> Tensor:
         """Return series whose segments are in random order."""
         n, _, n_times = batch.shape
-        u = uniform(n, 2 * self.n_segments, generator, batch.device)
+        u = uniform(n, 2 * self.n_segments, generator)
         cuts = 1 + (u[:, : self.n_segments - 1] * steps.last).floor()
         segment = (steps.place[:, :, None] >= cuts[:, None]).sum(2)
         rank = u[:, self.n_segments :].argsort(1).gather(1, segment)
@@ -349,7 +349,7 @@ class FrequencyMask(SeriesAugmentation):
     def view(self, batch: Tensor, steps: _Steps, generator: torch.Generator) -> Tensor:
         """Return series without a band of frequencies."""
         n_times = batch.shape[2]
-        u = uniform(len(batch), 2, generator, batch.device)
+        u = uniform(len(batch), 2, generator)
         width = u[:, :1] * self.scale
         low = (1 - width) * u[:, 1:]
         frequency = 2 * torch.fft.rfftfreq(n_times, device=batch.device)[None]
@@ -395,7 +395,7 @@ class ChannelDropout(SeriesAugmentation):
 
     def view(self, batch: Tensor, steps: _Steps, generator: torch.Generator) -> Tensor:
         """Return series with channels of zeros."""
-        u = uniform(*batch.shape[:2], generator, batch.device)
+        u = uniform(*batch.shape[:2], generator)
         is_hidden = (u < self.rate) & (u < u.amax(1, keepdim=True))
         return batch.masked_fill(is_hidden[:, :, None] & steps.are_own[:, None], 0.0)
 
@@ -471,19 +471,19 @@ class AxisRotation(SeriesAugmentation):
     def view(self, batch: Tensor, steps: _Steps, generator: torch.Generator) -> Tensor:
         """Return turned series."""
         n, n_channels, _ = batch.shape
-        turn = self._rotations(n, generator, batch.device).to(batch.dtype)
+        turn = self._rotations(n, generator).to(batch.dtype)
         views = (batch - self._offset) / self._slope
         for sensor in self._channels(n_channels):
             views[:, sensor] = turn @ views[:, sensor]
         return views * self._slope + self._offset
 
-    def _rotations(self, n: int, generator: torch.Generator, device: torch.device) -> Tensor:
+    def _rotations(self, n: int, generator: torch.Generator) -> Tensor:
         """Draw n rotations, (n, 3, 3), by the formula of Rodrigues."""
-        axis = torch.randn(n, 3, generator=generator, device=device)
+        axis = torch.randn(n, 3, generator=generator, device=generator.device)
         x, y, z = (axis / axis.norm(dim=1, keepdim=True).clamp(min=1e-12)).unbind(1)
-        u = uniform(n, 1, generator, device)[:, 0]
+        u = uniform(n, 1, generator)[:, 0]
         angle = (2 * u - 1) * math.radians(self.angle)
         zero = torch.zeros_like(x)
         cross = torch.stack([zero, -z, y, z, zero, -x, -y, x, zero], 1).reshape(n, 3, 3)
         sin, cos = angle.sin()[:, None, None], angle.cos()[:, None, None]
-        return torch.eye(3, device=device) + sin * cross + (1 - cos) * (cross @ cross)
+        return torch.eye(3, device=generator.device) + sin * cross + (1 - cos) * (cross @ cross)

@@ -246,10 +246,9 @@ def _auc(still: NDArray, moved: NDArray, fold: NDArray) -> float:
     """
     from sklearn.linear_model import LogisticRegression
     from sklearn.metrics import roc_auc_score
+    from sklearn.model_selection import PredefinedSplit, cross_val_predict
 
-    y, fold = np.repeat([0, 1], len(fold)), np.tile(fold, 2)
-    rows, scores = np.concatenate([still, moved]), np.empty(len(y))
-    for k in range(_FOLDS):
-        classifier = LogisticRegression(max_iter=300).fit(rows[fold != k], y[fold != k])
-        scores[fold == k] = classifier.decision_function(rows[fold == k])
+    rows, y = np.concatenate([still, moved]), np.repeat([0, 1], len(fold))
+    classifier, folds = LogisticRegression(max_iter=300), PredefinedSplit(np.tile(fold, 2))
+    scores = cross_val_predict(classifier, rows, y, cv=folds, method="decision_function")
     return float(roc_auc_score(y, scores))

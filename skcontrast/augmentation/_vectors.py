@@ -14,9 +14,10 @@ from torch import Tensor
 
 from .._checks import FRACTION, NON_NEGATIVE, StrOptions, learned, parameter
 from .._data._sources import subset
-from .._data._statistics import known_moments, moments
+from .._data._statistics import as_tensor, known_moments, moments
 from ..kinds._tables import Tables
 from ._base import Augmentation, as_float, generator_for
+from ._matrices import uniform
 
 
 class GaussianNoise(Augmentation):
@@ -250,7 +251,7 @@ class MarginalCorruption(Augmentation):
             raise ValueError(f"batch must have {self.marginals_.shape[1]} features, got {d}.")
         groups = self.groups_
         n_groups = int(groups.max()) + 1
-        chosen, donors = self._draw(n, n_groups, generator, batch.device)
+        chosen, donors = self._draw(n, n_groups, generator)
         if n_groups == d:
             return batch.scatter(1, chosen, _entries(self.marginals_, donors, chosen, batch))
         of_group = donors.new_full((n, n_groups), -1).scatter(1, chosen, donors)
@@ -259,13 +260,12 @@ class MarginalCorruption(Augmentation):
         drawn = _entries(self.marginals_, rows.clamp_min(0), columns, batch)
         return torch.where(rows < 0, batch, drawn)
 
-    def _draw(
-        self, n: int, n_groups: int, generator: torch.Generator, device: torch.device
-    ) -> tuple[Tensor, Tensor]:
+    def _draw(self, n: int, n_groups: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """Draw the groups that are replaced in n samples, and the rows that they come from."""
         count = max(round(self.rate * n_groups), 1 if self.rate > 0 else 0)
-        keys = torch.rand(n, n_groups, generator=generator, device=device)
-        rows = torch.randint(len(self.marginals_), (n, count), generator=generator, device=device)
+        keys = uniform(n, n_groups, generator)
+        size, device = (n, count), keys.device
+        rows = torch.randint(len(self.marginals_), size, generator=generator, device=device)
         return _largest(keys, count), rows
 
 
@@ -323,11 +323,9 @@ def _largest(keys: Tensor, count: int) -> Tensor:
 def _entries(table: Any, rows: Tensor, columns: Tensor, like: Tensor) -> Tensor:
     """Return ``table[rows, columns]`` as a tensor of the dtype and on the device of `like`."""
     if isinstance(table, np.ndarray):
-        values = torch.from_numpy(table[rows.cpu().numpy(), columns.cpu().numpy()])
-    else:
-        flat = (rows * table.shape[1]).add_(columns)
-        values = table.reshape(-1).index_select(0, flat.view(-1)).view(rows.shape)
-    return values.to(device=like.device, dtype=like.dtype)
+        return torch.from_numpy(table[rows.cpu().numpy(), columns.cpu().numpy()]).to(like)
+    flat = (rows * table.shape[1]).add_(columns)
+    return table.reshape(-1).index_select(0, flat.view(-1)).view(rows.shape).to(like)
 
 
 def check_fitted(augmentation: Augmentation, name: str) -> None:
@@ -340,6 +338,4 @@ def _fitted(augmentation: Augmentation, name: str, like: Tensor) -> Tensor:
     """Return a fitted array as a tensor of the dtype and on the device of `like`."""
     check_fitted(augmentation, name)
     values = getattr(augmentation, name)
-    if isinstance(values, torch.Tensor):
-        return values.to(device=like.device, dtype=like.dtype)
-    return torch.tensor(values, device=like.device, dtype=like.dtype)
+    return (values if isinstance(values, Tensor) else as_tensor(values)).to(like)

@@ -27,7 +27,7 @@ from tests.augmentation.common import random_images, seeded, smooth_images
 class QuarterTurn(GeometricAugmentation):
     """Turn every image by 90° counter-clockwise."""
 
-    def affine(self, n, shape, generator, device):
+    def affine(self, n, shape, generator):
         zero, one = torch.zeros(n), torch.ones(n)
         return rotations(zero + math.pi / 2, zero, one, torch.zeros(n, 2), shape[1] / shape[0])
 

@@ -134,7 +134,7 @@ def test_images_are_flipped_with_the_stated_probability(p):
 
 
 def coordinate_maps(augmentation, shape=(20, 30), n=5000):
-    return augmentation.fit(np.zeros((1, *shape))).affine(n, shape, seeded(), torch.device("cpu"))
+    return augmentation.fit(np.zeros((1, *shape))).affine(n, shape, seeded())
 
 
 def test_affine_amounts_are_uniform_in_their_ranges():
