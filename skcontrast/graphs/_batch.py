@@ -15,25 +15,12 @@ from ._topology import Topology, by_target
 _C = TypeVar("_C", bound=Any)
 
 
-@dataclass(frozen=True)
 class Columns:
-    """Features of n things: numbers, and a category that is kept as a code.
-
-    Attributes
-    ----------
-    dense : Tensor of shape (n, n_dense)
-        Numerical features.
-    codes : Tensor of shape (n,), dtype int64, or None
-        The category of each, −1 if it is unknown or masked.
-    n_codes : int
-        Number of categories.
-    ordinal : bool
-        Whether the categories have an order, in which each thing also has all earlier ones.
-    """
+    """Features of n nodes or edges: numbers, and a category that is kept as a code."""
 
     dense: Tensor
-    codes: Tensor | None = None
-    n_codes: int = 0
+    codes: Tensor | None
+    n_codes: int
     ordinal: bool = False
 
     @property
@@ -78,11 +65,20 @@ class EdgeColumns(Columns):
 
     Attributes
     ----------
+    dense : Tensor of shape (n_edges, n_dense)
+        Numerical features.
+    codes : Tensor of shape (n_edges,), dtype int64, or None
+        The category of each, −1 if it is unknown or masked.
+    n_codes : int
+        Number of categories.
     weight : Tensor of shape (n_edges,) or None
         Weights of the edges, in units of the mean weight of the training graphs. They are a
         column of `dense` too, standardised like other numbers.
     """
 
+    dense: Tensor
+    codes: Tensor | None = None
+    n_codes: int = 0
     weight: Tensor | None = None
 
 
@@ -106,7 +102,7 @@ def _tensors(columns: Any) -> list[tuple[str, Tensor]]:
 
 
 @dataclass(frozen=True)
-class GraphBatch:
+class GraphBatch(Columns):
     """Graphs on the training device, concatenated in a few tensors.
 
     ``len(graphs)`` is their number, ``graphs[rows]`` gathers those of indices, a slice or
@@ -139,29 +135,6 @@ class GraphBatch:
     n_codes: int = 0
     ordinal: bool = False
     edges: EdgeColumns | None = None
-
-    @property
-    def nodes(self) -> Columns:
-        """Features of the nodes as columns."""
-        return Columns(self.dense, self.codes, self.n_codes, self.ordinal)
-
-    @property
-    def x(self) -> Tensor:
-        """Node features, shape (n_nodes, n_dense + n_codes): numbers, then the category.
-
-        The category is a one-hot code, or, if categories are ordinal, a cumulative one: ones up to
-        the category and zeros from there on.
-        """
-        return self.nodes.x
-
-    def project(self, weight: Tensor) -> Tensor:
-        """Return ``x @ weight.T``, shape (n_nodes, n_out), without forming the code.
-
-        Parameters
-        ----------
-        weight : Tensor of shape (n_out, n_dense + n_codes)
-        """
-        return self.nodes.project(weight)
 
     @property
     def edge_attr(self) -> Tensor | None:
@@ -202,7 +175,7 @@ class GraphBatch:
 
         A fourth number is that of the features of edges, if they have any.
         """
-        shape = (len(self), None, self.nodes.width)
+        shape = (len(self), None, self.width)
         return shape if self.edges is None else (*shape, self.edges.width)
 
     @property

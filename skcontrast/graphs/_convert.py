@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from .._data._row_labels import row_labels
-from ._packed import PackedGraphs, assemble, check_finite
+from ._packed import PackedGraphs, assemble, check_finite, subset
 from ._read import Described, GraphParts, pyg, read_networkx, read_pyg
 from ._topology import offsets
 
@@ -152,6 +152,10 @@ def _packed(parts: Sequence[GraphParts]) -> PackedGraphs:
         raise ValueError(f"Graph {int(empty[0])} in X has no nodes: remove it from X.")
     starts = zip(parts, node_ptr.tolist(), strict=False)
     edges = torch.from_numpy(np.concatenate([part.edges + start for part, start in starts], 1))
+    once = np.repeat([part.once for part in parts], [part.edges.shape[1] for part in parts])
+    # The reverse of each edge follows, except of loops.
+    back = torch.from_numpy(once) & (edges[0] != edges[1])
+    rows = torch.cat([torch.arange(edges.shape[1]), back.nonzero()[:, 0]])
     # A graph without edges may be anywhere: it has no edges that lack attributes.
     nodes = {k: part.of_nodes for k, part in enumerate(parts)}
     linked = {k: part.of_edges for k, part in enumerate(parts) if part.edges.shape[1]}
@@ -159,13 +163,20 @@ def _packed(parts: Sequence[GraphParts]) -> PackedGraphs:
     check_finite(weights, node_ptr, edges[0], "edge weights")
     edge_attributes = _joined_attributes(linked, "edge")
     check_finite(edge_attributes, node_ptr, edges[0], "edge attributes")
-    edge_labels = _joined_labels(linked, "edge")
+    codes, categories = _joined_labels(linked, "edge")
     symmetric = not any(part.directed for part in parts)
     attributes = _joined_attributes(nodes, "node")
     check_finite(attributes, node_ptr)
     labels = _joined_labels(nodes, "node")
     return assemble(
-        edges, node_ptr, symmetric, attributes, labels, edge_attributes, weights, edge_labels
+        torch.cat([edges, edges[:, back].flip(0)], 1),
+        node_ptr,
+        symmetric,
+        attributes,
+        labels,
+        subset(edge_attributes, rows),
+        subset(weights, rows),
+        (subset(codes, rows), categories),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Hashable, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from ._topology import Topology, by_target
 _MOST_NODES = 2**31
 
 
+@dataclass(eq=False, repr=False)
 class PackedGraphs:
     """Graphs packed into a few arrays, as an embedder takes them.
 
@@ -62,31 +64,19 @@ class PackedGraphs:
     PackedGraphs(1 graph, 2 nodes, 2 edges)
     """
 
+    topology: Topology
+    attributes: Tensor | None = None
+    labels: Tensor | None = None
+    categories: Sequence[Hashable] = ()
+    _: KW_ONLY
+    edge_attributes: Tensor | None = None
+    edge_weights: Tensor | None = None
+    edge_labels: Tensor | None = None
+    edge_categories: Sequence[Hashable] = ()
     # The row labels of the Series that the graphs come from.
-    index: Any = None
+    index: Any = field(default=None, init=False)
     # Names of attributes of the graphs that were not read.
-    ignored: tuple[str, ...] = ()
-
-    def __init__(
-        self,
-        topology: Topology,
-        attributes: Tensor | None = None,
-        labels: Tensor | None = None,
-        categories: Sequence[Hashable] = (),
-        *,
-        edge_attributes: Tensor | None = None,
-        edge_weights: Tensor | None = None,
-        edge_labels: Tensor | None = None,
-        edge_categories: Sequence[Hashable] = (),
-    ):
-        self.topology = topology
-        self.attributes = attributes
-        self.labels = labels
-        self.categories: tuple[Hashable, ...] = tuple(categories)
-        self.edge_attributes = edge_attributes
-        self.edge_weights = edge_weights
-        self.edge_labels = edge_labels
-        self.edge_categories: tuple[Hashable, ...] = tuple(edge_categories)
+    ignored: tuple[str, ...] = field(default=(), init=False)
 
     @classmethod
     def from_arrays(
@@ -169,8 +159,8 @@ class PackedGraphs:
         rows = np.array(np.arange(len(self))[rows], ndmin=1)
         part = copy.copy(self)
         part.topology, nodes, edges = self.topology.take(torch.from_numpy(rows))
-        part.attributes, part.labels = _subset(self.attributes, nodes), _subset(self.labels, nodes)
-        described = (_subset(column, edges) for column in self.of_edges())
+        part.attributes, part.labels = subset(self.attributes, nodes), subset(self.labels, nodes)
+        described = (subset(column, edges) for column in self.of_edges())
         part.edge_attributes, part.edge_weights, part.edge_labels = described
         part.index = None if self.index is None else self.index[rows]
         return part
@@ -204,7 +194,7 @@ class PackedGraphs:
         if topology.symmetric:
             there = there[topology.sources <= topology.targets]
         edges = topology.edge_index[:, there].T.tolist()
-        x, weight, codes = (_subset(column, there) for column in self.of_edges())
+        x, weight, codes = (subset(column, there) for column in self.of_edges())
         label = _named(codes, self.edge_categories)
         graph = (nx.Graph if topology.symmetric else nx.DiGraph)()
         if len(set(map(tuple, edges))) < len(edges):
@@ -274,9 +264,9 @@ def assemble(
         Topology.from_edges(edges, node_ptr, symmetric),
         attributes,
         *labels,
-        edge_attributes=_subset(edge_attributes, order),
-        edge_weights=_subset(edge_weights, order),
-        edge_labels=_subset(codes, order),
+        edge_attributes=subset(edge_attributes, order),
+        edge_weights=subset(edge_weights, order),
+        edge_labels=subset(codes, order),
         edge_categories=categories,
     )
 
@@ -295,7 +285,7 @@ def _described(n: int, **columns: Any) -> list[dict[str, Any]]:
     return [{name: values[k] for name, values in lists.items()} for k in range(n)]
 
 
-def _subset(column: Tensor | None, rows: Tensor) -> Tensor | None:
+def subset(column: Tensor | None, rows: Tensor) -> Tensor | None:
     return None if column is None else column[rows]
 
 

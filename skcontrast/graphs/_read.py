@@ -34,9 +34,11 @@ class GraphParts(NamedTuple):
     n_nodes : int
         Number of nodes.
     edges : ndarray of shape (2, n_edges)
-        Sources and targets, both directions of an undirected edge.
+        Sources and targets.
     directed : bool
         Whether edges have a direction.
+    once : bool
+        Whether undirected edges are there in one direction only.
     of_nodes, of_edges : Described
         Their attributes and labels.
     weights : ndarray of shape (n_edges,) or None
@@ -48,9 +50,10 @@ class GraphParts(NamedTuple):
     n_nodes: int
     edges: NDArray
     directed: bool
-    of_nodes: Described = Described()
-    of_edges: Described = Described()
-    weights: NDArray | None = None
+    once: bool
+    of_nodes: Described
+    of_edges: Described
+    weights: NDArray | None
     ignored: Iterable[str] = ()
 
 
@@ -64,31 +67,15 @@ def read_networkx(graph: Any) -> GraphParts:
     data = [link[2] for link in links] if is_described else []
     nodes = _Items("node", [node[1] for node in graph.nodes(data=True)], lambda: list(graph))
     joined = _Items("edge", data, lambda: [link[:2] for link in links])
-    parts = GraphParts(
+    return GraphParts(
         len(number),
         edges,
         graph.is_directed(),
+        not graph.is_directed(),
         nodes.described(),
         joined.described(),
         joined.weights(),
         nodes.ignored() | joined.ignored(),
-    )
-    return parts if graph.is_directed() else _both_directions(parts)
-
-
-def _both_directions(parts: GraphParts) -> GraphParts:
-    """Return the parts with the reverse of each edge, except of loops."""
-    there = np.arange(parts.edges.shape[1])
-    back = np.flatnonzero(parts.edges[0] != parts.edges[1])
-    edges = np.concatenate([parts.edges, parts.edges[::-1, back]], axis=1)
-    rows, (attributes, labels) = np.concatenate([there, back]), parts.of_edges
-    return parts._replace(
-        edges=edges,
-        of_edges=Described(
-            None if attributes is None else attributes[rows],
-            None if labels is None else [labels[row] for row in rows],
-        ),
-        weights=None if parts.weights is None else parts.weights[rows],
     )
 
 
@@ -118,12 +105,7 @@ class _Items:
         if "weight" not in self.keys:
             return None
         weights = [data.get("weight", 1.0) for data in self.data]
-        try:
-            check_entries(weights, "weight")
-            with np.errstate(over="ignore"):
-                return np.array(weights, np.float32).reshape(len(weights))
-        except (ValueError, TypeError) as error:
-            raise ValueError(f"the edge attribute 'weight' must be a number: {error}") from error
+        return self._array("weight", weights, (len(weights),), "a number")
 
     def ignored(self) -> frozenset[str]:
         """Return the names of all other attributes."""
@@ -146,19 +128,21 @@ class _Items:
     def _vectors(self) -> NDArray | None:
         """Return numbers, or vectors of one length, as an array (n, d)."""
         values = self._values("x")
-        if values is None:
-            return None
+        expected = f"a number, or a vector of numbers of the same length for all {self.kind}s"
+        return None if values is None else self._array("x", values, (len(values), -1), expected)
+
+    def _array(self, key: str, values: list, shape: tuple[int, ...], expected: str) -> NDArray:
+        """Return the values of an attribute as float32 of a shape, or say what was expected."""
         try:
-            check_entries(values, "x")
+            check_entries(values, key)
             with np.errstate(over="ignore"):
                 array = np.array(values)
                 if array.dtype.kind == "c":
                     raise ValueError("got complex numbers")
-                return array.astype(np.float32).reshape(len(values), -1)
+                return array.astype(np.float32).reshape(shape)
         except (ValueError, TypeError) as error:
             raise ValueError(
-                f"the {self.kind} attribute 'x' must be a number, or a vector of numbers of the "
-                f"same length for all {self.kind}s: {error}"
+                f"the {self.kind} attribute {key!r} must be {expected}: {error}"
             ) from error
 
     def _labels(self) -> list | None:
@@ -202,6 +186,7 @@ def read_pyg(data: Any) -> GraphParts:
         n_nodes,
         edges.numpy(),
         not is_symmetric(edges, n_nodes, *known),
+        False,
         Described(x, _labels_of_pyg(data, n_nodes)),
         Described(edge_attributes),
         None if weights is None else weights.reshape(-1),
