@@ -1,24 +1,26 @@
-"""Arrays in the forms in which users pass them, and checks that several kinds share."""
+"""Arrays in the forms in which users pass them; what is no array of samples is refused."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from itertools import permutations
 from pathlib import PurePath
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils import assert_all_finite
 from torch.utils.data import DataLoader, Dataset
 
 from .._checks import check_entries, naming
+from .._warnings import warn
 from ._columns import refuse_lazy
 from ._memory_maps import map_of, row_blocks
-from ._misread import advice_on_shapes, refuse_unread
 from ._parts import Parts
 from ._sources import LazySamples
-from ._statistics import native
+from ._statistics import as_array, native
 
 # What to do with samples that belong together in pairs.
 PAIRS_ADVICE = (
@@ -34,6 +36,16 @@ _NUMBERS = [
 _SPARSE_NUMBERS = [np.float64, np.float32]
 # Dtypes whose finiteness scikit-learn looks at without a copy.
 _CHECKED_IN_PLACE = (np.dtype(np.float32), np.dtype(np.float64))
+# A list of no more arrays may be one of batches, if they have more rows.
+_FEW_SAMPLES = 3
+# Images have seldom more channels.
+_MOST_CHANNELS = 4
+# So many matrices tell whether all are those of graphs.
+_MATRICES_TRIED = 64
+# So many rows tell whether a table is a long one.
+_ROWS_TRIED = 10_000
+# Runs of rows of a long table, and rows in each of them on average, at least.
+_LEAST_RUNS, _LEAST_STEPS = 3, 3
 
 
 def as_array_like(X: Any, *, one_shape: bool = True) -> Any:
@@ -56,9 +68,7 @@ def as_array_like(X: Any, *, one_shape: bool = True) -> Any:
         raise ValueError("X must be an array of samples, got None.")
     refuse_unordered(X)
     refuse_lazy(X)
-    _refuse_files(X)
-    _refuse_pictures(X)
-    refuse_unread(X)
+    _refuse_unread(X)
     if not hasattr(X, "columns"):
         check_entries(X, "X")
     is_pair = isinstance(X, tuple) and len(X) == 2
@@ -86,8 +96,7 @@ def as_array_like(X: Any, *, one_shape: bool = True) -> Any:
             X = _stacked(X)
     if isinstance(X, torch.Tensor):
         with naming("X", "a dense tensor of numbers"):
-            X = X.detach().cpu()
-            X = (X.float() if X.dtype == torch.bfloat16 else X).numpy()
+            X = as_array(X)
     check_dimensions(X)
     return X
 
@@ -120,31 +129,71 @@ def refuse_unordered(X: Any) -> None:
         )
 
 
-def _refuse_files(X: Any) -> None:
-    """Raise TypeError for a path, or for a sequence of paths or of names of image files."""
+def _refuse_unread(X: Any) -> None:
+    """Raise TypeError for a row of what has to be read by something else first.
+
+    Files, pictures, texts, molecules, records, tables, lists of edges, sparse matrices.
+    """
     if isinstance(X, (str, PurePath)):
         raise TypeError(
             f"X must hold samples, got {str(X)!r}: for a folder of images, pass "
             "skcontrast.datasets.ImageFolder(folder); read other files first."
         )
-    has_objects = getattr(getattr(X, "dtype", None), "kind", "") in ("O", "U", "T")
-    is_row = has_objects and getattr(X, "ndim", 0) == 1
-    if not (is_row or isinstance(X, (list, tuple))) or not len(X):
-        return
-    if all(isinstance(item, PurePath) or _names_image(item) for item in X):
+    is_column = getattr(X, "ndim", 0) > 0 and tuple(X.shape[1:]) in ((), (1,))
+    is_column = is_column and not hasattr(X, "columns")
+    items: Any = X if is_column or isinstance(X, (list, tuple)) else ()
+    first: Any = next(iter(items), None)
+    if first is not None and all(map(_names_image, items)):
         raise TypeError(
-            f"X must hold samples, got a path, {str(next(iter(X)))!r}: pass "
+            f"X must hold samples, got a path, {str(first)!r}: pass "
             "skcontrast.datasets.ImageFolder(folder, files=X), their contents as arrays, or a "
             "torch Dataset that reads them."
         )
+    _refuse_pictures(X if first is None else first, is_alone=first is None)
+    first = first[0] if isinstance(first, np.ndarray) and first.shape == (1,) else first
+    if isinstance(first, str) or type(first).__module__.startswith("rdkit."):
+        found = (
+            f"texts, such as {first[:40]!r}" if isinstance(first, str) else "molecules of RDKit"
+        )
+        raise TypeError(
+            f"X holds {found}, not numbers. Molecules become graphs, see 'Molecules' on "
+            "the page 'Graphs' of the user guide; other texts become vectors first, by "
+            "TfidfVectorizer or a language model; a column of categories is a DataFrame."
+        )
+    if isinstance(first, Mapping):
+        keys = sorted(map(str, first))
+        advice = "pass the values of one key"
+        if {"nodes", "edges"} <= set(keys) or {"nodes", "links"} <= set(keys):
+            advice = "pass [networkx.node_link_graph(x) for x in X]"
+        elif all(np.ndim(value) == 0 for value in first.values()):
+            advice = "if they are rows of a table, pass pandas.DataFrame(X)"
+        raise TypeError(
+            f"X must hold samples, got a {type(first).__name__} with the keys {keys}: {advice}."
+        )
+    if hasattr(first, "columns") and hasattr(first, "to_numpy"):
+        refuse_lazy(first)
+        raise TypeError(
+            "X is a list of DataFrames: if their rows are steps of series, pass "
+            "[x.to_numpy().T for x in X]; if they are batches of one table, pandas.concat(X)."
+        )
+    if issparse(first):
+        raise TypeError(
+            "X is a list of sparse matrices: if they are adjacency matrices, pass "
+            "[networkx.from_scipy_sparse_array(x) for x in X]; if they are batches of vectors, "
+            "scipy.sparse.vstack(X)."
+        )
+    if isinstance(first, list) and first and isinstance(first[0], tuple) and len(first[0]) == 2:
+        raise TypeError(
+            "X is a list of lists of pairs: if these are edges, pass [networkx.Graph(x) for x in "
+            "X]; if they are points, arrays."
+        )
 
 
-def _refuse_pictures(X: Any) -> None:
+def _refuse_pictures(first: Any, *, is_alone: bool) -> None:
     """Raise TypeError for images of Pillow, alone, in a list, or in pairs with their labels."""
-    first = X[0] if isinstance(X, (list, tuple)) and len(X) else X
     is_pair = isinstance(first, tuple) and len(first) > 0
     if hasattr(first[0] if is_pair else first, "getbands"):
-        found = "an image" if first is X else "a list of images"
+        found = "an image" if is_alone else "a list of images"
         found = "pairs (image, label)" if is_pair else found
         labels = " and the labels as y" if is_pair else ""
         raise TypeError(
@@ -167,8 +216,9 @@ def _refuse_pairs(X: Any) -> None:
 
 
 def _names_image(item: Any) -> bool:
+    """Return whether an item is a path, or a text that is the name of an image file."""
     if not isinstance(item, str):
-        return False
+        return isinstance(item, PurePath)
     from ..datasets import SUFFIXES  # only now, because X rarely holds strings
 
     return PurePath(item).suffix.lower() in SUFFIXES
@@ -189,7 +239,7 @@ def _stacked(images: Any) -> Any:
         )
         raise ValueError(
             f"The samples in X must have one shape, got {len(shapes)}: {sorted(shapes)[:3]}. "
-            f"{advice_on_shapes(shapes)}{hint if len(images) == 2 else ''}"
+            f"{_advice_on_shapes(shapes)}{hint if len(images) == 2 else ''}"
         )
     return torch.stack(list(images)) if is_torch else np.stack(images)
 
@@ -234,8 +284,13 @@ def checked_numbers(
     min_samples, check_finite : int, bool
         As in `Kind.read`.
     """
-    if isinstance(X, LazySamples):
-        check_lazy(X, min_samples)
+    if isinstance(X, LazySamples):  # of which the first is known; others are checked when read
+        if len(X) < min_samples:
+            raise ValueError(
+                f"X is a Dataset with {len(X)} sample(s) while a minimum of {min_samples} is "
+                "required."
+            )
+        _refuse_empty(X)
         return X
     check_entries(X, "X")
     is_sparse, own = issparse(X), getattr(X, "dtype", None)
@@ -255,16 +310,99 @@ def checked_numbers(
             for rows in map(native, row_blocks(X)):
                 rows = rows.astype(np.float32) if rows.itemsize < 4 else rows
                 assert_all_finite(rows, input_name="X")
+    _refuse_empty(X)
     return X
 
 
-def check_lazy(X: LazySamples, min_samples: int) -> None:
-    """Check the first sample of a Dataset; the others are checked when they are read."""
-    if len(X) < min_samples:
+def _refuse_empty(X: Any) -> None:
+    if 0 in X.shape[1:]:
         raise ValueError(
-            f"X is a Dataset with {len(X)} sample(s) while a minimum of {min_samples} is required."
+            f"Found samples of shape {X.shape[1:]} in X: every dimension must be at least 1."
         )
-    if min(X.shape[1:]) == 0:
+
+
+def _advice_on_shapes(shapes: set[tuple[int, ...]]) -> str:
+    """Return the end of a message about arrays of several shapes."""
+    if all(len(shape) == 2 and shape[0] == shape[1] for shape in shapes):
+        return (
+            "Adjacency matrices become graphs: pass [networkx.from_numpy_array(x) for x in X]. "
+            "Images must have one size."
+        )
+    return (
+        "Images must have one size, to which ImageFolder(folder, size=32) brings files. Series "
+        "(n_channels, n_times) may differ in n_times alone."
+    )
+
+
+def refuse_batches(X: Any) -> None:
+    """Raise ValueError for a list of few arrays of many rows: are these samples, or batches?"""
+    are_arrays = isinstance(X, list) and all(isinstance(x, (np.ndarray, torch.Tensor)) for x in X)
+    if not are_arrays or len({tuple(x.shape[1:]) for x in X}) != 1 or X[0].ndim not in (2, 3):
+        return
+    n_rows = min(len(x) for x in X)
+    is_few = len(X) <= _FEW_SAMPLES if X[0].ndim == 2 else n_rows > _MOST_CHANNELS
+    if is_few and len(X) < n_rows:
         raise ValueError(
-            f"Found images of shape {X.shape[1:]} in X: every dimension must be at least 1."
+            f"X is a list of {len(X)} arrays, the first of shape {tuple(X[0].shape)}, which may be"
+            " batches of samples or samples: pass np.concatenate(X) if they are batches; if each "
+            "is one sample, declare what it is, such as kind='images' or kind='series'."
         )
+
+
+def refuse_matrices(X: NDArray) -> None:
+    """Raise ValueError for square images that may be adjacency matrices of graphs."""
+    some = X[:: -(-len(X) // _MATRICES_TRIED)]
+    some = some.astype(np.uint8) if some.dtype == bool else some
+    is_diagonal = np.eye(X.shape[1], dtype=bool)
+    off, are_mirrored = some[:, ~is_diagonal], np.allclose(some, some.swapaxes(1, 2))
+    are_links = np.isin(off, [0, 1]).all() and not some[:, is_diagonal].any()
+    if X.shape[1] < 3 or not (are_mirrored or are_links) or not np.ptp(off, axis=1).any():
+        return
+    raise ValueError(
+        f"X of shape {X.shape} holds matrices that are all "
+        f"{'symmetric' if are_mirrored else '0 and 1, with 0 on the diagonal'}: if they are "
+        "adjacency matrices, pass [networkx.from_numpy_array(x) for x in X], with "
+        "create_using=networkx.DiGraph if edges have a direction; if they are images, "
+        "kind='images'."
+    )
+
+
+def warn_of_long_table(X: Any) -> None:
+    """Warn of a DataFrame whose rows seem to be steps of series, one series after the other."""
+    if not (hasattr(X, "columns") and hasattr(X, "groupby")) or len(X.columns) < 3:
+        return
+    X = X.iloc[:_ROWS_TRIED]
+    found = {str(name): _order(X[name]) for name in X.columns}
+    codes = {name: values for name, values in found.items() if values is not None}
+    starts = {name: _starts(values) for name, values in codes.items()}
+    runs = {name: places for name, places in starts.items() if places is not None}
+    falls = {name: np.flatnonzero(np.diff(values) <= 0) + 1 for name, values in codes.items()}
+    for series, step in permutations(codes, 2):
+        if series in runs and np.array_equal(falls[step], runs[series]):
+            warn(
+                f"X looks like a long table of series: {step!r} grows within each "
+                f"{series!r}. Its rows are read as samples. If each series is a sample, "
+                "pass [part[channels].to_numpy().T for _, part in X.groupby(series)], where "
+                "series is the one of these columns that says which series a row belongs to, "
+                "and channels are the names of the others."
+            )
+            return
+
+
+def _order(column: Any) -> NDArray | None:
+    """Return the values of a column as numbers that grow with them, None if they have gaps."""
+    values = np.asarray(column)
+    if values.dtype.kind in "fc" or (values.dtype == object and not isinstance(values[0], str)):
+        return None
+    try:
+        return np.unique(values, return_inverse=True)[1]
+    except TypeError:
+        return None
+
+
+def _starts(values: NDArray) -> NDArray | None:
+    """Return where runs of equal values begin but the first; None unless each has one long run."""
+    starts = np.flatnonzero(np.diff(values)) + 1
+    n_runs = len(starts) + 1
+    is_id = n_runs == values.max() + 1 and _LEAST_RUNS <= n_runs <= len(values) / _LEAST_STEPS
+    return starts if is_id else None

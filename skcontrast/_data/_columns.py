@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from .._checks import naming
+from ._statistics import as_array
 
 ColumnType = Literal["number", "duration", "time", "category", "gaps"]
 
@@ -98,16 +99,15 @@ class Table:
             If they are of several types, or of none that a table can have.
         """
         if column not in self._values:
-            self._values[column] = self._typed(column)
+            name = self.label(column)
+            if not hasattr(self.X, "columns"):
+                found = _of_array(self.X[:, column], name)
+            elif hasattr(self.X, "iloc"):
+                found = _of_pandas(self.X.iloc[:, column], name)
+            else:
+                found = _of_polars(self.X.to_series(column), name)
+            self._values[column] = found
         return self._values[column]
-
-    def _typed(self, column: int) -> Values:
-        name = self.label(column)
-        if not hasattr(self.X, "columns"):
-            return _of_array(self.X[:, column], name)
-        if hasattr(self.X, "iloc"):
-            return _of_pandas(self.X.iloc[:, column], name)
-        return _of_polars(self.X.to_series(column), name)
 
     def label(self, column: int) -> str:
         """Return what a column is called in messages."""
@@ -156,8 +156,7 @@ def _as_table(X: Any) -> Any:
         raise TypeError("X is a sparse matrix, not a table: pass it with kind='vectors'.")
     if isinstance(X, torch.Tensor):
         with naming("X", "a table"):
-            X = X.detach().cpu()
-            X = (X.float() if X.dtype == torch.bfloat16 else X).numpy()
+            X = as_array(X)
     array = X if isinstance(X, np.ndarray) else np.array(X, dtype=object)
     if array.ndim != 2 or array.dtype.names is not None:
         advice = " Reshape your data: X[:, None] is one column." if array.ndim == 1 else ""
@@ -226,14 +225,10 @@ def _of_polars(series: Any, name: str) -> Values:
     dtype = series.dtype
     if dtype.is_numeric():
         return Values("number", series.cast(pl.Float64).to_numpy())
-    if dtype in (pl.Date, pl.Datetime):
-        local = series.cast(pl.Datetime("us")) if dtype == pl.Date else series
-        local = local.dt.replace_time_zone(None).cast(pl.Datetime("us"))
-        ticks = local.to_physical().cast(pl.Float64).to_numpy()
-        return Values("time", ticks / _MICROSECONDS, zone=getattr(dtype, "time_zone", None) or "")
-    if dtype == pl.Duration:
-        ticks = series.cast(pl.Duration("us")).to_physical().cast(pl.Float64).to_numpy()
-        return Values("duration", ticks / _MICROSECONDS)
+    if dtype in (pl.Date, pl.Datetime, pl.Duration):
+        zone = getattr(dtype, "time_zone", None) or ""
+        local = series.dt.replace_time_zone(None) if zone else series
+        return _of_array(local.to_numpy(), name)._replace(zone=zone)
     return _of_objects(series.to_list(), name)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Self
 
@@ -229,11 +229,7 @@ class TensorBatch:
 
     def _mapped(self, function: Callable[[Any], Any]) -> Self:
         """Return a batch of what a function makes of each tensor."""
-        return self._of({name: function(tensor) for name, tensor in self.tensors.items()})
-
-    @classmethod
-    def _of(cls, tensors: dict[str, Any]) -> Self:
-        return cls(**tensors)
+        return type(self)(**{name: function(tensor) for name, tensor in self.tensors.items()})
 
     @classmethod
     def __torch_function__(
@@ -243,25 +239,17 @@ class TensorBatch:
         if function is torch.cat and not kwargs and len(args) == 1:
             batches = list(args[0])
             names = batches[0].tensors
-            return cls._of({name: torch.cat([b.tensors[name] for b in batches]) for name in names})
+            return cls(**{name: torch.cat([b.tensors[name] for b in batches]) for name in names})
         return NotImplemented
 
 
 class PartsBatch(TensorBatch):
-    """A batch for each part of the same n samples.
-
-    Parameters
-    ----------
-    parts : sequence of Tensor of shape (n, ...), or batches of different classes
-        The batches.
-    """
-
-    def __init__(self, parts: Sequence[Any]):
-        super().__init__(**{str(place): part for place, part in enumerate(parts)})
+    """A batch for each part of the same n samples: a tensor (n, ...), or one of another class."""
 
     @classmethod
-    def _of(cls, tensors: dict[str, Any]) -> Self:
-        return cls(list(tensors.values()))
+    def of(cls, parts: Iterable[Any]) -> Self:
+        """Return the batches of parts as one."""
+        return cls(**{str(place): part for place, part in enumerate(parts)})
 
     @property
     def parts(self) -> tuple[Any, ...]:

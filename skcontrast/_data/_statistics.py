@@ -31,6 +31,12 @@ def as_tensor(X: ArrayLike) -> torch.Tensor:
     return torch.from_numpy(X)
 
 
+def as_array(X: torch.Tensor) -> NDArray:
+    """Return a tensor as an array; bfloat16, which numpy lacks, as float32."""
+    X = X.detach().cpu()
+    return (X.float() if X.dtype == torch.bfloat16 else X).numpy()
+
+
 def bounds(X: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the least and the greatest number of each column of X, float64."""
     first = X[0].astype(np.float64)

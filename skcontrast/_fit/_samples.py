@@ -11,10 +11,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .._data._array_like import warn_of_long_table
 from .._data._checksum import checksum, fingerprint
 from .._data._memory_maps import row_blocks
 from .._data._metadata import read_metadata
-from .._data._misread import warn_of_long_table
 from .._data._parts import Parts
 from .._data._sources import bytes_allowed
 from .._distributed._agreement import agree

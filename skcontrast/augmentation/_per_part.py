@@ -114,7 +114,7 @@ class PerPart(Augmentation):
         generator = generator_for(batch, generator)
         draws = getattr(self, "_draws", None) or self._composed(lambda place: None)
         pairs = zip(draws, batch.parts, strict=True)
-        return PartsBatch([draw(part, generator) for draw, part in pairs])
+        return PartsBatch.of(draw(part, generator) for draw, part in pairs)
 
     def prepared(self, convert: Callable[[Any], Any]) -> PerPart:
         """Return a copy whose augmentations are in the units of the training batches."""

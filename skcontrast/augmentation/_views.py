@@ -25,6 +25,7 @@ from .._checks import (
     validate_parameters,
 )
 from .._data._row_labels import along_rows, label_rows, row_labels
+from .._data._statistics import as_array
 from .._warnings import warn
 
 
@@ -252,5 +253,5 @@ class Unflatten(Transformer):
         check_entries(X, "X")
         with naming("X", "an array of numbers, shape (n_samples, n_features)", X):
             if isinstance(X, torch.Tensor):
-                X = X.detach().cpu().numpy()
+                X = as_array(X)
             return validate_data(self, X, reset=reset)

@@ -12,9 +12,8 @@ from sklearn.utils.validation import check_array
 from torch import Tensor, nn
 
 from .._checks import parameter
-from .._data._array_like import as_array_like, checked_numbers
+from .._data._array_like import as_array_like, checked_numbers, refuse_matrices
 from .._data._memory_maps import row_blocks
-from .._data._misread import refuse_matrices
 from .._data._statistics import as_tensor
 from .._warnings import warn
 from ._base import Request, Schema
@@ -122,10 +121,6 @@ class Images(ArrayKind):
             )
         shape = X.shape[1:]
         request.check_shape(shape)
-        if min(shape) == 0:
-            raise ValueError(
-                f"Found images of shape {shape} in X: every dimension must be at least 1."
-            )
         return X, Schema(self, shape, math.prod(shape))
 
     def check_unusual(self, X: Any, *, is_declared: bool) -> None:

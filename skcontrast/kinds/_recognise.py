@@ -12,8 +12,7 @@ import torch
 from sklearn.base import clone
 
 from .._checks import belongs_to_package, check_component, learned, parameter, validate_parameters
-from .._data._array_like import as_array_like
-from .._data._misread import refuse_batches
+from .._data._array_like import as_array_like, refuse_batches
 from .._data._parts import OnePart, Parts, PartsBatch, naming_part
 from ._base import Kind, Request, Scaler, Schema, as_given
 from ._graphs import Graphs
@@ -314,7 +313,7 @@ class PartsKind(Kind):
 
     def to_tensor(self, X: Any, device: torch.device | str) -> PartsBatch:
         """Return a batch of each part, unscaled."""
-        return PartsBatch([kind.to_tensor(part, device) for kind, part in self._pairs(X)])
+        return PartsBatch.of(kind.to_tensor(part, device) for kind, part in self._pairs(X))
 
     def rows_per_call(self, X: Any) -> int:
         """Return the smallest of the numbers of samples that the parts allow."""
@@ -364,7 +363,7 @@ class PartsScaler:
         for place, (scaler, part) in enumerate(zip(self.scalers, X.parts, strict=True)):
             with naming_part(place):
                 batches.append(scaler.to_tensor(part, device))
-        return PartsBatch(batches)
+        return PartsBatch.of(batches)
 
     def from_tensor(self, batch: PartsBatch, X: Parts) -> Parts:
         """Return views of each part in its own units."""

@@ -74,7 +74,7 @@ class AffineScaler:
     center_: Any
     scale_: Any
 
-    def __init__(self, standardize: bool = True):
+    def __init__(self, standardize: Any = True):
         self.standardize = standardize
 
     @property
@@ -104,6 +104,10 @@ class ArrayKind(Kind):
     float_batches = True
     shares_batches = True
     holds_arrays = True
+
+    def to_tensor(self, X: Any, device: torch.device | str) -> Tensor:
+        """Return X as float32, unscaled."""
+        return as_tensor(X).to(device, torch.float32)
 
     def rows_per_call(self, X: Any) -> int:
         """Return the number of samples that hold about a million numbers."""

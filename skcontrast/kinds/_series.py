@@ -138,11 +138,6 @@ class Series(ArrayKind):
             X = X[:, None]
         if X.ndim != 3:
             raise ValueError(f"X must hold series, got an array of shape {X.shape}: {_FORMS}.")
-        if 0 in X.shape[1:]:
-            raise ValueError(
-                f"Found series of {X.shape[1]} channel(s) and {X.shape[2]} steps in X: each must "
-                "be at least 1."
-            )
         _check_channels(X, request)
         if not isinstance(X, LazySeries):  # which check themselves what they read
             X = self.clean(X)
@@ -179,10 +174,6 @@ class Series(ArrayKind):
     def scaler(self) -> SeriesScaler:
         """Return a `SeriesScaler`."""
         return SeriesScaler(self.standardize)
-
-    def to_tensor(self, X: Any, device: torch.device | str) -> Tensor:
-        """Return X as float32, unscaled."""
-        return as_tensor(X).to(device, torch.float32)
 
     def rows_per_call(self, X: Any) -> int:
         """Return the number of series that have about a million numbers as 64 maps."""
@@ -420,19 +411,16 @@ class SeriesScaler(AffineScaler):
 
     Parameters
     ----------
-    standardize : {"channel", "series"} or None, default="channel"
+    standardize : {"channel", "series"} or None
         As in `Series`.
     """
 
     finds_nonfinite = False
-    standardize: Any
-
-    def __init__(self, standardize: Literal["channel", "series"] | None = "channel"):
-        super().__init__(standardize)  # type: ignore[arg-type]
 
     def fit(self, X: NDArray) -> SeriesScaler:
         """Learn mean and standard deviation of each channel of X (n, n_channels, n_times)."""
         self.only_casts_ = self.standardize is None
+        self.center_, self.scale_ = 0.0, 1.0
         if self.standardize == "channel":
             X = subset(X)
             columns = (X[:, channel].ravel() for channel in range(X.shape[1]))
@@ -457,12 +445,9 @@ class SeriesScaler(AffineScaler):
 
     def from_tensor(self, batch: Tensor, X: NDArray) -> NDArray:
         """Return views of X in its own units, as floats that hold its dtype."""
-        center: Any = 0.0
-        scale: Any = 1.0
+        center, scale = self.center_, self.scale_
         if self.standardize == "series":
             center, scale = (part.numpy() for part in own_moments(as_tensor(X)))
-        elif not self.only_casts_:
-            center, scale = self.center_, self.scale_
         return (batch.double().numpy() * scale + center).astype(float_of(X))
 
     def layer(self) -> nn.Module:

@@ -309,10 +309,6 @@ class Tables(ArrayKind):
         """Return a `TableScaler`."""
         return TableScaler(self.columns_, self.standardize)
 
-    def to_tensor(self, X: Any, device: torch.device | str) -> Tensor:
-        """Return coded rows as float32, unscaled."""
-        return torch.from_numpy(np.asarray(X, dtype=np.float32)).to(device)
-
     def encoded_shape(self, sample_shape: tuple) -> tuple:
         """Return ``(n_features,)``, of the features that the first layer makes of a row."""
         return (n_features(self.columns_),)

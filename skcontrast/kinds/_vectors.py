@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from .._checks import parameter
 from .._data._array_like import as_array_like, checked_numbers
 from .._data._sources import SparseSamples
-from .._data._statistics import as_tensor, mean_and_std
+from .._data._statistics import mean_and_std
 from ._base import Kind, Request, Schema
 from ._scaling import AffineScaler, ArrayKind, Standardize, float_of
 
@@ -93,10 +93,6 @@ class Vectors(ArrayKind):
     def scaler(self) -> VectorScaler:
         """Return a `VectorScaler`."""
         return VectorScaler(self.standardize)
-
-    def to_tensor(self, X: Any, device: torch.device | str) -> Tensor:
-        """Return X as float32, unscaled."""
-        return as_tensor(X).to(device, torch.float32)
 
     def first_layer(self, subset: Tensor, scaler: Any, *, channels_last: bool) -> nn.Module:
         """Return a layer that standardises by the statistics that the scaler has learned."""

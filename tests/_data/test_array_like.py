@@ -1,5 +1,6 @@
 """Arrays in the forms in which users pass them."""
 
+from functools import partial
 from pathlib import Path
 
 import networkx as nx
@@ -8,9 +9,10 @@ import pandas as pd
 import pytest
 import torch
 from scipy.sparse import csr_matrix, dok_matrix
+from sklearn.utils import check_array
 from torch.utils.data import DataLoader, Dataset, TensorDataset
 
-from skcontrast._data._array_like import as_array_like, check_dimensions, check_lazy
+from skcontrast._data._array_like import as_array_like, check_dimensions, checked_numbers
 from skcontrast._data._sources import LazySamples
 from skcontrast.frameworks import CMC, MoCo
 from tests.common import small, vectors
@@ -85,11 +87,12 @@ def test_more_dimensions_than_images_have_are_refused():
 
 def test_few_or_empty_samples_of_a_dataset_are_refused():
     lazy = LazySamples(TensorDataset(torch.ones(2, 1, 3, 4)))
-    check_lazy(lazy, 2)
+    assert checked_numbers(lazy, "images", check_array, 2, True) is lazy
     with pytest.raises(ValueError, match=r"Dataset with 2 sample\(s\) while a minimum of 3"):
-        check_lazy(lazy, 3)
-    with pytest.raises(ValueError, match=r"images of shape \(1, 0, 4\) in X"):
-        check_lazy(LazySamples(TensorDataset(torch.ones(2, 1, 0, 4))), 2)
+        checked_numbers(lazy, "images", check_array, 3, True)
+    for empty in (LazySamples(TensorDataset(torch.ones(2, 1, 0, 4))), np.ones((2, 1, 0, 4))):
+        with pytest.raises(ValueError, match=r"Found samples of shape \(1, 0, 4\) in X"):
+            checked_numbers(empty, "images", partial(check_array, allow_nd=True), 2, True)
 
 
 def test_graphs_are_refused_where_arrays_were_declared():

@@ -161,7 +161,7 @@ def test_augmentation_steps_of_a_pipeline_draw_views_of_parts():
 
 
 def test_a_batch_of_parts_is_indexed_concatenated_and_moved_as_one():
-    batch = PartsBatch([torch.arange(6).view(3, 2), torch.arange(3.0)])
+    batch = PartsBatch.of([torch.arange(6).view(3, 2), torch.arange(3.0)])
     assert batch.shape == (3, 2) and batch.device == torch.device("cpu")
     both = torch.cat([batch, batch[torch.tensor([2, 0])]])
     assert both.parts[0].tolist() == [[0, 1], [2, 3], [4, 5], [4, 5], [0, 1]]

@@ -228,7 +228,7 @@ def test_what_is_not_series_is_refused_by_name(given, message):
             "X must be lists of samples, each of one shape",
         ),
         ([x.astype(str) for x in UNEQUAL], TypeError, "series of numbers: series 0 has <U"),
-        (np.zeros((5, 3, 0)), ValueError, r"3 channel\(s\) and 0 steps"),
+        (np.zeros((5, 3, 0)), ValueError, r"samples of shape \(3, 0\) in X"),
     ],
     ids=["frame", "frames", "4-D", "channels", "no steps", "ragged", "strings", "empty"],
 )
