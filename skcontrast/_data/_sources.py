@@ -8,6 +8,7 @@ import signal
 import traceback
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -157,6 +158,7 @@ class InMemory:
             yield self.x[rows.to(self.device)]
 
 
+@dataclass(eq=False)
 class Streamed(Dataset):
     """Samples that are read, converted and moved to the device batch by batch.
 
@@ -174,16 +176,14 @@ class Streamed(Dataset):
         The ranks that divide the samples of a batch; None reads all of them.
     """
 
-    def __init__(
-        self,
-        X: Any,
-        to_tensor: Callable,
-        device: torch.device,
-        n_workers: int,
-        shares: Shares | None = None,
-    ):
-        self.X, self.to_tensor, self.shares = X, to_tensor, shares
-        self.device, self.n_workers = device, n_workers if _may_start_processes() else 0
+    X: Any
+    to_tensor: Callable
+    device: torch.device
+    n_workers: int
+    shares: Shares | None = None
+
+    def __post_init__(self) -> None:
+        self.n_workers = self.n_workers if _may_start_processes() else 0
 
     def __len__(self) -> int:
         return len(self.X)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
@@ -259,6 +260,13 @@ class Augmentation(Transformer):
         tags.input_tags.three_d_array = True
         tags.input_tags.sparse = True
         return tags
+
+
+def changed(augmentation: Any, **attributes: Any) -> Any:
+    """Return a copy of an augmentation with other attributes."""
+    copied = copy.copy(augmentation)
+    vars(copied).update(attributes)
+    return copied
 
 
 def _as_given(X: Any, checked: Any) -> Any:

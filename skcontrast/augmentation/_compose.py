@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial, reduce
 from numbers import Integral
 from typing import Any
@@ -112,6 +113,7 @@ class _Fused:
         return batch
 
 
+@dataclass(eq=False)
 class Composition:
     """A chain of passes: ``composition(batch, generator)`` draws one view per sample.
 
@@ -121,28 +123,19 @@ class Composition:
         Applied to a batch and a generator, one after the other.
     augmentations : list of Augmentation
         Those that the passes call.
-    kind : Kind
-        The kind of the samples.
-    sample_shape : tuple
-        Shape of a sample.
-
-    Attributes
-    ----------
+    float_batches : bool
+        Whether the batches of the kind are floats.
+    image_shape : tuple of int or None
+        Shape of a sample with a channel axis, if samples are images.
     sides : tuple of int or None
         Height and width to which images are reduced first.
     """
 
-    def __init__(
-        self,
-        passes: Sequence[Callable[..., Any]],
-        augmentations: Sequence[Augmentation],
-        kind: Kind,
-        sample_shape: tuple,
-    ):
-        self.passes, self.augmentations = passes, augmentations
-        self.float_batches = kind.float_batches
-        self.image_shape = kind.image_shape(sample_shape) if kind.float_batches else None
-        self.sides: Sequence[int] | None = None
+    passes: Sequence[Callable[..., Any]]
+    augmentations: Sequence[Augmentation]
+    float_batches: bool
+    image_shape: tuple[int, ...] | None
+    sides: Sequence[int] | None = None
 
     @property
     def takes_any_size(self) -> bool:
@@ -269,4 +262,5 @@ def compose(
             passes.append(partial(_drawn, part, is_users and kind.differs_in_length))
         elif not (passes and isinstance(passes[-1], _Fused) and passes[-1].absorb(part)):
             passes.append(_Fused(part))
-    return Composition(passes, parts, kind, shape)
+    image_shape = kind.image_shape(shape) if kind.float_batches else None
+    return Composition(passes, parts, kind.float_batches, image_shape)

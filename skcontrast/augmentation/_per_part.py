@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
@@ -13,7 +12,7 @@ from .._checks import check_component, learned, parameter, validate_parameters
 from .._data._parts import OnePart, Parts, PartsBatch, naming_part
 from ..kinds._base import Kind, Schema
 from ..kinds._recognise import PartsKind
-from ._base import Augmentation, generator_for
+from ._base import Augmentation, changed, generator_for
 from ._compose import compose
 
 
@@ -118,9 +117,8 @@ class PerPart(Augmentation):
 
     def prepared(self, convert: Callable[[Any], Any]) -> PerPart:
         """Return a copy whose augmentations are in the units of the training batches."""
-        prepared = copy.copy(self)
-        prepared._draws = self._composed(lambda place: lambda part: convert(OnePart(place, part)))
-        return prepared
+        draws = self._composed(lambda place: lambda part: convert(OnePart(place, part)))
+        return changed(self, _draws=draws)
 
     def _composed(self, convert: Callable[[int], Callable | None]) -> list[Callable]:
         """Return what draws the views of each part."""

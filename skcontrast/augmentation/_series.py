@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Callable, Sequence
 from numbers import Real
@@ -14,7 +13,7 @@ from torch import Tensor
 
 from .._checks import FRACTION, NON_NEGATIVE, POSITIVE_INT, Interval, Pair, parameter
 from ..kinds._base import Kind
-from ._base import Augmentation, as_float, generator_for
+from ._base import Augmentation, as_float, changed, generator_for
 from ._matrices import between, uniform
 
 # Draws through which a smooth random curve goes.
@@ -464,9 +463,7 @@ class AxisRotation(SeriesAugmentation):
         slope = at_1 - at_0
         if not (slope.isfinite().all() and (slope != 0).all()):
             return self
-        prepared = copy.copy(self)
-        prepared._offset, prepared._slope = at_0, slope
-        return prepared
+        return changed(self, _offset=at_0, _slope=slope)
 
     def view(self, batch: Tensor, steps: _Steps, generator: torch.Generator) -> Tensor:
         """Return turned series."""

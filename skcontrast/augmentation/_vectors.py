@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Literal
 
@@ -16,7 +15,7 @@ from .._checks import FRACTION, NON_NEGATIVE, StrOptions, learned, parameter
 from .._data._sources import subset
 from .._data._statistics import as_tensor, known_moments, moments
 from ..kinds._tables import Tables
-from ._base import Augmentation, as_float, generator_for
+from ._base import Augmentation, as_float, changed, generator_for
 from ._matrices import uniform
 
 
@@ -83,11 +82,9 @@ class GaussianNoise(Augmentation):
         if not hasattr(self, "std_"):
             return self
         centre = convert(self.mean_[np.newaxis])
-        prepared = copy.copy(self)
         with np.errstate(over="ignore"):  # near the limit of float64, of which batches are cut
             above = np.minimum(self.mean_ + self.std_, np.finfo(np.float64).max)
-        prepared.std_ = (convert(above[np.newaxis]) - centre).abs()[0]
-        return prepared
+        return changed(self, std_=(convert(above[np.newaxis]) - centre).abs()[0])
 
     def augment(self, batch: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Return `batch` with noise added: a tensor of the same shape, see the base class."""
@@ -145,9 +142,7 @@ class FeatureDropout(Augmentation):
 
     def prepared(self, convert: Callable[[Any], Tensor]) -> Augmentation:
         """Return a copy whose ``mean_`` is in the units of the training batches."""
-        prepared = copy.copy(self)
-        prepared.mean_ = convert(self.mean_[np.newaxis])[0]
-        return prepared
+        return changed(self, mean_=convert(self.mean_[np.newaxis])[0])
 
     def augment(self, batch: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Return `batch` with entries replaced: a tensor of the same shape, see the base class."""
@@ -236,9 +231,7 @@ class MarginalCorruption(Augmentation):
 
     def prepared(self, convert: Callable[[Any], Tensor]) -> Augmentation:
         """Return a copy whose ``marginals_`` are in the units of the training batches."""
-        prepared = copy.copy(self)
-        prepared.marginals_ = convert(self.marginals_).contiguous()
-        return prepared
+        return changed(self, marginals_=convert(self.marginals_).contiguous())
 
     def augment(self, batch: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Return `batch` corrupted: a tensor of the same shape, see the base class."""

@@ -1,10 +1,9 @@
 """Encoders: networks that turn samples into representations."""
 
 from ._base import Encoder
-from ._convnet import ConvNet
+from ._convnet import ConvNet, PatchNet
 from ._graph import GIN
 from ._mlp import MLP
-from ._patch_net import PatchNet
 from ._pretrained import Pretrained
 from ._resnet import ResNet
 from ._series_net import SeriesNet

@@ -13,10 +13,14 @@ from torch import Tensor, nn
 from .._checks import NON_NEGATIVE, Numbers, parameter, validate_parameters
 from .._layers._wide import SideFeatures, WideNetwork
 from ..kinds._recognise import check_fits
-from ._base import Encoder, KindOrName, build_encoder, check_shape
+from ._base import Encoder, build_encoder, check_shape
 
 # Samples whose features are computed together.
 _BATCH = 250
+
+
+def _of_deep(name: str, default: Any) -> Any:
+    return property(lambda self: getattr(self.deep, name, default), doc=f"The {name} of `deep`.")
 
 
 class Wide(Encoder):
@@ -61,25 +65,10 @@ class Wide(Encoder):
     features: Sequence[Any] = parameter([list, tuple], default=())
     weights: Sequence[float] | None = parameter([Numbers(NON_NEGATIVE[0]), None], default=None)
 
-    @property
-    def largest_side(self) -> int | None:  # type: ignore[override]
-        """That of `deep`: the features read what it reads."""
-        return getattr(self.deep, "largest_side", None)
-
-    @property
-    def kind(self) -> KindOrName | tuple[KindOrName, ...] | None:  # type: ignore[override]
-        """The kind of data that `deep` encodes."""
-        return getattr(self.deep, "kind", None)
-
-    @property
-    def relative_rate(self) -> float:  # type: ignore[override]
-        """That of `deep`."""
-        return getattr(self.deep, "relative_rate", 1.0)
-
-    @property
-    def n_steps(self) -> int | None:  # type: ignore[override]
-        """That of `deep`."""
-        return getattr(self.deep, "n_steps", None)
+    largest_side = _of_deep("largest_side", None)
+    kind = _of_deep("kind", None)
+    relative_rate = _of_deep("relative_rate", 1.0)
+    n_steps = _of_deep("n_steps", None)
 
     def validate(self) -> None:
         """Raise an error for features that are none, or that have no weight each."""

@@ -118,14 +118,12 @@ class Topology(NamedTuple):
     @staticmethod
     def cat(topologies: Sequence[Topology]) -> Topology:
         """Return the graphs of several topologies as one."""
-        n_nodes = list(accumulate((part.n_nodes for part in topologies), initial=0))
-        n_edges = list(accumulate((len(part.sources) for part in topologies), initial=0))
-        moved = list(zip(topologies, n_nodes, n_edges, strict=False))
-        last = topologies[0].sources.new_tensor([[n_nodes[-1]], [n_edges[-1]]])
+        starts = accumulate((part.n_nodes for part in topologies), initial=0)
+        moved = [part.sources + start for part, start in zip(topologies, starts, strict=False)]
         return Topology(
-            torch.cat([*(part.node_ptr[:-1] + node for part, node, _ in moved), last[0]]),
-            torch.cat([*(part.edge_ptr[:-1] + edge for part, _, edge in moved), last[1]]),
-            torch.cat([part.sources + node for part, node, _ in moved]),
+            offsets(torch.cat([part.sizes for part in topologies])),
+            offsets(torch.cat([part.in_degrees for part in topologies])),
+            torch.cat(moved),
             all(part.symmetric for part in topologies),
         )
 
