@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.pipeline import Pipeline
@@ -90,36 +90,44 @@ def make_embedding_scorer(
     return EmbeddingScorer(measure, kwargs, needs_y, _direction(measure, greater_is_better))
 
 
+class _Scorer:
+    """A measure and how it is applied, shown as the call of the factory that makes it."""
+
+    factory: ClassVar[str]
+    measure: Callable[..., Any]
+    greater_is_better: bool
+
+    def _score(self, value: Any) -> float:
+        score = float(np.mean(getattr(value, "value", value)))
+        return score if self.greater_is_better else -score
+
+    def __repr__(self) -> str:
+        given = dict(getattr(self, "kwargs", {}))
+        for field in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            if field.name not in ("measure", "kwargs") and value is not field.default:
+                given[field.name] = value
+        options = (f"{name}={value!r}" for name, value in given.items())
+        return f"{self.factory}({', '.join([_name(self.measure), *options])})"
+
+
 @dataclass(frozen=True, repr=False)
-class EmbeddingScorer:
+class EmbeddingScorer(_Scorer):
     """The scorer that :func:`make_embedding_scorer` returns; its parameters are the fields."""
 
+    factory = "make_embedding_scorer"
     measure: Callable[..., Any]
     kwargs: dict[str, Any]
     needs_y: bool = True
     greater_is_better: bool = True
 
     def __call__(self, estimator: Any, X: Any, y: Any = None) -> float:
-        if not hasattr(estimator, "transform"):
-            raise TypeError(f"A scorer of embeddings takes a transformer, got {estimator!r}.")
         if self.needs_y and y is None:
             raise ValueError(f"{_name(self.measure)} needs the classes of the samples: pass y.")
-        H = estimator.transform(X)
-        if getattr(H, "ndim", 2) > 2:
-            H = np.asarray(H).reshape(len(H), -1)
-        value = self._measured(H, y)
-        score = float(np.mean(getattr(value, "value", value)))
-        return score if self.greater_is_better else -score
-
-    def _measured(self, H: Any, y: Any) -> Any:
-        if not self.needs_y:
-            return self.measure(H, **self.kwargs)
-        if "y" in inspect.signature(self.measure).parameters:
-            return self.measure(H, y=y, **self.kwargs)
-        return self.measure(H, y, **self.kwargs)
-
-    def __repr__(self) -> str:
-        return _call("make_embedding_scorer", self)
+        labels, options = [y] if self.needs_y else [], dict(self.kwargs)
+        if labels and "y" in inspect.signature(self.measure).parameters:
+            options["y"] = labels.pop()
+        return self._score(self.measure(embed(estimator, X), *labels, **options))
 
 
 @checked(measure=[callable], greater_is_better=["boolean", None])
@@ -173,34 +181,42 @@ def make_view_scorer(
 
 
 @dataclass(frozen=True, repr=False)
-class ViewScorer:
+class ViewScorer(_Scorer):
     """The scorer that :func:`make_view_scorer` returns; its parameters are the fields."""
 
+    factory = "make_view_scorer"
     measure: Callable[..., float]
     augmentation: Any = None
     greater_is_better: bool = True
 
     def __call__(self, estimator: Any, X: Any, y: Any = None) -> float:
-        before, embedder = split_at_embedder(estimator, "estimator")
+        before, embedder = split_at_embedder(estimator)
         X = X if before is None else before.transform(X)
-        score = embedder._score_views(X, self.measure, self.augmentation)
-        return score if self.greater_is_better else -score
-
-    def __repr__(self) -> str:
-        return _call("make_view_scorer", self)
+        return self._score(embedder._score_views(X, self.measure, self.augmentation))
 
 
-def split_at_embedder(estimator: Any, name: str) -> tuple[Pipeline | None, Any]:
-    """Return the steps before an embedder, None if there are none, and the embedder."""
-    last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
-    if not hasattr(last, "_score_views") or isinstance(last, type):
-        advice = ": pass its embedder_" if hasattr(last, "embedder_") else ""
-        raise TypeError(
-            f"{name} must be a ContrastiveEmbedder or a Pipeline that ends in one, got "
-            f"{brief(estimator)}{advice}."
-        )
-    has_more = isinstance(estimator, Pipeline) and len(estimator) > 1
-    return (estimator[:-1] if has_more else None), last
+def embed(estimator: Any, X: Any) -> Any:
+    """Return what a transformer makes of samples, raw images flat."""
+    if isinstance(estimator, type) or not hasattr(estimator, "transform"):
+        raise TypeError(f"estimator must have the method transform, got {brief(estimator)}.")
+    H = estimator.transform(X)
+    return np.asarray(H).reshape(len(H), -1) if getattr(H, "ndim", 2) > 2 else H
+
+
+def split_at_embedder(
+    estimator: Any, name: str = "estimator", *, at_end: bool = True
+) -> tuple[Pipeline | None, Any]:
+    """Return the steps of a Pipeline before its embedder, None if there are none, and that."""
+    steps = estimator.steps if isinstance(estimator, Pipeline) else [("", estimator)]
+    for k, (_, step) in enumerate(steps):
+        is_embedder = hasattr(step, "_score_views") and not isinstance(step, type)
+        if is_embedder and (k == len(steps) - 1 or not at_end):
+            return (estimator[:k] if k else None), step
+    advice = ": pass its embedder_" if hasattr(steps[-1][1], "embedder_") else ""
+    raise TypeError(
+        f"{name} must be a ContrastiveEmbedder or a Pipeline that {'ends in' if at_end else 'has'}"
+        f" one, got {brief(estimator)}{advice}."
+    )
 
 
 def _direction(measure: Callable[..., Any], given: bool | None) -> bool:
@@ -211,14 +227,3 @@ def _direction(measure: Callable[..., Any], given: bool | None) -> bool:
 
 def _name(measure: Any) -> str:
     return getattr(measure, "__name__", repr(measure))
-
-
-def _call(factory: str, scorer: Any) -> str:
-    """Return the call of the factory that makes a scorer, without its defaults."""
-    given = dict(getattr(scorer, "kwargs", {}))
-    for field in fields(scorer):
-        value = getattr(scorer, field.name)
-        if field.name not in ("measure", "kwargs") and value is not field.default:
-            given[field.name] = value
-    arguments = [_name(scorer.measure), *(f"{name}={value!r}" for name, value in given.items())]
-    return f"{factory}({', '.join(arguments)})"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-import inspect
 from numbers import Integral
 from typing import Any
 
@@ -20,8 +18,8 @@ from .._checks import Interval, checked, numbers
 from .._data._metadata import split_known
 from .._runtime._random import generator_of
 from ..metrics._labeled import EMBEDDINGS
+from ..metrics._scorers import embed
 from ._axes import Axes, axes, class_colors, intensities, is_images, one_each, picture
-from ._estimators import transformer
 
 # Classes beyond this number are not told apart by their colours.
 _MOST_CLASSES = 20
@@ -127,8 +125,7 @@ class EmbeddingDisplay:
         display : EmbeddingDisplay
             Already drawn.
         """
-        h = transformer(estimator).transform(X)
-        return cls.from_embeddings(h, y, **kwargs)
+        return cls.from_embeddings(embed(estimator, X), y, **kwargs)
 
     @classmethod
     @checked(
@@ -287,18 +284,14 @@ def _classes(y: NDArray) -> list[Any] | None:
 
 def _reducer(method: Any, n_samples: int, seed: int) -> tuple[Any, str]:
     """Return what brings embeddings into the plane, and how its axes are called."""
-    if hasattr(method, "fit_transform") and not inspect.isclass(method):
+    if hasattr(method, "fit_transform") and not isinstance(method, type):
         return clone(method), f"{type(method).__name__}, axis"
-    if not isinstance(method, str):
-        method = repr(method)
-    if method == "pca":
+    if isinstance(method, str) and method == "pca":
         return PCA(2, random_state=seed), "principal component"
-    if method == "tsne":
+    if isinstance(method, str) and method == "tsne":
         perplexity = min(30.0, (n_samples - 1) / 3)
         return TSNE(metric="cosine", perplexity=perplexity, random_state=seed), "t-SNE, axis"
-    close = difflib.get_close_matches(method.lower().replace("-", ""), ["pca", "tsne"], 1, 0.7)
-    advice = f" Did you mean {close[0]!r}?" if close else ""
     raise ValueError(
         "method must be 'pca', 'tsne' or an object with fit_transform, such as umap.UMAP(), got "
-        f"{method!r}.{advice}"
+        f"{method!r}."
     )

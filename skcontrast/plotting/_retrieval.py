@@ -14,6 +14,7 @@ from .._checks import Interval, check_argument, checked, naming, numbers
 from .._data._metadata import is_unknown
 from .._runtime._random import generator_of
 from ..metrics._labeled import EMBEDDINGS
+from ..metrics._scorers import embed, split_at_embedder
 from ._axes import (
     Axes,
     as_pictures,
@@ -28,7 +29,6 @@ from ._axes import (
     one_each,
     ranges,
 )
-from ._estimators import split_at_embedder, transformer
 
 _RIGHT = {"edgecolor": "#009E73", "linestyle": "-"}
 _WRONG = {"edgecolor": "#D55E00", "linestyle": "--"}
@@ -97,11 +97,10 @@ class RetrievalDisplay:
     ):
         with naming("pictures", "an array of images or texts", pictures):
             self.pictures = np.asarray(as_pictures(pictures))
-            if is_images(self.pictures) and np.isinf(self.pictures).any():
-                raise ValueError("got numbers that are infinite")
-            if np.iscomplexobj(self.pictures):
-                raise TypeError("got complex numbers")
-        if not (is_images(self.pictures) or self.pictures.ndim == 1):
+        if is_images(self.pictures):
+            options: dict[str, Any] = {"ensure_2d": False, "ensure_all_finite": "allow-nan"}
+            self.pictures = numbers(self.pictures, "pictures", allow_nd=True, **options)
+        elif self.pictures.ndim != 1:
             raise ValueError(
                 f"pictures must be images or texts, got shape {self.pictures.shape}: pass "
                 "pictures= with one for each sample."
@@ -153,9 +152,9 @@ class RetrievalDisplay:
             Already drawn.
         """
         pictures = X if pictures is None else pictures
-        transformer(estimator)
+        h = embed(estimator, X)
         kwargs.setdefault("concentration", _concentration(estimator, X))
-        return cls.from_embeddings(estimator.transform(X), pictures, y, **kwargs)
+        return cls.from_embeddings(h, pictures, y, **kwargs)
 
     @classmethod
     @checked(random_state=["random_state"])
@@ -241,9 +240,10 @@ class RetrievalDisplay:
                 kappa = self.concentration[samples]
                 notes = [self._note(value, row, c) for c, value in enumerate(kappa)]
                 self.notes_.append(notes)
-            for rank, k in enumerate(nearest):
-                if (style := self._frame(query, k)) is not None:
-                    self.frames_[row, rank] = self._draw_frame(row, rank + 1, style)
+            for rank, k in enumerate(nearest if self.y is not None else ()):
+                if not (is_unknown(self.y[query]) or is_unknown(self.y[k])):
+                    style = _RIGHT if self.y[query] == self.y[k] else _WRONG
+                    self.frames_[row, rank] = self._frame(row, rank + 1, style)
         frame_grid(self.ax_, n_queries, 1 + n_neighbors)
         self.ax_.axvline(0.5, color="black", linewidth=1)
         ranks = map(str, range(1, 1 + n_neighbors))
@@ -267,16 +267,7 @@ class RetrievalDisplay:
         style: dict[str, Any] = {"ha": "center", "va": "bottom", "fontsize": "x-small"}
         return self.ax_.text(column, row + 0.44, f"κ {kappa:.3g}", bbox=box, **style)
 
-    def _frame(self, query: int, neighbor: int) -> dict[str, Any] | None:
-        """Return the style of a frame, or None if a class is unknown."""
-        if self.y is None:
-            return None
-        first, second = self.y[query], self.y[neighbor]
-        if is_unknown(first) or is_unknown(second):
-            return None
-        return _RIGHT if first == second else _WRONG
-
-    def _draw_frame(self, row: int, column: int, style: dict[str, Any]) -> Any:
+    def _frame(self, row: int, column: int, style: dict[str, Any]) -> Any:
         from matplotlib.patches import Rectangle
 
         corner = (column - 0.47, row - 0.47)
@@ -312,7 +303,7 @@ def _nearest(h: NDArray, rows: NDArray, n_neighbors: int) -> NDArray:
 def _concentration(estimator: Any, X: Any) -> NDArray | None:
     """Return the concentrations of an embedder that has them, or of one at the end of steps."""
     try:
-        before, embedder = split_at_embedder(estimator)
+        before, embedder = split_at_embedder(estimator, at_end=False)
     except TypeError:
         return None
     if not hasattr(embedder, "concentration"):

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import checked, naming
+from ..metrics._scorers import split_at_embedder
 from ._axes import Axes, axes, class_colors, is_number, pyplot
-from ._estimators import split_at_embedder
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
@@ -105,7 +105,7 @@ class TrainingCurveDisplay:
         histories = {}
         named = estimator if isinstance(estimator, Mapping) else {None: estimator}
         for name, fitted in named.items():
-            _, embedder = split_at_embedder(fitted)
+            _, embedder = split_at_embedder(fitted, at_end=False)
             check_is_fitted(embedder)
             histories[name or type(embedder).__name__] = embedder.history_
         return cls(histories).plot(ax, columns=columns, **kwargs)
@@ -147,11 +147,9 @@ class TrainingCurveDisplay:
             varying = [name for name in known if name == "train_loss" or self._varies(name)]
             columns = varying if ax is None or np.iterable(ax) else ["train_loss"]
         columns = [columns] if isinstance(columns, str) else list(columns)
-        if not columns:
-            raise ValueError(f"columns must be among {known}, got none.")
-        for name in columns:
-            if not (isinstance(name, str) and name in known):
-                raise ValueError(f"columns must be among {known}, got {name!r}.")
+        wrong = [repr(name) for name in columns if name not in known]
+        if wrong or not columns:
+            raise ValueError(f"columns must be among {known}, got {', '.join(wrong) or 'none'}.")
         self.axes_ = dict(zip(columns, _axes_of(ax, columns), strict=True))
         self.figure_: Figure | SubFigure = self.axes_[columns[0]].figure
         self.lines_ = {name: self._plot_column(name, **kwargs) for name in columns}

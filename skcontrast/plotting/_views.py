@@ -7,14 +7,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import clone
 
 from .._checks import check_argument, checked, naming, numbers
 from .._data._sources import LazySamples, representative_array
 from .._data._statistics import mean_and_std
 from .._fit._drawn_views import chosen_rows, drawn_views
+from ..augmentation import Augmentation
+from ..embedder import ContrastiveEmbedder
 from ..kinds._images import Images
 from ..kinds._series import Series
 from ..kinds._vectors import Vectors
+from ..metrics._scorers import split_at_embedder
 from ._axes import (
     MARKERS,
     Axes,
@@ -30,7 +34,6 @@ from ._axes import (
     one_each,
     ranges,
 )
-from ._estimators import embedder_and_input
 
 # Vectors of more features than this are drawn as lines, and their features are not named.
 _MOST_BARS = 30
@@ -177,7 +180,7 @@ class ViewsDisplay:
         ValueError
             If X holds neither images nor series nor vectors.
         """
-        embedder, X = embedder_and_input(estimator, X)
+        embedder, X = _embedder_and_input(estimator, X)
         drawn = drawn_views(embedder, X, n_views, rows, random_state)
         kind = drawn.schema.kind
         if not isinstance(kind, (Images, Series, Vectors)):
@@ -287,6 +290,18 @@ class ViewsDisplay:
 
     def _labels(self) -> list[str]:
         return ["original", *(f"view {k + 1}" for k in range(len(self.views)))]
+
+
+def _embedder_and_input(estimator: Any, X: Any) -> tuple[ContrastiveEmbedder, Any]:
+    """Return an embedder and the X that it is passed, after the steps of a Pipeline before it."""
+    if isinstance(estimator, (Augmentation, list, tuple)):
+        return ContrastiveEmbedder(augmentation=estimator), X
+    before, embedder = split_at_embedder(estimator, at_end=False)
+    if before is None:
+        return embedder, X
+    if embedder.__sklearn_is_fitted__():
+        return embedder, before.transform(X)
+    return embedder, clone(before).fit_transform(X)
 
 
 def _texts(names: Any, name: str, n: int) -> list[str] | None:

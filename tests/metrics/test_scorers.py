@@ -32,6 +32,7 @@ from skcontrast.metrics import (
     top_k,
     uniformity,
 )
+from skcontrast.metrics._scorers import split_at_embedder
 from tests.common import IMAGES, X_DIGITS, small
 
 # Of uniformity, less is better.
@@ -98,6 +99,18 @@ def test_what_is_no_measure_or_no_embedder_is_refused():
     pipe = make_pipeline(small(), LogisticRegression(max_iter=1000))
     with pytest.raises(TypeError, match="estimator must be a ContrastiveEmbedder"):
         MISALIGNED(pipe.fit(X_DIGITS, np.arange(len(X_DIGITS)) % 10), X_DIGITS)
+
+
+def test_the_steps_before_the_embedder_are_those_of_the_pipeline():
+    embedder, scaler = small(), StandardScaler()
+    assert split_at_embedder(embedder) == (None, embedder)
+    assert split_at_embedder(make_pipeline(embedder)) == (None, embedder)
+    pipe = make_pipeline(scaler, embedder, LogisticRegression())
+    before, found = split_at_embedder(pipe, at_end=False)
+    assert found is embedder and [step for _, step in before.steps] == [scaler]
+    for none in (LogisticRegression(), make_pipeline(StandardScaler()), type(embedder)):
+        with pytest.raises(TypeError, match="estimator must be a ContrastiveEmbedder or a Pipel"):
+            split_at_embedder(none, at_end=False)
 
 
 Y_DIGITS = load_digits().target[: len(X_DIGITS)]
@@ -209,7 +222,7 @@ def test_what_cannot_be_scored_is_refused():
         NEIGHBORS(embedder, X_DIGITS)
     with pytest.raises(ValueError, match="n_neighbors must be at most 9, the samples to find"):
         make_embedding_scorer(knn_accuracy)(embedder, X_DIGITS[:10], Y_DIGITS[:10])
-    with pytest.raises(TypeError, match="takes a transformer"):
+    with pytest.raises(TypeError, match="estimator must have the method transform"):
         NEIGHBORS(LogisticRegression(), X_DIGITS, Y_DIGITS)
     with pytest.raises(NotFittedError):
         NEIGHBORS(small(), X_DIGITS, Y_DIGITS)
