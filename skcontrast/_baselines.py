@@ -285,14 +285,15 @@ def compare_with_baselines(
         H = row()
         seconds[name] = process_time() - start
         scores[name] = judge(H, scale=name not in ("PCA", "UMAP"))
-    width = _learned_width(last)
-    if width is not None:  # the deviations of columns give blocks their weight
+    beside, widths = wide_part(last.encoder_), last._fitted.widths
+    is_wide = bool(last.output == "representation" and widths.beside)
+    if is_wide:  # the deviations of columns give blocks their weight
         ours /= np.sqrt(ours.var(0).mean()) or 1.0
-    if width is not None and _n_beside(last) > 1:
-        scores[UNLEARNED], seconds[UNLEARNED] = judge(ours[:, width:], scale=False), 0.0
-    if width is not None:
+        width = widths.representation - widths.beside
+        if beside is not None and len(beside.blocks) > 1:
+            scores[UNLEARNED], seconds[UNLEARNED] = judge(ours[:, width:], scale=False), 0.0
         scores[LEARNED], seconds[LEARNED] = judge(ours[:, :width]), spent
-    scores[OURS], seconds[OURS] = judge(ours, scale=width is None), spent
+    scores[OURS], seconds[OURS] = judge(ours, scale=not is_wide), spent
     return BaselineComparison(scores, seconds, n_labels, len(known))
 
 
@@ -419,16 +420,3 @@ def _untrained(embedder: Any, seed: int) -> Any:
         verbose=0,
     )
     return made
-
-
-def _n_beside(embedder: Any) -> int:
-    """Return how many blocks of features stand beside what is learned."""
-    beside = wide_part(embedder.encoder_)
-    return 0 if beside is None else len(beside.blocks)
-
-
-def _learned_width(embedder: Any) -> int | None:
-    """Return how many columns are learned, which come first, where others stand beside them."""
-    widths = embedder._fitted.widths
-    is_wide = embedder.output == "representation" and widths.beside
-    return widths.representation - widths.beside if is_wide else None

@@ -9,12 +9,7 @@ from typing import Any, Self
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import (
-    ClassifierMixin,
-    TransformerMixin,
-    clone,
-    is_classifier,
-)
+from sklearn.base import ClassifierMixin, TransformerMixin, clone, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score
@@ -194,8 +189,7 @@ class ContrastiveClassifier(ClassifierMixin, TransformerMixin, Declared):
             with naming("X", "samples, one for each entry of y"):
                 check_consistent_length(X, codes)
         # Products of many rows are worth several threads.
-        is_small = len(codes) <= _MANY_ROWS
-        with one_thread() if is_small else nullcontext():
+        with one_thread() if len(codes) <= _MANY_ROWS else nullcontext():
             classifier = self._new_classifier(metadata)
             embedder = self._trained(X, codes, metadata)
             H = np.asarray(embedder.transform(X))
@@ -214,18 +208,12 @@ class ContrastiveClassifier(ClassifierMixin, TransformerMixin, Declared):
         self.classes_ = classes
         return self
 
-    def _keep(self, embedder: ContrastiveEmbedder) -> None:
-        """Keep an embedder as soon as it is trained, without what was fitted to another one."""
-        for name in ("scaler_", "classifier_", "classes_"):
-            self.__dict__.pop(name, None)
-        self.embedder_ = embedder
-
     def _new_classifier(self, metadata: dict[str, Any]) -> Any:
         """Return the classifier, not fitted; raise TypeError if it is none or takes no weights."""
         if self.classifier is None:
             return LogisticRegression(max_iter=1000)
-        is_object = hasattr(self.classifier, "__sklearn_tags__")
-        is_object = is_object and not isinstance(self.classifier, type)
+        is_object = not isinstance(self.classifier, type)
+        is_object = is_object and hasattr(self.classifier, "__sklearn_tags__")
         if not (is_object and is_classifier(self.classifier)):
             raise TypeError(
                 "The 'classifier' parameter of ContrastiveClassifier must be an instance of a "
@@ -266,8 +254,11 @@ class ContrastiveClassifier(ClassifierMixin, TransformerMixin, Declared):
         try:
             return embedder.fit(X, codes if self.use_labels else None, **metadata)
         finally:
-            if embedder.__sklearn_is_fitted__():  # after an interrupt, too
-                self._keep(embedder)
+            # Kept after an interrupt, too, without what was fitted to another embedder.
+            if embedder.__sklearn_is_fitted__():
+                for name in ("scaler_", "classifier_", "classes_"):
+                    self.__dict__.pop(name, None)
+                self.embedder_ = embedder
 
     def __sklearn_clone__(self) -> Self:
         """Return a copy that is not fitted, in which a fitted embedder is frozen."""
@@ -305,8 +296,7 @@ class ContrastiveClassifier(ClassifierMixin, TransformerMixin, Declared):
         -------
         y : ndarray of shape (n_samples,)
         """
-        Z = np.asarray(self.transform(X))
-        return _predicted(self.classifier_, Z)
+        return _predicted(self.classifier_, np.asarray(self.transform(X)))
 
     @_has("predict_proba")
     def predict_proba(self, X: Any) -> NDArray:
@@ -322,7 +312,7 @@ class ContrastiveClassifier(ClassifierMixin, TransformerMixin, Declared):
         probabilities : ndarray of shape (n_samples, n_classes)
             In the order of `classes_`.
         """
-        return self._call("predict_proba", X)
+        return self.classifier_.predict_proba(np.asarray(self.transform(X)))
 
     @_has("decision_function")
     def decision_function(self, X: Any) -> NDArray:
@@ -338,7 +328,7 @@ class ContrastiveClassifier(ClassifierMixin, TransformerMixin, Declared):
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
             Of two classes, those of the second.
         """
-        return self._call("decision_function", X)
+        return self.classifier_.decision_function(np.asarray(self.transform(X)))
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the accuracy on the samples whose class is known.
@@ -365,10 +355,6 @@ class ContrastiveClassifier(ClassifierMixin, TransformerMixin, Declared):
         weight = None if weight is None else weight[is_known]
         with naming("y", "classes, numbers or strings as in fit"):
             return accuracy_score(values, predicted[is_known], sample_weight=weight)
-
-    def _call(self, method: str, X: Any) -> NDArray:
-        Z = np.asarray(self.transform(X))
-        return getattr(self.classifier_, method)(Z)
 
     @property
     def n_features_in_(self) -> int:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import numpy as np
 import torch
@@ -51,7 +51,7 @@ from .kinds._recognise import KindName, naming_kind
 from .losses import Loss
 from .optimizers import ALGORITHMS, Algorithm, Optimizer, as_optimizer
 from .schedules import Schedule
-from .similarity import Cosine, Similarity, VonMisesFisher
+from .similarity import Cosine, Similarity
 from .similarity._von_mises_fisher import draw_von_mises_fisher
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ def __dir__() -> list[str]:
     return __all__
 
 
+_Network: TypeAlias = Encoder | nn.Module | Callable[[tuple], nn.Module]
 _OUTPUTS = {"representation", "projection"}
 # Of so few samples, `score` compares ten neighbours with all others, or is noise.
 _FEWEST_SCORED, _FEW_SCORED = 12, 100
@@ -234,13 +235,7 @@ class ContrastiveEmbedder(
     0.9
     """
 
-    encoder: (
-        Encoder
-        | nn.Module
-        | Callable[[tuple], nn.Module]
-        | Sequence[Encoder | nn.Module | Callable[[tuple], nn.Module] | None]
-        | None
-    ) = parameter(default=None)
+    encoder: _Network | Sequence[_Network | None] | None = parameter(default=None)
     loss: Loss | None = parameter(default=None)
     framework: Framework | None = parameter(default=None)
     similarity: Similarity | None = parameter(default=None)
@@ -318,15 +313,12 @@ class ContrastiveEmbedder(
         framework = params.get("framework", self.framework)
         for role in {name.split("__")[0] for name in params if "__" in name}:
             value = params.get(role, getattr(self, role, None))
-            is_unset = value is None and role in COMPONENTS
-            if is_unset or (role == "optimizer" and not isinstance(value, Optimizer)):
+            if value is None and role in COMPONENTS:
                 nested = {n: params.pop(n) for n in list(params) if n.startswith(f"{role}__")}
                 names = {name.partition("__")[2]: given for name, given in nested.items()}
-                params[role] = (
-                    default_with(role, names, framework)
-                    if is_unset
-                    else as_optimizer(value).set_params(**names)
-                )
+                params[role] = default_with(role, names, framework)
+            elif role == "optimizer":
+                params[role] = as_optimizer(value)
         return super().set_params(**params)
 
     # Not in the signature of fit, where scikit-learn would take sample_weight as a promise that a
@@ -397,7 +389,7 @@ class ContrastiveEmbedder(
         n_epochs = None if self.max_epochs == "auto" else settings.max_epochs
         tasks = [EpochTasks(self, base_of(X), y, n_epochs)] if has_tasks else []
         settings = replace(settings, callbacks=[*(settings.callbacks or ()), *tasks])
-        self._train(settings, X, y, metadata, past)
+        self._train(settings, X, y, metadata, past=past)
         for task in tasks:
             task.end()
         return self
@@ -426,25 +418,17 @@ class ContrastiveEmbedder(
         from ._fit._settings import resolve_settings
 
         past = getattr(self, "_fitted", None)
-        return self._train(resolve_settings(self), X, y, metadata, past, one_epoch=True)
+        return self._train(resolve_settings(self), X, y, metadata, past=past, one_epoch=True)
 
     def _train(
-        self, settings: Settings, X: Any, y: Any, metadata: Any, past: Any, one_epoch: bool = False
+        self, settings: Settings, X: Any, y: Any, metadata: dict[str, Any], **options: Any
     ) -> Self:
-        """Train, and take over all that was learned."""
+        """Train, with options of `fit_network`, and take over all that was learned."""
         from ._fit._fit import fit_network
 
         with plain_modes(settings.device), one_thread(settings.device):
-            fitted = fit_network(
-                settings,
-                X,
-                y,
-                metadata,
-                owner=self,
-                as_fitted=self._as_fitted,
-                past=past,
-                one_epoch=one_epoch,
-            )
+            options |= {"owner": self, "as_fitted": self._as_fitted}
+            fitted = fit_network(settings, X, y, metadata, **options)
         return self._adopt(fitted)
 
     def _as_fitted(self, fitted: Fitted) -> Self:
@@ -744,7 +728,7 @@ class ContrastiveEmbedder(
         (3, 100)
         """
         check_is_fitted(self)
-        similarity = clone(self._probabilistic).set_params(temperature=1.0)
+        similarity: Any = clone(self.similarity_).set_params(temperature=1.0)
         given = {"X1": X1} if X2 is None else {"X1": X1, "X2": X2}
         embedded: list[Any] = []
         for name, X in given.items():
@@ -754,20 +738,14 @@ class ContrastiveEmbedder(
                 raise ValueError(f"{name} of log_score: {error}") from error
         return similarity.scores(embedded[0], embedded[-1]).numpy()
 
-    @property
-    def _probabilistic(self) -> VonMisesFisher:
-        """The fitted similarity, which has concentrations."""
-        return cast(VonMisesFisher, self.similarity_)
-
     def _distributions(self, X: Any) -> tuple[torch.Tensor, torch.Tensor]:
         """Return mean directions (n, d) and concentrations (n,), float64."""
         check_is_fitted(self)
         z = torch.from_numpy(self._encode(X, self._fitted.network)).double()
+        similarity: Any = self.similarity_
         n_parts = self._fitted.widths.n_parts
-        mu, kappa = self._probabilistic.distribution(z.unflatten(1, (n_parts, -1)))
-        if n_parts == 1:
-            return mu[:, 0], kappa[:, 0]
-        return self._probabilistic.product(mu, kappa)
+        mu, kappa = similarity.distribution(z.unflatten(1, (n_parts, -1)))
+        return (mu[:, 0], kappa[:, 0]) if n_parts == 1 else similarity.product(mu, kappa)
 
     def get_feature_names_out(
         self, input_features: ArrayLike | None = None

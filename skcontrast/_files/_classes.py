@@ -13,28 +13,13 @@ from sklearn.svm import LinearSVC
 from torch import nn
 from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
 
-from .._layers._kernels import KernelLayer
-from .._layers._patches import Octaves, PatchLayer
-from .._layers._pooling import Reduced
-from .._layers._pretrained import Pixels, PretrainedNetwork
-from .._layers._wide import FirstColumns, RunningScale, Scale, SideFeatures, WideNetwork
-from .._network._build import Network, Widths
+from .._network._build import Widths
 from ..embedder import ContrastiveEmbedder
-from ..encoders._graph import GINELayer, GINLayer, MessagePassing
-from ..encoders._mlp import WithExtra
-from ..encoders._resnet import _BasicBlock, _Bottleneck, _ResNet
-from ..encoders._series_net import _SeriesBlock, _SeriesNetwork
-from ..features._images import GradientLayer
-from ..frameworks._parts import GivenParts, Lab, ParallelNetworks, Split, SplitColumns
-from ..graphs._counts import ColourCounts, Components, Profile
 from ..graphs._features import EdgeFeatures, NodeFeatures
-from ..graphs._networks import ForeignNetwork, GraphNetwork
 from ..kinds._base import Schema, Unscaled
 from ..kinds._images import ImageScaler
 from ..kinds._recognise import PartsScaler
-from ..kinds._scaling import Standardize
 from ..kinds._series import SeriesScaler
-from ..kinds._table_input import TableInput
 from ..kinds._tables import Column, TableScaler
 from ..kinds._vectors import VectorScaler
 
@@ -47,16 +32,18 @@ _PUBLIC = (
 )  # fmt: skip
 # Linear classifiers of scikit-learn: fitted, they are a few arrays.
 LINEAR = (LinearSVC, LogisticRegression)
+# The private modules whose layers a file may name, as "GINLayer".
+_PRIVATE = (
+    "_layers._kernels", "_layers._patches", "_layers._pooling", "_layers._pretrained",
+    "_layers._wide", "_network._build", "encoders._graph", "encoders._mlp", "encoders._resnet",
+    "encoders._series_net", "features._images", "frameworks._parts", "graphs._counts",
+    "graphs._features", "graphs._networks", "kinds._scaling", "kinds._table_input",
+)  # fmt: skip
 # Everything else that a fitted embedder consists of, under the names of the classes.
 _PARTS: tuple[type, ...] = (
-    ColourCounts, Column, Components, ContrastiveEmbedder, EdgeFeatures, FirstColumns,
-    ForeignNetwork, GINELayer, GINLayer, GivenParts, GradientLayer, GraphNetwork, ImageScaler,
-    KernelLayer, Lab, MessagePassing, Network, NodeFeatures, NonDynamicallyQuantizableLinear,
-    Octaves, ParallelNetworks, PartsScaler, PatchLayer, Pixels, PretrainedNetwork, Profile,
-    Reduced, RunningScale, Scale, Schema, SeriesScaler, SideFeatures, Split, SplitColumns,
-    StandardScaler, Standardize, TableInput, TableScaler, Unscaled, VectorScaler, WideNetwork,
-    Widths, WithExtra,
-    _BasicBlock, _Bottleneck, _ResNet, _SeriesBlock, _SeriesNetwork, *LINEAR,
+    Column, ContrastiveEmbedder, EdgeFeatures, ImageScaler, NodeFeatures,
+    NonDynamicallyQuantizableLinear, PartsScaler, Schema, SeriesScaler, StandardScaler,
+    TableScaler, Unscaled, VectorScaler, Widths, *LINEAR,
 )  # fmt: skip
 
 
@@ -68,6 +55,11 @@ def classes() -> dict[str, type]:
         module = import_module(f"skcontrast.{short}")
         members = ((name, getattr(module, name)) for name in module.__all__)
         found |= {f"{short}.{name}": cls for name, cls in members if inspect.isclass(cls)}
+    for short in _PRIVATE:
+        module = import_module(f"skcontrast.{short}")
+        for name, cls in inspect.getmembers(module, inspect.isclass):
+            if issubclass(cls, nn.Module) and cls.__module__ == module.__name__:
+                found[name] = cls
     for package, base in ((nn, nn.Module), (torch.optim, torch.optim.Optimizer)):
         found |= {
             f"{package.__name__}.{name}": cls

@@ -109,18 +109,16 @@ def export(
     if place.suffix == ".onnx":
         _require_onnx()
     model = embedder if isinstance(embedder, ContrastiveClassifier) else None
-    head = nn.Identity() if model is None else _head(model)
     embedder = embedder if model is None else model.embedder_
-    network = _network(embedder, head)
-    array, expected = _example(embedder, X)
-    if model is not None:
-        expected = model.predict_proba(array)
+    network = _network(embedder, [] if model is None else _head(model))
+    array = _example(embedder, X)
     write, run = _WRITERS[place.suffix]
     with _quiet():
+        expected = embedder.transform(array) if model is None else model.predict_proba(array)
         data = write(network, torch.from_numpy(array[:2].copy()))
     if model is not None and place.suffix == ".onnx":
         data = _with_labels(data, model.classes_)
-    _check(run(data, array), expected, place)
+    _check(run(data, array), np.asarray(expected), place)
     replace_file(place, data)
 
 
@@ -135,8 +133,8 @@ def _require_onnx() -> None:
             ) from error
 
 
-def _example(embedder: ContrastiveEmbedder, X: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return X as an array of a dtype that the network may take, and its embeddings."""
+def _example(embedder: ContrastiveEmbedder, X: Any) -> NDArray[Any]:
+    """Return X as an array of a dtype that the network may take."""
     if isinstance(X, (tuple, Parts)):
         raise ValueError("X must be one array, as in fit.")
     if issparse(X):
@@ -149,12 +147,11 @@ def _example(embedder: ContrastiveEmbedder, X: Any) -> tuple[NDArray[Any], NDArr
         array = array.astype(np.float64)
     if len(array) < 2:
         raise ValueError(f"X must have at least 2 samples, got {len(array)}.")
-    with _quiet():
-        return array, np.asarray(embedder.transform(array))
+    return array
 
 
-def _head(model: ContrastiveClassifier) -> nn.Module:
-    """Return scaler and logistic regression as one layer."""
+def _head(model: ContrastiveClassifier) -> list[nn.Module]:
+    """Return scaler and logistic regression as one layer, and what makes probabilities of it."""
     scaler, fitted = model.scaler_, model.classifier_
     if not isinstance(fitted, LogisticRegression):
         raise ValueError(
@@ -166,12 +163,11 @@ def _head(model: ContrastiveClassifier) -> nn.Module:
     if len(bias) == 1:  # the score of the second of two classes
         weight, bias = np.pad(weight, ((1, 0), (0, 0))), np.pad(bias, (1, 0))
     layer = nn.Linear(*weight.shape[::-1])
-    tensors = {"weight": torch.as_tensor(weight), "bias": torch.as_tensor(bias)}
-    layer.load_state_dict(tensors)
-    return nn.Sequential(layer, nn.Softmax(dim=1))
+    layer.load_state_dict({"weight": torch.as_tensor(weight), "bias": torch.as_tensor(bias)})
+    return [layer, nn.Softmax(dim=1)]
 
 
-def _network(embedder: ContrastiveEmbedder, head: nn.Module) -> _Embedding:
+def _network(embedder: ContrastiveEmbedder, head: list[nn.Module]) -> _Embedding:
     """Return everything that `transform` does as one module on the CPU, before a head."""
     fitted = embedder._fitted.on_cpu()
     if not hasattr(fitted.scaler, "layer"):
@@ -181,29 +177,21 @@ def _network(embedder: ContrastiveEmbedder, head: nn.Module) -> _Embedding:
         )
     shape = fitted.schema.sample_shape
     layer, network = fitted.scaler.layer(), embedder._transforming().cpu()
-    n_axes = 1 + len(fitted.schema.kind.image_shape(shape) or shape)
-    return _Embedding(layer, network, head, n_axes, None in shape).eval()
+    whole = _Embedding(layer, network, *head)
+    whole.n_axes = 1 + len(fitted.schema.kind.image_shape(shape) or shape)
+    whole.takes_any_length = None in shape
+    return whole.eval()
 
 
-class _Embedding(nn.Module):
+class _Embedding(nn.Sequential):
     """Scaling, network and head; samples without an axis of channels get one."""
 
-    def __init__(
-        self,
-        scaling: nn.Module,
-        network: nn.Module,
-        head: nn.Module,
-        n_axes: int,
-        takes_any_length: bool,
-    ):
-        super().__init__()
-        self.scaling, self.network, self.head = scaling, network, head
-        self.n_axes, self.takes_any_length = n_axes, takes_any_length
+    n_axes: int
+    takes_any_length: bool
 
     def forward(self, x: Tensor) -> Tensor:
         """Embed or classify X of shape (n, ...), in its own units."""
-        x = x[:, None] if x.ndim < self.n_axes else x
-        return self.head(self.network(self.scaling(x)))
+        return super().forward(x[:, None] if x.ndim < self.n_axes else x)
 
 
 def _program(network: _Embedding, samples: Tensor) -> torch.export.ExportedProgram:
@@ -231,7 +219,7 @@ def _write_onnx(network: _Embedding, samples: Tensor) -> bytes:
         _program(network, samples),
         (samples,),
         input_names=["X"],
-        output_names=["embedding" if isinstance(network.head, nn.Identity) else "probabilities"],
+        output_names=["embedding" if len(network) == 2 else "probabilities"],
         external_data=False,
         dynamo=True,
         verbose=False,
