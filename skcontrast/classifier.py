@@ -296,7 +296,8 @@ class ContrastiveClassifier(ClassifierMixin, TransformerMixin, Declared):
         -------
         y : ndarray of shape (n_samples,)
         """
-        return _predicted(self.classifier_, np.asarray(self.transform(X)))
+        Z = np.asarray(self.transform(X))
+        return _predicted(self.classifier_, Z)
 
     @_has("predict_proba")
     def predict_proba(self, X: Any) -> NDArray:
@@ -312,7 +313,8 @@ class ContrastiveClassifier(ClassifierMixin, TransformerMixin, Declared):
         probabilities : ndarray of shape (n_samples, n_classes)
             In the order of `classes_`.
         """
-        return self.classifier_.predict_proba(np.asarray(self.transform(X)))
+        Z = np.asarray(self.transform(X))
+        return self.classifier_.predict_proba(Z)
 
     @_has("decision_function")
     def decision_function(self, X: Any) -> NDArray:
@@ -328,7 +330,8 @@ class ContrastiveClassifier(ClassifierMixin, TransformerMixin, Declared):
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
             Of two classes, those of the second.
         """
-        return self.classifier_.decision_function(np.asarray(self.transform(X)))
+        Z = np.asarray(self.transform(X))
+        return self.classifier_.decision_function(Z)
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the accuracy on the samples whose class is known.
