@@ -17,7 +17,7 @@ from .._data._memory_maps import row_blocks
 from .._data._statistics import as_tensor
 from .._warnings import warn
 from ._base import Request, Schema
-from ._scaling import AffineScaler, ArrayKind, Rescale, Standardize, channel_statistics, float_of
+from ._scaling import AffineScaler, ArrayKind, Rescale, Standardize, channel_statistics
 from ._series import is_long
 
 # Floats beyond it are not in [0, 1], nor standardised by the statistics of a pretrained network.
@@ -229,10 +229,10 @@ class ImageScaler(AffineScaler):  # numpydoc ignore=PR02
 
     def from_tensor(self, batch: Tensor, X: np.ndarray) -> np.ndarray:
         """Return views of X in its own intensities and shape; only uint8 is rounded."""
+        if X.dtype != np.uint8:
+            return super().from_tensor(batch, X).reshape(X.shape)
         views = batch.double().numpy() * self.scale_ + self.center_
-        if X.dtype == np.uint8:
-            return np.rint(views).clip(0, 255).reshape(X.shape).astype(np.uint8)
-        return views.reshape(X.shape).astype(float_of(X))
+        return np.rint(views).clip(0, 255).reshape(X.shape).astype(np.uint8)
 
     def layer(self) -> nn.Module:
         """Return the map as a layer on tensors of the dtype of `fit`, uint8 or floats."""

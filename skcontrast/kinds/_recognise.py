@@ -251,13 +251,15 @@ class PartsKind(Kind):
     def read(self, X: Any, request: Request) -> tuple[Any, Schema]:
         validate_parameters(self)
         X, seen = Parts(*X) if isinstance(X, tuple) else X, request.seen
-        declared = self._declared(X if isinstance(X, Parts) else None, seen)
         if not isinstance(X, Parts):
+            known = self.of if seen is None else seen.parts
+            n_parts = len(known) if isinstance(known, (list, tuple)) else "several"
             raise ValueError(
-                f"X must have {len(declared) or 'several'} parts, got a {type(X).__name__}: pass "
+                f"X must have {n_parts} parts, got a {type(X).__name__}: pass "
                 "skcontrast.datasets.Parts."
             )
         parts, schemas = [], []
+        declared = self._declared(len(X.parts), seen)
         for place, (part, kind) in enumerate(zip(X.parts, declared, strict=True)):
             with naming_part(place):
                 kind, part = recognised(part) if kind is None else (kind, part)
@@ -267,19 +269,16 @@ class PartsKind(Kind):
             schemas.append(schema)
         return Parts(*parts), self._schema(schemas)
 
-    def _declared(self, X: Parts | None, seen: Schema | None) -> list[Kind | None]:
-        """Return the kind of each part of X, None where it is to be recognised."""
+    def _declared(self, n_parts: int, seen: Schema | None) -> list[Kind | None]:
+        """Return the kind of each part, None where it is to be recognised."""
         if seen is not None:
-            if X is not None and len(X.parts) != len(seen.parts):
-                raise ValueError(f"X has {len(X.parts)} parts, in fit it had {len(seen.parts)}.")
+            if n_parts != len(seen.parts):
+                raise ValueError(f"X has {n_parts} parts, in fit it had {len(seen.parts)}.")
             return [schema.kind for schema in seen.parts]
-        of: Any = self.of
-        if not isinstance(of, (list, tuple)):
-            of = [of] * (0 if X is None else len(X.parts))
-        if X is not None and len(of) != len(X.parts):
+        of: Any = self.of if isinstance(self.of, (list, tuple)) else [self.of] * n_parts
+        if len(of) != n_parts:
             raise ValueError(
-                f"The 'of' parameter of PartsKind has {len(of)} kinds, but X has {len(X.parts)} "
-                "parts."
+                f"The 'of' parameter of PartsKind has {len(of)} kinds, but X has {n_parts} parts."
             )
         return [
             None if kind is None else named_kind(kind, owner="PartsKind", parameter="of")

@@ -71,8 +71,8 @@ class AffineScaler:
 
     lowest, highest = -FARTHEST, FARTHEST
     only_casts_: bool
-    center_: Any
-    scale_: Any
+    center_: Any = 0.0
+    scale_: Any = 1.0
 
     def __init__(self, standardize: Any = True):
         self.standardize = standardize
@@ -87,6 +87,10 @@ class AffineScaler:
         if self.only_casts_:
             return cast(X, self.standardize).to(device)
         return scaled(X, self.center_, self.scale_, self.lowest, self.highest).to(device)
+
+    def from_tensor(self, batch: Tensor, X: np.ndarray) -> np.ndarray:
+        """Return views of X in its own units, as floats that hold its dtype."""
+        return (batch.double().numpy() * self.scale_ + self.center_).astype(float_of(X))
 
     def layer(self) -> nn.Module:
         """Return the map as a layer on tensors of the dtype of `fit`."""

@@ -420,7 +420,6 @@ class SeriesScaler(AffineScaler):
     def fit(self, X: NDArray) -> SeriesScaler:
         """Learn mean and standard deviation of each channel of X (n, n_channels, n_times)."""
         self.only_casts_ = self.standardize is None
-        self.center_, self.scale_ = 0.0, 1.0
         if self.standardize == "channel":
             X = subset(X)
             columns = (X[:, channel].ravel() for channel in range(X.shape[1]))
@@ -445,9 +444,9 @@ class SeriesScaler(AffineScaler):
 
     def from_tensor(self, batch: Tensor, X: NDArray) -> NDArray:
         """Return views of X in its own units, as floats that hold its dtype."""
-        center, scale = self.center_, self.scale_
-        if self.standardize == "series":
-            center, scale = (part.numpy() for part in own_moments(as_tensor(X)))
+        if self.standardize != "series":
+            return super().from_tensor(batch, X)
+        center, scale = (part.numpy() for part in own_moments(as_tensor(X)))
         return (batch.double().numpy() * scale + center).astype(float_of(X))
 
     def layer(self) -> nn.Module:

@@ -18,7 +18,7 @@ from .._data._array_like import as_array_like, checked_numbers
 from .._data._sources import SparseSamples
 from .._data._statistics import mean_and_std
 from ._base import Kind, Request, Schema
-from ._scaling import AffineScaler, ArrayKind, Standardize, float_of
+from ._scaling import AffineScaler, ArrayKind, Standardize
 
 _EXPECTED = (
     "vectors of numbers, shape (n_samples, n_features), or columns of other types in a DataFrame"
@@ -133,13 +133,6 @@ class VectorScaler(AffineScaler):  # numpydoc ignore=PR02
         """Return X as a float32 tensor on a device, without a copy if it is one already."""
         with _gaps_explained():
             return super().to_tensor(X, device)
-
-    def from_tensor(self, batch: Tensor, X: np.ndarray) -> np.ndarray:
-        """Return views of X in its own units, as floats that hold its dtype."""
-        dtype = float_of(X)
-        if self.only_casts_:
-            return batch.numpy().astype(dtype, copy=False)
-        return (batch.double().numpy() * self.scale_ + self.center_).astype(dtype)
 
     def _fits_float32(self, mean: np.ndarray, std: np.ndarray) -> bool:
         low, high = self._WELL_INSIDE_FLOAT32
