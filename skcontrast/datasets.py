@@ -169,11 +169,11 @@ class ImageFolder(Dataset):
         check_memory(n_numbers, torch.device("cpu"), "The 'size' parameter of ImageFolder")
         if not self.folder.is_dir():
             raise NotADirectoryError(f"{self.folder} is not a folder.")
-        if files is None:
-            found = _walk(self.folder)
-            paths = [path.relative_to(self.folder) for path in found]
-        else:
-            paths = _checked(self.folder, files)
+        inside = self.folder
+        found = _walk(inside) if files is None else _checked(inside, files)
+        paths = [
+            path.relative_to(inside) if path.is_relative_to(inside) else path for path in found
+        ]
         self.files = [path.as_posix() for path in paths]
         if not self.files:
             raise ValueError(
@@ -238,13 +238,11 @@ class ImageFolder(Dataset):
         ValueError
             If `out` has a different shape, or a dtype that does not hold 0 to 255.
         """
-        images = np.empty(self.shape, dtype=np.uint8) if out is None else out
-        if images.shape != self.shape:
-            raise ValueError(f"out must have shape {self.shape}, got {images.shape}.")
-        if not np.can_cast(np.uint8, images.dtype):
-            raise ValueError(f"out must have a dtype that holds 0 to 255, got {images.dtype}.")
-
-        return self._read(n_jobs, images)
+        if out is not None and out.shape != self.shape:
+            raise ValueError(f"out must have shape {self.shape}, got {out.shape}.")
+        if out is not None and not np.can_cast(np.uint8, out.dtype):
+            raise ValueError(f"out must have a dtype that holds 0 to 255, got {out.dtype}.")
+        return self._read(n_jobs, out)
 
     def _read(self, n_jobs: int | None, out: Any = None, *, show: bool = False) -> NDArray:
         """Read all images into an array, a new one by default, and show a bar if asked."""
@@ -307,7 +305,7 @@ def _subfolder(path: Path) -> str | None:
 
 
 def _checked(folder: Path, files: Sequence[str | os.PathLike]) -> list[Path]:
-    """Return the paths of files, relative to a folder where they are in it."""
+    """Return the paths of files, which are in a folder unless they are absolute."""
     for file in files:
         if not isinstance(file, (str, os.PathLike)):
             raise TypeError(f"files must hold paths, got {file!r}.")
@@ -315,7 +313,7 @@ def _checked(folder: Path, files: Sequence[str | os.PathLike]) -> list[Path]:
     missing = [path for path in paths if not path.is_file()]
     if missing:
         raise FileNotFoundError(f"{len(missing)} files do not exist, such as {missing[0]}.")
-    return [path.relative_to(folder) if path.is_relative_to(folder) else path for path in paths]
+    return paths
 
 
 def read_image(path: Path, size: tuple[int, int], mode: str, resize: str) -> NDArray[np.uint8]:

@@ -88,7 +88,17 @@ class Table:
         TypeError, ValueError
             If some names are strings and others are not, or two columns have one name.
         """
-        return _names(list(self.X.columns)) if hasattr(self.X, "columns") else None
+        columns = list(getattr(self.X, "columns", ()))
+        strings = [isinstance(name, str) for name in columns]
+        if any(strings) and not all(strings):
+            raise TypeError(
+                "The columns of X must have names that are all strings, or none, got both: pass "
+                "X.set_axis(X.columns.astype(str), axis=1)."
+            )
+        if len(set(columns)) < len(columns):
+            twice = next(name for name in columns if columns.count(name) > 1)
+            raise ValueError(f"X has several columns of the name {twice!r}.")
+        return np.array(columns, dtype=object) if any(strings) else None
 
     def values(self, column: int) -> Values:
         """Return the values of a column.
@@ -167,20 +177,6 @@ def _as_table(X: Any) -> Any:
     if array.dtype.kind == "c":
         raise ValueError(f"Complex data not supported: X has the dtype {array.dtype}.")
     return array
-
-
-def _names(columns: list) -> NDArray | None:
-    """Return names that are all strings as an array, and None if none is a string."""
-    strings = [isinstance(name, str) for name in columns]
-    if any(strings) and not all(strings):
-        raise TypeError(
-            "The columns of X must have names that are all strings, or none, got both: pass "
-            "X.set_axis(X.columns.astype(str), axis=1)."
-        )
-    if len(set(columns)) < len(columns):
-        twice = next(name for name in columns if columns.count(name) > 1)
-        raise ValueError(f"X has several columns of the name {twice!r}.")
-    return np.array(columns, dtype=object) if any(strings) else None
 
 
 def _of_array(column: NDArray, name: str) -> Values:

@@ -37,22 +37,15 @@ def as_array(X: torch.Tensor) -> NDArray:
     return (X.float() if X.dtype == torch.bfloat16 else X).numpy()
 
 
-def bounds(X: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the least and the greatest number of each column of X, float64."""
-    first = X[0].astype(np.float64)
-    low, high = first, first
-    for rows in row_blocks(X):
-        low, high = np.minimum(low, rows.min(axis=0)), np.maximum(high, rows.max(axis=0))
-    return low, high
-
-
 def moments(X: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return mean and standard deviation of each column of X, float64, without overflow.
 
     Columns are scaled by their range before anything is squared; a constant column has exactly
     its value as mean and exactly zero standard deviation.
     """
-    low, high = bounds(X)
+    low = high = X[0].astype(np.float64)
+    for rows in row_blocks(X):
+        low, high = np.minimum(low, rows.min(axis=0)), np.maximum(high, rows.max(axis=0))
     centre, half = low / 2 + high / 2, high / 2 - low / 2
     unit = np.where(half > 0, half, 1.0)
     total, squares = np.zeros_like(centre), np.zeros_like(centre)

@@ -72,8 +72,6 @@ class Augmentation(Transformer):
     _samples: ClassVar[tuple[str, ...]] = ()
     # Attributes besides those that end in "_" in which a fitted augmentation keeps something.
     _learned: ClassVar[tuple[str, ...]] = ("_schema",)
-    # Attributes of one run of one program, which neither files nor pickles keep.
-    _transient: ClassVar[tuple[str, ...]] = ()
 
     def fit(self, X: Any, y: None = None) -> Self:
         """Check the parameters and learn from X what `augment` needs.

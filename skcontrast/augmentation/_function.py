@@ -96,6 +96,7 @@ class FunctionAugmentation(Augmentation):
     torch.Size([4, 3, 8, 8])
     """
 
+    # Attributes of one run of one program, which neither files nor pickles keep.
     _transient = ("_moved", "_was_tried")
     func: Callable[..., Any] = parameter([callable])
     per_sample: bool = parameter(["boolean"], default=False)

@@ -222,7 +222,7 @@ class RandomWalkSubgraph(_GraphAugmentation):
     Such a walk visits the nodes in the order of their shortest paths from the start, if entering a
     node takes an independent exponential time: exponential times have no memory, so each
     unvisited neighbour is next with the same probability. Shortest paths are found for all graphs
-    at once: on the CPU by Dijkstra's algorithm, on a GPU in as many rounds as paths have edges.
+    at once, on the CPU by Dijkstra's algorithm.
 
     References
     ----------

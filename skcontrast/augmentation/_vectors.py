@@ -237,7 +237,7 @@ class MarginalCorruption(Augmentation):
         """Return `batch` corrupted: a tensor of the same shape, see the base class."""
         batch = as_float(batch)
         self.check_kind(batch.shape[1:])
-        check_fitted(self, "marginals_")
+        check_is_fitted(self, "marginals_")
         generator = generator_for(batch, generator)
         n, d = batch.shape
         if d != self.marginals_.shape[1]:
@@ -321,14 +321,8 @@ def _entries(table: Any, rows: Tensor, columns: Tensor, like: Tensor) -> Tensor:
     return table.reshape(-1).index_select(0, flat.view(-1)).view(rows.shape).to(like)
 
 
-def check_fitted(augmentation: Augmentation, name: str) -> None:
-    """Raise NotFittedError unless `augmentation` has the fitted attribute `name`."""
-    if name not in augmentation.__dict__:
-        check_is_fitted(augmentation, name)
-
-
 def _fitted(augmentation: Augmentation, name: str, like: Tensor) -> Tensor:
     """Return a fitted array as a tensor of the dtype and on the device of `like`."""
-    check_fitted(augmentation, name)
+    check_is_fitted(augmentation, name)
     values = getattr(augmentation, name)
     return (values if isinstance(values, Tensor) else as_tensor(values)).to(like)

@@ -15,7 +15,7 @@ from .._layers._pooling import average_to
 from ._base import Encoder, check_build, init_kaiming
 
 # A side is halved only if at least this many pixels remain.
-SMALLEST_SIDE = 4
+_SMALLEST_SIDE = 4
 # From so many pixels on, images have a third block, which only helps if two poolings leave more
 # than a few pixels, and the grid of the last map is the representation. Smaller images, whose grid
 # is little else than a copy of them, gain by a linear layer after it.
@@ -100,19 +100,14 @@ class ConvNet(Encoder):
             If a hyperparameter is outside its range, or the samples are not images.
         """
         check_build(self, sample_shape, n_components)
-        layers: list[nn.Module] = []
         channels, *sides = sample_shape
         is_large = min(sides) >= _LARGE_SIDE
         widths = _WIDTHS[: 3 if is_large else 2] if self.widths is None else self.widths
-        for index, width in enumerate(widths):
-            if index > 0:
-                sides = pool(layers, sides)
-            layers += block(channels, width, batch_norm=self.batch_norm)
-            channels = width
+        layers, sides = _blocks(channels, sides, widths, is_normal=self.batch_norm)
         if n_components is None and not is_large:
             n_components = _SMALL_COMPONENTS
-        layers += read_out(channels, sides, self._grid(sides, is_large), n_components)
-        return nn.Sequential(*layers)
+        grid = self._grid(sides, is_large)
+        return nn.Sequential(*layers, *_read_out(widths[-1], sides, grid, n_components))
 
     def _grid(self, sides: Sequence[int], is_large: bool) -> int:
         """Return the rows and columns of the grid; where they divide a map, it has no overlaps."""
@@ -208,15 +203,10 @@ class PatchNet(Encoder):
             If a hyperparameter is outside its range, or the samples are not images.
         """
         check_build(self, sample_shape, n_components)
-        codes, last, sides = self._codes(*sample_shape)
-        layers: list[nn.Module] = [codes, nn.BatchNorm2d(last)]
-        for place, next_width in enumerate(self.widths):
-            if place:
-                sides = pool(layers, sides)
-            groups = math.gcd(_GROUPS, last, next_width) if place else 1
-            layers += block(last, next_width, groups=groups)
-            last = next_width
-        return nn.Sequential(*layers, *read_out(last, sides, self.pool_size, n_components))
+        codes, n_codes, sides = self._codes(*sample_shape)
+        layers, sides = _blocks(n_codes, sides, self.widths, is_normal=True, n_groups=_GROUPS)
+        last = _read_out(self.widths[-1], sides, self.pool_size, n_components)
+        return nn.Sequential(codes, nn.BatchNorm2d(n_codes), *layers, *last)
 
     def _codes(self, channels: int, *whole: int) -> tuple[Octaves, int, list[int]]:
         """Return the codes of all octaves on a common grid, their number, and the grid's sides."""
@@ -231,7 +221,7 @@ class PatchNet(Encoder):
         if len(octaves) > 1:
             grid = [min(_GRID, side) for side in grid]
         else:
-            grid = [side // 2 if side >= 2 * SMALLEST_SIDE else side for side in grid]
+            grid = [side // 2 if side >= 2 * _SMALLEST_SIDE else side for side in grid]
         # Windows that overlap by a pixel at most; its gradient, which is not always
         # deterministic, is not needed.
         maps = [nn.Sequential(layer, nn.AdaptiveAvgPool2d((grid[0], grid[1]))) for layer in layers]
@@ -242,24 +232,28 @@ class PatchNet(Encoder):
         cast(Any, module)[0].learn(batch, rng)
 
 
-def block(
-    channels: int, width: int, *, batch_norm: bool = True, groups: int = 1
-) -> list[nn.Module]:
-    """Return a 3×3 convolution, in groups, normalised over the batch, and rectified."""
-    convolution = nn.Conv2d(channels, width, 3, padding=1, bias=not batch_norm, groups=groups)
-    normal = [nn.BatchNorm2d(width)] if batch_norm else []
-    return [init_kaiming(convolution), *normal, nn.ReLU(inplace=True)]
+def _blocks(
+    channels: int, sides: list[int], widths: Sequence[int], *, is_normal: bool, n_groups: int = 1
+) -> tuple[list[nn.Module], list[int]]:
+    """Return 3×3 convolutions, normalised over the batch and rectified, and the sides after them.
+
+    A max-pooling before each but the first halves each side of 8 pixels or more; each but the
+    first has groups of channels.
+    """
+    layers: list[nn.Module] = []
+    for place, width in enumerate(widths):
+        steps = tuple(2 if place and side >= 2 * _SMALLEST_SIDE else 1 for side in sides)
+        sides = [side // step for side, step in zip(sides, steps, strict=True)]
+        layers += [nn.MaxPool2d(steps)] if max(steps) > 1 else []
+        groups = math.gcd(n_groups, channels, width) if place else 1
+        conv = nn.Conv2d(channels, width, 3, padding=1, bias=not is_normal, groups=groups)
+        normal = [nn.BatchNorm2d(width)] if is_normal else []
+        layers += [init_kaiming(conv), *normal, nn.ReLU(inplace=True)]
+        channels = width
+    return layers, sides
 
 
-def pool(layers: list[nn.Module], sides: Sequence[int]) -> list[int]:
-    """Add a max-pooling that halves each side of 8 pixels or more; return the sides after it."""
-    steps = tuple(2 if side >= 2 * SMALLEST_SIDE else 1 for side in sides)
-    if max(steps) > 1:
-        layers.append(nn.MaxPool2d(steps))
-    return [side // step for side, step in zip(sides, steps, strict=True)]
-
-
-def read_out(
+def _read_out(
     channels: int, sides: Sequence[int], grid: int, n_components: int | None
 ) -> list[nn.Module]:
     """Return the average over a grid of cells, as a row, and a linear layer if it has a width."""

@@ -113,7 +113,7 @@ class GIN(Encoder):
             edges have features: graphs have any number of nodes.
         n_components : int or None, default=None
             Width of the representation; None means the number of features that are read out and
-            the width of all layers together, or of the last one without jumping knowledge.
+            the width of all layers together.
 
         Returns
         -------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any, Literal
+from typing import Literal
 
 from torch import Tensor, nn
 
@@ -93,7 +93,7 @@ class ResNet(Encoder):
             if isinstance(layer, nn.Conv2d):
                 init_kaiming(layer)
             elif isinstance(layer, _Block):
-                nn.init.zeros_(layer.last_norm.weight)
+                nn.init.zeros_(getattr(layer, f"bn{layer.n_layers}").weight)
         return module
 
 
@@ -118,10 +118,6 @@ class _Block(nn.Module):
         if stride != 1 or in_width != out_width:
             shortcut = _conv(in_width, out_width, 1, stride)
             self.downsample = nn.Sequential(shortcut, nn.BatchNorm2d(out_width))
-
-    @property
-    def last_norm(self) -> Any:
-        return getattr(self, f"bn{self.n_layers}")
 
     def forward(self, x: Tensor) -> Tensor:
         out = x
@@ -163,9 +159,10 @@ class _ResNet(nn.Module):
         self.maxpool = nn.MaxPool2d(3, stride=2, padding=1) if imagenet else nn.Identity()
         in_width = width
         for k in range(4):
-            stage = _stage(block, in_width, width * 2**k, repeats[k], stride=2 if k else 1)
-            setattr(self, f"layer{k + 1}", stage)
+            blocks = [block(in_width, width * 2**k, 2 if k else 1)]
             in_width = width * 2**k * block.expansion
+            blocks += [block(in_width, width * 2**k, 1) for _ in range(repeats[k] - 1)]
+            setattr(self, f"layer{k + 1}", nn.Sequential(*blocks))
         self.fc = nn.Identity()
         if n_components is not None:
             self.fc = init_kaiming(nn.Linear(in_width, n_components), "linear")
@@ -179,9 +176,3 @@ class _ResNet(nn.Module):
 
 def _conv(in_width: int, width: int, kernel: int, stride: int = 1) -> nn.Conv2d:
     return nn.Conv2d(in_width, width, kernel, stride=stride, padding=kernel // 2, bias=False)
-
-
-def _stage(block: type[_Block], in_width: int, width: int, repeats: int, stride: int) -> nn.Module:
-    blocks = [block(in_width, width, stride)]
-    blocks += [block(width * block.expansion, width, 1) for _ in range(repeats - 1)]
-    return nn.Sequential(*blocks)

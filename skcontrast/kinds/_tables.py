@@ -61,11 +61,6 @@ class Column:
     periods: tuple[float, ...] = ()
     zone: str = field(default="", compare=False)
 
-    @property
-    def holds_dates(self) -> bool:
-        """Whether the names of its categories are all dates."""
-        return bool(self.categories) and all(map(_DATE.match, self.categories))
-
     def encode(self, values: Values) -> NDArray[np.float64]:
         """Return a column as numbers: codes for categories, NaN for gaps."""
         if values.type == "gaps":
@@ -289,7 +284,8 @@ class Tables(ArrayKind):
                 "to vectors."
             )
         declared = () if self.categorical is None else map(repr, self.categorical)
-        dates = [c.label for c in self.columns_ if c.label not in declared and c.holds_dates]
+        texts = (c for c in self.columns_ if c.categories and c.label not in declared)
+        dates = [column.label for column in texts if all(map(_DATE.match, column.categories))]
         if dates:
             warn(
                 f"Column {_listed(dates)} of X holds dates "

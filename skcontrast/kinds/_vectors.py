@@ -122,7 +122,9 @@ class VectorScaler(AffineScaler):  # numpydoc ignore=PR02
         self.mean_, self.std_ = np.zeros(X.shape[1]), np.ones(X.shape[1])
         if self.standardize:
             mean, std = X.mean_and_std() if isinstance(X, SparseSamples) else mean_and_std(X)
-            self.only_casts_ = self._fits_float32(mean, std)
+            near = (np.abs(mean) / self._NEAR_ZERO <= std).all()
+            low, high = self._WELL_INSIDE_FLOAT32
+            self.only_casts_ = bool(near and std.min() > low and std.max() < high)
             if self.only_casts_:
                 self.mean_, self.std_ = mean, std
             else:
@@ -133,11 +135,6 @@ class VectorScaler(AffineScaler):  # numpydoc ignore=PR02
         """Return X as a float32 tensor on a device, without a copy if it is one already."""
         with _gaps_explained():
             return super().to_tensor(X, device)
-
-    def _fits_float32(self, mean: np.ndarray, std: np.ndarray) -> bool:
-        low, high = self._WELL_INSIDE_FLOAT32
-        near = np.abs(mean) / self._NEAR_ZERO <= std
-        return bool(near.all() and std.min() > low and std.max() < high)
 
 
 @contextmanager
