@@ -285,7 +285,7 @@ def compare_with_baselines(
         H = row()
         seconds[name] = process_time() - start
         scores[name] = judge(H, scale=name not in ("PCA", "UMAP"))
-    beside, widths = wide_part(last.encoder_), last._fitted.widths
+    beside, widths = wide_part(last.encoder_), last._fitted.setup.widths
     is_wide = bool(last.output == "representation" and widths.beside)
     if is_wide:  # the deviations of columns give blocks their weight
         ours /= np.sqrt(ours.var(0).mean()) or 1.0
@@ -358,7 +358,7 @@ def _halves(y: NDArray[np.int64], known: NDArray, seed: int) -> tuple[NDArray, N
 
 def _rows(embedder: Any, X: Any, seed: int) -> Iterator[tuple[str, _ROW]]:
     """Yield the name of each row without training, and what returns its representation of X."""
-    kind, owned = embedder._fitted.schema.kind, embedder.kind
+    kind, owned = embedder._fitted.setup.schema.kind, embedder.kind
 
     def of(features: Features) -> NDArray:
         if owned != "auto":

@@ -388,8 +388,8 @@ class ContrastiveEmbedder(
         has_tasks = getattr(self, "_skl_callbacks", None)
         n_epochs = None if self.max_epochs == "auto" else settings.max_epochs
         tasks = [EpochTasks(self, base_of(X), y, n_epochs)] if has_tasks else []
-        settings = replace(settings, callbacks=[*(settings.callbacks or ()), *tasks])
-        self._train(settings, X, y, metadata, past=past)
+        settings = replace(settings, callbacks=[*settings.callbacks, *tasks])
+        self._train(settings, X, y, metadata, past)
         for task in tasks:
             task.end()
         return self
@@ -417,19 +417,15 @@ class ContrastiveEmbedder(
         """
         from ._fit._settings import resolve_settings
 
-        past = getattr(self, "_fitted", None)
-        return self._train(resolve_settings(self), X, y, metadata, past=past, one_epoch=True)
+        settings = replace(resolve_settings(self), one_epoch=True)
+        return self._train(settings, X, y, metadata, past=getattr(self, "_fitted", None))
 
-    def _train(
-        self, settings: Settings, X: Any, y: Any, metadata: dict[str, Any], **options: Any
-    ) -> Self:
-        """Train, with options of `fit_network`, and take over all that was learned."""
+    def _train(self, settings: Settings, X: Any, y: Any, metadata: Any, past: Any) -> Self:
+        """Train, and take over all that was learned."""
         from ._fit._fit import fit_network
 
         with plain_modes(settings.device), one_thread(settings.device):
-            options |= {"owner": self, "as_fitted": self._as_fitted}
-            fitted = fit_network(settings, X, y, metadata, **options)
-        return self._adopt(fitted)
+            return self._adopt(fit_network(settings, X, y, metadata, past, owner=self))
 
     def _as_fitted(self, fitted: Fitted) -> Self:
         """Return a copy of the embedder that has taken over what a fit has learned."""
@@ -440,13 +436,13 @@ class ContrastiveEmbedder(
     def _adopt(self, fitted: Fitted) -> Self:
         """Take over all that a fit has learned, at once."""
         with NotedInterrupt() as interrupt:
-            self._fitted = fitted
-            self.loss_, self.framework_ = fitted.loss, fitted.framework
-            self.similarity_, self.augmentation_ = fitted.similarity, fitted.augmentation
-            self.encoder_, self.projector_ = fitted.network.encoder, fitted.network.projector
+            self._fitted, setup = fitted, fitted.setup
+            self.loss_, self.framework_ = setup.loss, setup.framework
+            self.similarity_, self.augmentation_ = setup.similarity, setup.augmentation
+            self.encoder_, self.projector_ = setup.network.encoder, setup.network.projector
             self.history_, self.n_epochs_ = fitted.history, fitted.n_epochs
             self.estimates_, self.improvement_ = fitted.estimates, fitted.improvement
-            fitted.schema.assign_names(self)
+            setup.schema.assign_names(self)
         if fitted.interrupted or interrupt.came:
             raise KeyboardInterrupt(
                 f"fit was interrupted; the embedder keeps what it learned in {self.n_epochs_} "
@@ -479,12 +475,13 @@ class ContrastiveEmbedder(
 
     def _encode(self, X: Any, module: nn.Module) -> NDArray[np.float32]:
         """Return the output of a module for samples, shape (n_samples, width)."""
-        scaler, kind = self._fitted.scaler, self._fitted.schema.kind
+        setup = self._fitted.setup
+        scaler, kind = setup.scaler, setup.schema.kind
         device = resolve_device(self.device, type(self).__name__)
         with plain_modes(device), one_thread(device, blas=False):
-            self._fitted.use_threads()
+            setup.use_threads()
             # A scaler may find NaN and infinity in the pass in which it converts X.
-            X = self._fitted.read(X, self, check_finite=not scaler.finds_nonfinite)
+            X = setup.read(X, self, check_finite=not scaler.finds_nonfinite)
             with naming_kind(kind):
                 return encode(
                     on_device(module, device),
@@ -498,8 +495,8 @@ class ContrastiveEmbedder(
         check_is_fitted(self)
         if self.output not in _OUTPUTS:
             validate_parameters(self)
-        is_projected = self.output == "projection"
-        return self._fitted.projecting(self._fitted.network) if is_projected else self.encoder_
+        setup = self._fitted.setup
+        return setup.projecting(setup.network) if self.output == "projection" else self.encoder_
 
     def score(self, X: Any, y: Any = None) -> float:
         r"""Return how well held-out samples keep their neighbours from view to view.
@@ -540,11 +537,11 @@ class ContrastiveEmbedder(
         """Return a measure of two views; None draws them by the default of the kind of X."""
         from ._fit._setup import scored_views
 
-        module, fitted = self._transforming(), self._fitted
+        module, setup = self._transforming(), self._fitted.setup
         device = resolve_device(self.device, type(self).__name__)
-        with plain_modes(device), one_thread(device), naming_kind(fitted.schema.kind):
-            fitted.use_threads()
-            X = fitted.read(X, self, min_samples=2)
+        with plain_modes(device), one_thread(device), naming_kind(setup.schema.kind):
+            setup.use_threads()
+            X = setup.read(X, self, min_samples=2)
             if len(X) < min_samples:
                 raise ValueError(
                     f"X must hold {min_samples} samples or more for score, got {len(X)}: the ten "
@@ -555,8 +552,8 @@ class ContrastiveEmbedder(
                     f"X has {len(X)} samples, and their score is mostly noise: pass a few "
                     "hundred, in a search by larger folds, or another 'scoring'."
                 )
-            chain = scored_views(fitted, X, augmentation)
-            return fitted.score(on_device(module, device), X, measure, chain, device)
+            chain = scored_views(setup, X, augmentation)
+            return setup.score(on_device(module, device), X, measure, chain, device)
 
     def views(
         self,
@@ -741,9 +738,9 @@ class ContrastiveEmbedder(
     def _distributions(self, X: Any) -> tuple[torch.Tensor, torch.Tensor]:
         """Return mean directions (n, d) and concentrations (n,), float64."""
         check_is_fitted(self)
-        z = torch.from_numpy(self._encode(X, self._fitted.network)).double()
+        z = torch.from_numpy(self._encode(X, self._fitted.setup.network)).double()
         similarity: Any = self.similarity_
-        n_parts = self._fitted.widths.n_parts
+        n_parts = self._fitted.setup.widths.n_parts
         mu, kappa = similarity.distribution(z.unflatten(1, (n_parts, -1)))
         return (mu[:, 0], kappa[:, 0]) if n_parts == 1 else similarity.product(mu, kappa)
 
@@ -769,11 +766,11 @@ class ContrastiveEmbedder(
         names = super().get_feature_names_out(input_features)
         beside = None if self.output == "projection" else wide_part(self.encoder_)
         place = None if beside is None else beside.raw_columns
-        return self._fitted.schema.renamed(names, place, input_features)
+        return self._fitted.setup.schema.renamed(names, place, input_features)
 
     @property
     def _n_features_out(self) -> int:
-        widths = self._fitted.widths
+        widths = self._fitted.setup.widths
         return widths.projection if self.output == "projection" else widths.representation
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -794,7 +791,7 @@ class ContrastiveEmbedder(
         state = super().__getstate__()
         if "_fitted" in state:
             fitted = state["_fitted"] = state["_fitted"].on_cpu()
-            network = fitted.network
+            network = fitted.setup.network
             state["encoder_"], state["projector_"] = network.encoder, network.projector
         return {**state, "_skcontrast_version": __version__}
 

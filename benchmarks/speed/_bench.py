@@ -137,9 +137,9 @@ class Stopped(Callback):
         raise KeyboardInterrupt
 
     @property
-    def plan(self):
-        """What the fit knows: the network as it runs it, the views, the generator."""
-        return self.net.plan
+    def context(self):
+        """What the fit knows: the network as it runs it, the generator."""
+        return self.net.context
 
     def step(self):
         """Take a training step."""

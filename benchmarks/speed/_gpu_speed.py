@@ -70,15 +70,15 @@ def random_images(n):
 
 def network_step(fit):
     """Return a function that trains the network of a fit alone, on views drawn once."""
-    plan, optimizer = fit.plan, fit.net.optimizer_
+    context, optimizer = fit.context, fit.net.optimizer_
     x = next(iter(fit.net.sampler_)).x
-    views = torch.cat([plan.draw(x, plan.generator) for _ in range(plan.n_views)])
+    views = torch.cat([fit.net.draw(x, context.generator) for _ in range(context.n_views)])
     fit.net.module_.train()
-    gradient = torch.randn_like(plan.network(views)) * 1e-3
+    gradient = torch.randn_like(context.network(views)) * 1e-3
 
     def step():
         optimizer.zero_grad()
-        plan.network(views).backward(gradient)
+        context.network(views).backward(gradient)
         optimizer.step()
 
     return step
@@ -89,11 +89,11 @@ def measured_step(batch, compile, campaign):
     X = random_images(campaign.sized(max(8192, 2 * batch), 2 * batch))
     fit = stopped(resnet_embedder(campaign, batch, compile=compile), X)
     rounds = campaign.sized(10, 2)
-    x, plan = next(fit.batches).x, fit.plan
+    x, generator = next(fit.batches).x, fit.context.generator
     step = seconds_of(fit.step, rounds)
     mib = peak_memory(fit.step, campaign.device)
     network = seconds_of(network_step(fit), rounds)
-    views = seconds_of(lambda: [plan.draw(x, plan.generator) for _ in range(2)], rounds)
+    views = seconds_of(lambda: [fit.net.draw(x, generator) for _ in range(2)], rounds)
     problem = (t.to(campaign.device) for t in make_problem(batch, WIDTH))
     of_loss = seconds_of(make_step("InfoNCE", *problem), rounds)
     return {

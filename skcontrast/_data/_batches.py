@@ -104,44 +104,8 @@ class Batch(NamedTuple):
         return metadata._replace(weights=None if weights is None else weights.flatten())
 
 
-class TrainingSet:
-    """All samples of a fit, in batches.
-
-    Parameters
-    ----------
-    source : InMemory or Streamed
-        The samples.
-    **metadata : dict of str to Tensor of shape (n_samples, ...)
-        Fields of `Batch`: labels, weights, descriptions and groups of all samples.
-    """
-
-    def __init__(self, source: InMemory | Streamed, **metadata: Tensor):
-        self.source, self.device = source, source.device
-        self.metadata = {name: tensor.to(source.device) for name, tensor in metadata.items()}
-
-    def __len__(self) -> int:
-        return len(self.source)
-
-    def samples(self, n: int) -> Any:
-        """Return at most n samples, evenly spread."""
-        return self.source.take(torch.arange(0, len(self), -(-len(self) // n)))
-
-    def in_order(self, batch_size: int) -> Iterator[Any]:
-        """Yield all samples in the order of X, at most `batch_size` at a time."""
-        parts = torch.arange(len(self)).split(batch_size)
-        yield from self.source.batches(parts, seed=0, whole=True)
-
-    def batches(self, parts: Sequence[Tensor], seed: int) -> Generator[Batch, None, None]:
-        """Yield the `Batch` of each part, a tensor of rows; the seed is for worker processes."""
-        with closing(self.source.batches(parts, seed)) as samples:
-            for rows, x in zip(parts, samples, strict=True):
-                rows = rows.to(self.device, torch.int64)
-                metadata = {name: tensor[rows] for name, tensor in self.metadata.items()}
-                yield Batch(x, rows=rows, **metadata)
-
-
 class BatchSampler:
-    """All rows in random batches whose sizes differ by at most one, in a new order at each pass.
+    """All samples in random batches whose sizes differ by at most one, in new order at each pass.
 
     No batch holds a single sample, which has no negatives: with an odd number of rows and a
     `batch_size` of 2, one batch holds 3.
@@ -152,7 +116,7 @@ class BatchSampler:
 
     Parameters
     ----------
-    data : TrainingSet
+    source : InMemory or Streamed
         The samples.
     batch_size : int
         The most samples in a batch, at least 2.
@@ -160,24 +124,27 @@ class BatchSampler:
         The labeled rows.
     labeled_share : float, default=0.0
         In [0, 1).
-    groups : Tensor of shape (n_samples,), dtype int64, default=None
+    pairs : Tensor of shape (n_samples,), dtype int64, default=None
         Groups of samples of which two at a time should meet in a batch, −1 where there is none:
         the samples of a group are drawn in pairs, of one domain.
     domains : Tensor of shape (n_samples,), dtype int64, default=None
         Numbers from 0 on, each of at least two samples. Every batch is of one domain.
+    **metadata : dict of str to Tensor of shape (n_samples, ...)
+        Further fields of `Batch`: labels, weights, descriptions and groups of all samples.
     """
 
     def __init__(
         self,
-        data: TrainingSet,
+        source: InMemory | Streamed,
         batch_size: int,
         labeled: Tensor | None = None,
         labeled_share: float = 0.0,
-        groups: Tensor | None = None,
+        pairs: Tensor | None = None,
         domains: Tensor | None = None,
+        **metadata: Tensor,
     ):
-        self.data = data
-        self.n_samples = len(data)
+        self.source, self.device, self.n_samples = source, source.device, len(source)
+        self.metadata = {name: tensor.to(source.device) for name, tensor in metadata.items()}
         self.labeled = torch.empty(0, dtype=torch.int64) if labeled is None else labeled
         natural = len(self.labeled) / self.n_samples
         # With m added to p rows, of which the natural share is labeled: m = excess · (p + m).
@@ -187,10 +154,10 @@ class BatchSampler:
         self.counts = [self.n_samples] if domains is None else domains.bincount().tolist()
         size = batch_size - self.n_added
         self.n_batches = [min(-(-count // size), count // 2) for count in self.counts]
-        self.groups = None if groups is None else groups.cpu()
-        if self.groups is not None and self.domains is not None:
-            within = self.groups * len(self.counts) + self.domains  # pairs are of one domain, too
-            self.groups = within.where(self.groups >= 0, -1)
+        self.pairs = None if pairs is None else pairs.cpu()
+        if self.pairs is not None and self.domains is not None:
+            within = self.pairs * len(self.counts) + self.domains  # pairs are of one domain, too
+            self.pairs = within.where(self.pairs >= 0, -1)
         self.generator = torch.Generator()
 
     def __len__(self) -> int:
@@ -200,19 +167,32 @@ class BatchSampler:
         # The same order in either dtype; of data larger than memory it is what an epoch holds.
         dtype = torch.int32 if self.n_samples < 2**31 else torch.int64
         order = torch.randperm(self.n_samples, generator=self.generator, dtype=dtype)
-        if self.groups is not None:
-            order = self._in_pairs(order.long(), self.groups)
+        if self.pairs is not None:
+            order = self._in_pairs(order.long(), self.pairs)
         parts: Sequence[Tensor] = self._parts(order)
         if self.n_added:
             parts = [torch.cat([part, self._added_to(part)]) for part in parts]
-        yield from self.data.batches(parts, self.generator.initial_seed())
+        with closing(self.source.batches(parts, self.generator.initial_seed())) as samples:
+            for rows, x in zip(parts, samples, strict=True):
+                rows = rows.to(self.device, torch.int64)
+                metadata = {name: tensor[rows] for name, tensor in self.metadata.items()}
+                yield Batch(x, rows=rows, **metadata)
+
+    def samples(self, n: int) -> Any:
+        """Return at most n samples, evenly spread."""
+        return self.source.take(torch.arange(0, self.n_samples, -(-self.n_samples // n)))
+
+    def in_order(self, batch_size: int) -> Iterator[Any]:
+        """Yield all samples in the order of X, at most `batch_size` at a time."""
+        parts = torch.arange(self.n_samples).split(batch_size)
+        yield from self.source.batches(parts, seed=0, whole=True)
 
     def _parts(self, order: Tensor) -> Sequence[Tensor]:
         """Divide rows in a random order into batches."""
         if self.domains is None or len(self.counts) == 1:
             n_parts = self.n_batches[0]  # 0 of a single sample
-            return order.to(self.data.device).tensor_split(n_parts) if n_parts else ()
-        order = order[self.domains[order.long()].sort(stable=True).indices].to(self.data.device)
+            return order.to(self.device).tensor_split(n_parts) if n_parts else ()
+        order = order[self.domains[order.long()].sort(stable=True).indices].to(self.device)
         of_domains = zip(order.split(self.counts), self.n_batches, strict=True)
         parts = [part for rows, n_parts in of_domains for part in rows.tensor_split(n_parts)]
         return [parts[k] for k in torch.randperm(len(parts), generator=self.generator)]

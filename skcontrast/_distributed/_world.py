@@ -45,6 +45,11 @@ class World(NamedTuple):
         return slice(n * self.rank // self.size, n * (self.rank + 1) // self.size)
 
 
+def leads(world: World | None) -> bool:
+    """Return whether this process speaks and writes for all that train together."""
+    return world is None or world.rank == 0
+
+
 class Shares:
     """Which rows of the views of a batch each rank encodes.
 

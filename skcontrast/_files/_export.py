@@ -140,7 +140,7 @@ def _example(embedder: ContrastiveEmbedder, X: Any) -> NDArray[Any]:
     if issparse(X):
         raise ValueError("X must be a dense array, got a sparse matrix: pass X[:2].toarray().")
     # Whatever transform refuses is refused in its words, such as columns in a different order.
-    checked = embedder._fitted.read(X, owner=embedder)
+    checked = embedder._fitted.setup.read(X, owner=embedder)
     X = X if getattr(X, "ndim", 1) > 1 else checked[:]  # lists of series, and Datasets
     array = np.ascontiguousarray(X.detach().cpu() if isinstance(X, Tensor) else X)
     if array.dtype not in (np.uint8, np.float32, np.float64):
@@ -169,16 +169,16 @@ def _head(model: ContrastiveClassifier) -> list[nn.Module]:
 
 def _network(embedder: ContrastiveEmbedder, head: list[nn.Module]) -> _Embedding:
     """Return everything that `transform` does as one module on the CPU, before a head."""
-    fitted = embedder._fitted.on_cpu()
-    if not hasattr(fitted.scaler, "layer"):
+    setup = embedder._fitted.setup
+    if not hasattr(setup.scaler, "layer"):
         raise ValueError(
-            f"An embedder of {fitted.schema.kind.name} cannot be exported: only vectors, series "
+            f"An embedder of {setup.schema.kind.name} cannot be exported: only vectors, series "
             "and images are arrays of numbers of a fixed shape or length. Use skcontrast.save."
         )
-    shape = fitted.schema.sample_shape
-    layer, network = fitted.scaler.layer(), embedder._transforming().cpu()
+    shape = setup.schema.sample_shape
+    layer, network = setup.scaler.layer(), embedder._transforming().cpu()
     whole = _Embedding(layer, network, *head)
-    whole.n_axes = 1 + len(fitted.schema.kind.image_shape(shape) or shape)
+    whole.n_axes = 1 + len(setup.schema.kind.image_shape(shape) or shape)
     whole.takes_any_length = None in shape
     return whole.eval()
 

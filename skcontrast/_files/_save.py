@@ -43,7 +43,7 @@ from ..similarity import Similarity
 from ._classes import LINEAR, classes
 
 if TYPE_CHECKING:
-    from .._fit._fit import Fitted
+    from .._fit._setup import Fitted, Setup
 
 # Raised when a change makes older versions misread the files of this one.
 FORMAT = 1
@@ -68,8 +68,8 @@ _PARTS: dict[str, type | tuple[type, ...]] = {
     "estimates": dict,
     "n_samples": int,
 }
-# Needed only to train on, or about the end of the fit: not in a file.
-_OF_A_FIT = ("optimizer_state", "framework_state", "interrupted", "improvement")
+# What a file has of a fit besides its setup; the rest is needed to train on, or about its end.
+_OF_A_FIT = ("history", "estimates", "n_samples")
 # What set_output leaves in an estimator.
 _OUTPUTS = (None, "default", "pandas", "polars")
 # Numbers in one sample, of which networks are tried on two.
@@ -186,7 +186,7 @@ def save(embedder: ContrastiveEmbedder | ContrastiveClassifier, path: str | os.P
         "own": writer.own,
     }
     # What a custom network returns, to notice a different one.
-    outputs = _outputs(fitted, "cpu") if writer.own else None
+    outputs = _outputs(fitted.setup, "cpu") if writer.own else None
     content["outputs"] = writer.write(outputs, "outputs")
     replace_file(place, pack(content, writer.tensors, _HEADER))
 
@@ -275,7 +275,7 @@ def load(
     try:
         parameters, fitted = reader.read(content["parameters"]), reader.read(content["fitted"])
         embedder = _embedder(reader.read(content["class"]), parameters, fitted)
-        _check_network(embedder._fitted, reader.read(content["outputs"]), not content["own"])
+        _check_network(embedder._fitted.setup, reader.read(content["outputs"]), not content["own"])
         _set_output(embedder, content["output"])
         if device is not None:
             embedder.set_params(device=device)
@@ -316,9 +316,9 @@ def _inference_parts(fitted: Fitted) -> dict[str, Any]:
     The order is that of the parameters, so that custom objects have the same names in both.
     """
     alike = {"network": "encoder", "schema": "kind"}
-    names = sorted(vars(fitted).keys() - set(_OF_A_FIT), key=lambda name: alike.get(name, name))
-    parts = {name: getattr(fitted, name) for name in names}
-    return parts | {"history": without_batches(fitted.history)}
+    parts = vars(fitted.setup) | {name: getattr(fitted, name) for name in _OF_A_FIT}
+    parts["history"] = without_batches(fitted.history)
+    return dict(sorted(parts.items(), key=lambda item: alike.get(item[0], item[0])))
 
 
 def _model(model: ContrastiveClassifier) -> dict[str, Any]:
@@ -360,18 +360,20 @@ def _embedder(cls: type, parameters: dict[str, Any], parts: dict[str, Any]) -> C
         raise ValueError("it holds no fitted embedder")
     if of_a_run := sorted(parameters.keys() & set(_NOT_SAVED)):
         raise ValueError(f"it sets {', '.join(of_a_run)}, which a file must not set")
-    from .._fit._fit import Fitted
+    from .._fit._setup import Fitted, Setup
     from .._skorch import History
 
-    expected = {field.name for field in fields(Fitted)} - set(_OF_A_FIT)
-    if wrong := sorted(parts.keys() ^ expected):
+    of_setup = [field.name for field in fields(Setup)]
+    if wrong := sorted(parts.keys() ^ {*of_setup, *_OF_A_FIT}):
         raise ValueError(f"its fitted parts lack or have unknown {', '.join(wrong)}")
     for name, value, kind in _typed(parts):
         if not isinstance(value, kind):
             raise ValueError(f"its {name} is or holds a {type(value).__name__}")
     if not hasattr(parts["scaler"], "finds_nonfinite"):
         raise ValueError(f"its scaler is a {type(parts['scaler']).__name__}")
-    return cls(**parameters)._adopt(Fitted(**{**parts, "history": History(parts["history"])}))
+    setup = Setup(**{name: parts[name] for name in of_setup})
+    estimates, n_samples = parts["estimates"], parts["n_samples"]
+    return cls(**parameters)._adopt(Fitted(setup, History(parts["history"]), estimates, n_samples))
 
 
 def _typed(parts: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
@@ -387,25 +389,25 @@ def _typed(parts: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
         yield "estimates", number, (int, float)
 
 
-def _check_network(fitted: Fitted, before: Any, is_ours: bool) -> None:
+def _check_network(setup: Setup, before: Any, is_ours: bool) -> None:
     """Raise ValueError if the network does not map samples to embeddings of its widths.
 
     If all of the network is of skcontrast or torch, it is tried without numbers, so that no layer
     of a stranger's takes memory. A custom network must return what it returned in `save`.
     """
-    widths, shape = fitted.widths, fitted.schema.sample_shape
-    if not fitted.schema.kind.float_batches:
+    widths, shape = setup.widths, setup.schema.sample_shape
+    if not setup.schema.kind.float_batches:
         return
     try:
         with torch.device("meta"):
-            size = fitted.schema.kind.example_batch(shape)[0].numel() if len(shape) <= 3 else 0
+            size = setup.schema.kind.example_batch(shape)[0].numel() if len(shape) <= 3 else 0
         if not 0 < size <= _LARGEST_SAMPLE:
             raise ValueError(f"its samples have the shape {shape[:4]}")
-        outputs = _outputs(fitted, "meta" if is_ours else "cpu")
+        outputs = _outputs(setup, "meta" if is_ours else "cpu")
     except Exception as error:
         raise ValueError(f"its network does not work, {problem_in(error)}") from error
     shapes = tuple(tuple(output.shape) for output in outputs)
-    extra = widths.n_parts * fitted.similarity.n_extra
+    extra = widths.n_parts * setup.similarity.n_extra
     expected = (2, widths.representation), (2, widths.projection + extra)
     if shapes != expected:
         raise ValueError(f"its network returns shapes {shapes} instead of {expected}")
@@ -417,16 +419,16 @@ def _check_network(fitted: Fitted, before: Any, is_ours: bool) -> None:
 
 
 @torch.inference_mode()
-def _outputs(fitted: Fitted, device: str) -> list[Tensor]:
+def _outputs(setup: Setup, device: str) -> list[Tensor]:
     """Return representation and projection of two samples; of kinds other than arrays nothing."""
-    network, kind = fitted.network, fitted.schema.kind
+    network, kind = setup.network, setup.schema.kind
     if not kind.float_batches:
         return []
     if device == "meta":
         tensors = [*network.parameters(), *network.buffers()]
         network = copy.deepcopy(network, {id(tensor): tensor.to(device) for tensor in tensors})
     with torch.device(device):
-        zeros = kind.example_batch(fitted.schema.sample_shape)
+        zeros = kind.example_batch(setup.schema.sample_shape)
         # Below 1, so that they are codes of categories too.
         h = network.encoder(torch.linspace(0, 0.9, zeros.numel()).reshape(zeros.shape))
         return [h, network.projector(h)]

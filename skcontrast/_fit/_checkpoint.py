@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from .._distributed._connection import exchange, from_first_rank
-from .._distributed._world import World
+from .._distributed._world import World, leads
 from .._storage._file import (
     MALFORMED,
     pack,
@@ -26,8 +26,9 @@ from .._storage._file import (
 from .._storage._values import Reader, Writer
 from .._version import versions
 from .._warnings import warn
-from ._identity import Identity
+from ._identity import Identity, identity_of
 from ._net import ContrastiveNet
+from ._samples import TrainingData
 from ._settings import Settings
 from ._training_state import attributes_not_saved, capture, check_optimizer, restore
 
@@ -182,29 +183,20 @@ class EpochState:
 
 @contextmanager
 def opened_state(
-    settings: Settings,
-    seed: int,
-    past: Any,
-    make_identity: Callable[[], Identity],
-    world: World | None,
-    one_epoch: bool,
+    settings: Settings, data: TrainingData, past: Any, world: World | None
 ) -> Iterator[EpochState]:
     """Open the state of a fit, and its checkpoint if there is one, for as long as the fit takes.
 
     Parameters
     ----------
     settings : Settings
-        The user's parameters, checked.
-    seed : int
-        Of this fit, if it is a new one.
+        The user's parameters, checked; `partial_fit` has no checkpoint.
+    data : TrainingData
+        The samples and their metadata.
     past : Fitted or None
         The fit that it continues.
-    make_identity : callable
-        Returns the identity of the fit; called on rank 0.
     world : World or None
         The processes that share the fit.
-    one_epoch : bool
-        Whether this is `partial_fit`, which has no checkpoint.
 
     Raises
     ------
@@ -213,15 +205,15 @@ def opened_state(
     ValueError
         If the file cannot be read, or is of a different fit.
     """
-    place = None if one_epoch else settings.given["checkpoint"]
-    state, found = EpochState(seed, world, has_file=place is not None), None
+    place = None if settings.one_epoch else settings.checkpoint
+    state, found = EpochState(settings.seed, world, has_file=place is not None), None
     with ExitStack() as stack:
-        if place is not None and (world is None or world.rank == 0):
-            state.identity = identity = make_identity()
+        if place is not None and leads(world):
+            state.identity = identity = identity_of(settings, data, past)
             folder = _folder(place, identity)
             stack.enter_context(exclusive(folder))
             state.path = folder / f"from_epoch_{0 if past is None else past.n_epochs}.safetensors"
-            found = _read(state.path, identity, settings, seed)
+            found = _read(state.path, identity, settings)
         if place is not None and world is not None:
             found = from_first_rank(found)
         if found is not None:
@@ -285,7 +277,7 @@ def _refusal(path: Path | None, problem: str, error: Exception | None = None) ->
 
 
 def _read(
-    path: Path, identity: Identity, settings: Settings, seed: int
+    path: Path, identity: Identity, settings: Settings
 ) -> tuple[int, bool, dict[str, Any]] | None:
     """Return the seed of a file, whether its fit is finished, and its state; None without a file.
 
@@ -302,8 +294,8 @@ def _read(
             raise ValueError("it is not a regular file")
         content, tensors = unpack(read_file(path), _HEADER, FORMAT, _FIELDS)
         difference = identity.difference(content["identity"])
-        given = settings.given["random_state"]
-        if difference is None and given is not None and content["seed"] != seed:
+        is_given = settings.random_state is not None
+        if difference is None and is_given and content["seed"] != settings.seed:
             difference = "its parameter 'random_state' was a different one"
         state = Reader({}, tensors, {}).read(content["state"])
         found = int(content["seed"]), bool(content["finished"]), state

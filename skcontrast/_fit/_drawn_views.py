@@ -54,16 +54,15 @@ def drawn_views(embedder: Any, X: Any, n_views: int, rows: Any, random_state: An
     """
     check_argument("views", "n_views", n_views, POSITIVE_INT)
     seed = resolve_seed(random_state, "views")
-    setup: Setup
     if hasattr(embedder, "_fitted"):
-        setup, chain = embedder._fitted, embedder.augmentation_
-        X = embedder._fitted.read(X, embedder)
+        setup, chain = embedder._fitted.setup, embedder.augmentation_
+        X = setup.read(X, embedder)
     else:
         settings = resolve_settings(embedder)
         X, schema, given = read_training_samples(settings, X, embedder, None)
         with torch.inference_mode(False):
             subset = X if _is_learned_from(X, schema, given) else X[:2]
-            setup = new_setup(settings, subset, schema, given, settings.seed)
+            setup = new_setup(settings, subset, schema, given)
         chain = setup.augmentation
     samples = X[:] if rows is None else X[chosen_rows(rows, len(X))]
     if not len(samples):

@@ -18,6 +18,7 @@ from ..estimation._from_labels import mean_auc
 from ..estimation._rank_statistics import class_aucs, classes_by_rank, count_outscored
 from ..estimation._soft_ring import fit_posterior
 from ..losses import Loss
+from ..schedules import Schedule, at_progress
 from ..schedules._numbers import Auto, estimable_parameters, is_auto
 from ..similarity import Similarity
 
@@ -133,6 +134,20 @@ class AutoParameters:
     def apply_to(self, loss: Loss) -> Loss:
         """Return the loss with the current values."""
         return clone(loss).set_params(**self.values) if self.values else loss
+
+    def at(
+        self, loss: Loss, similarity: Similarity, progress: float
+    ) -> tuple[Loss, Similarity, dict[str, float]]:
+        """Return loss and similarity with their values at a progress, and by name what varies."""
+        values = {
+            f"{role}__{name}": value(progress)
+            for role, piece in (("loss", loss), ("similarity", similarity))
+            for name, value in piece.get_params().items()
+            if isinstance(value, Schedule)
+        }
+        values.update((f"loss__{name}", value) for name, value in self.values.items())
+        now: Any = at_progress(self.apply_to(loss), progress)
+        return now, at_progress(similarity, progress), values
 
     def start_epoch(self, epoch: int) -> None:
         """Find out which values are estimated from the steps of this epoch."""

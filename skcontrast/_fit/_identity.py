@@ -27,7 +27,6 @@ from torch import Tensor, nn
 from .._data._checksum import checksum
 from .._data._parts import Parts
 from .._data._sources import LazySamples
-from .._network._build import Network
 from .._skorch import EpochTimer, ParamMapper, PrintLog, ProgressBar
 from .._storage._user_objects import own_name
 from ..callbacks import Evaluation
@@ -117,7 +116,7 @@ def as_arguments(metadata: dict[str, Tensor]) -> dict[str, np.ndarray]:
     return {names.get(name, name): tensor.numpy() for name, tensor in metadata.items()}
 
 
-def identity_of(settings: Settings, data: TrainingData, start: Network | None) -> Identity:
+def identity_of(settings: Settings, data: TrainingData, past: Any) -> Identity:
     """Return the identity of a fit.
 
     Parameters
@@ -126,8 +125,8 @@ def identity_of(settings: Settings, data: TrainingData, start: Network | None) -
         The user's parameters, checked.
     data : TrainingData
         The samples and their metadata.
-    start : Network or None
-        The network from which the fit continues.
+    past : Fitted or None
+        The fit from which it continues.
     """
     given = {**settings.given, "augmentation": data.chain}
     if (seed := given.pop("random_state")) is not None:
@@ -139,6 +138,7 @@ def identity_of(settings: Settings, data: TrainingData, start: Network | None) -
             parameters |= described(name, value)
     checksums = {"X": samples_checksum(data.schema.kind, data.X)}
     checksums |= {name: checksum([array]) for name, array in as_arguments(data.metadata).items()}
+    start = None if past is None else past.setup.network
     tensors = [] if start is None else [*start.parameters(), *start.buffers()]
     return Identity(parameters, checksums, checksum(map(_array, tensors)) if tensors else "")
 
@@ -208,9 +208,9 @@ def same_kind(kind: Kind | None, other: Kind | None) -> bool:
 def check_same_network(settings: Settings, past: Any) -> None:
     """Raise ValueError if the parameters ask for a different network than that of a fit."""
     now: dict[str, Any] = network_parameters(settings)
-    before = dict(past.built_from)
-    if settings.kind is not None and not same_kind(settings.kind, past.schema.kind):
-        now["kind"], before["kind"] = settings.kind, past.schema.kind
+    before = dict(past.setup.built_from)
+    if settings.kind is not None and not same_kind(settings.kind, past.setup.schema.kind):
+        now["kind"], before["kind"] = settings.kind, past.setup.schema.kind
     for name, value in now.items():
         if value != before[name]:
             old, new = (

@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext, suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .._data._batches import Batch, BatchSampler, TrainingSet
+from .._data._batches import Batch, BatchSampler
 from .._distributed._agreement import check_same_progress
 from .._distributed._connection import exchange, from_first_rank
 from .._distributed._world import World, broadcast_weights, sum_gradients
 from .._network._inference import encode_batches
 from .._objective._functional import Contrast, objective_value
 from .._runtime._interrupts import NotedInterrupt
-from .._skorch import Callback, EpochTimer, NeuralNet, PassthroughScoring
-from ..frameworks import Session
+from .._runtime._random import LayerDraws, draws_random_numbers
+from .._skorch import Callback, EpochTimer, History, NeuralNet, PassthroughScoring
+from ..frameworks import FitContext, Session
 from ..frameworks._checks import as_contrasts, check_contrasts, started
 from ..losses._checks import check_pieces
 from ..similarity._checks import check_vectors
 from ._estimated_parameters import AutoParameters
 from ._label_spreading import LabelSpreader
-from ._plan import Plan
+from ._settings import Settings, epoch_progress
+from ._setup import Fitted, Setup
 from ._watch import CollapseCheck, check_epoch
 
 if TYPE_CHECKING:
@@ -48,27 +53,33 @@ class ContrastiveNet(NeuralNet):
 
     Parameters
     ----------
-    module : Network
-        The network that is trained.
-    training_set : TrainingSet
-        Its training samples.
-    plan : Plan
-        The constants of all steps.
+    settings : Settings
+        The user's parameters, checked; loss and similarity may hold schedules.
+    setup : Setup
+        What the training starts from.
+    context : FitContext
+        What the framework's session knows of the fit.
+    sampler : BatchSampler
+        The training samples.
     auto : AutoParameters
         The hyperparameters that are "auto".
     spreader : LabelSpreader
         Completes the labels.
     epoch_state : EpochState
         Keeps the state at the end of each epoch.
-    build_optimizer : callable
-        Returns the optimizer of named parameters.
-    as_estimator : callable
-        Takes the net and returns a fitted embedder, a copy of what it has learned so far.
+    owner : ContrastiveEmbedder
+        Makes copies of itself that are fitted, for callbacks; never changed.
     **kwargs : dict
         Parameters of ``skorch.NeuralNet``.
 
     Attributes
     ----------
+    world : World or None
+        The processes that share the fit; None if there is one.
+    draw : callable
+        ``draw(batch, generator)`` returns one view of each sample of a batch.
+    layer_draws : LayerDraws
+        What the network draws from torch's global generators, as dropout does.
     interrupt_ : NotedInterrupt
         Ctrl-C, while this context is entered. It is raised at once during the epochs and while
         callbacks run, unless several ranks train together, which must stop at the same step.
@@ -76,23 +87,32 @@ class ContrastiveNet(NeuralNet):
 
     def __init__(
         self,
-        module: nn.Module,
-        *,
-        training_set: TrainingSet,
-        plan: Plan,
+        settings: Settings,
+        setup: Setup,
+        context: FitContext,
+        sampler: BatchSampler,
         auto: AutoParameters,
         spreader: LabelSpreader,
         epoch_state: EpochState,
-        build_optimizer: Callable[..., torch.optim.Optimizer],
-        as_estimator: Callable[[ContrastiveNet], Any],
+        owner: Any,
         **kwargs: Any,
     ):
-        self.training_set, self.plan, self.auto = training_set, plan, auto
-        self.spreader = spreader
-        self.epoch_state, self.build_optimizer = epoch_state, build_optimizer
-        self._as_estimator = as_estimator
+        self.settings, self.setup, self.context, self.sampler_ = settings, setup, context, sampler
+        self.auto, self.spreader, self.epoch_state = auto, spreader, epoch_state
+        self.owner, self.world = owner, epoch_state.world
+        self.draw = setup.composed(setup.augmentation, settings.device)
+        draws = settings.framework.draws_random_numbers or draws_random_numbers(setup.network)
+        self.layer_draws = LayerDraws(settings.device, some=draws)
         self.interrupt_ = NotedInterrupt()
-        super().__init__(module, criterion=Session, train_split=None, **kwargs)
+        super().__init__(
+            setup.network,
+            criterion=Session,
+            train_split=None,
+            lr=settings.lr,
+            max_epochs=1 if settings.one_epoch else settings.max_epochs,
+            device=settings.device,
+            **kwargs,
+        )
 
     @property
     def _default_callbacks(self) -> list[tuple[str, Callback]]:
@@ -103,11 +123,14 @@ class ContrastiveNet(NeuralNet):
     @property
     def is_last_epoch(self) -> bool:
         """Whether the epoch is the last of the `max_epochs` of a fit."""
-        return self.epoch_ + 1 == self.plan.settings.max_epochs
+        return self.epoch_ + 1 == self.settings.max_epochs
 
     def as_estimator(self) -> Any:
-        """Return a fitted embedder, a copy of what has been learned so far."""
-        return self._as_estimator(self)
+        """Return a fitted embedder, a copy of what has been learned so far, to be judged."""
+        rows = History({**row, "batches": []} for row in self.history)
+        setup = replace(self.setup, network=copy.deepcopy(self.module_).eval())
+        values, n_samples = dict(self.auto.values), self.sampler_.n_samples
+        return self.owner._as_fitted(Fitted(setup, rows, values, n_samples))
 
     def stop(self) -> None:
         """Stop the training when all callbacks have been told of the end of the epoch."""
@@ -115,7 +138,7 @@ class ContrastiveNet(NeuralNet):
 
     def initialize_criterion(self) -> Self:
         """Start the framework's session, which takes the place of skorch's criterion."""
-        self.criterion_ = started(self.plan.settings.framework, self.plan)
+        self.criterion_ = started(self.settings.framework, self.context)
         return self
 
     def get_all_learnable_params(self) -> Iterator[tuple[str, nn.Parameter]]:
@@ -131,35 +154,27 @@ class ContrastiveNet(NeuralNet):
 
     def initialize_optimizer(self, triggered_directly: Any = None) -> Self:
         """Build the optimizer, whose groups match the names of the parameters."""
-        self.optimizer_ = self.build_optimizer(self.get_all_learnable_params())
+        named, given = self.get_all_learnable_params(), self.settings
+        build = given.grouped_optimizer.build
+        self.optimizer_ = build(named, lr=given.lr, weight_decay=given.weight_decay)
         return self
 
     def check_data(self, X: Any, y: Any = None) -> None:
         """Do nothing: the estimator has validated X."""
 
-    def get_dataset(self, X: Any, y: Any = None) -> TrainingSet:
-        """Return the training set; X is ignored."""
-        return self.training_set
+    def get_dataset(self, X: BatchSampler, y: Any = None) -> BatchSampler:
+        """Return the samples as they are."""
+        return X
 
-    def get_iterator(self, dataset: TrainingSet, training: bool = False) -> BatchSampler:
+    def get_iterator(self, dataset: BatchSampler, training: bool = False) -> BatchSampler:
         """Return the batches of an epoch."""
-        spreader = self.spreader
-        groups = self.plan.groups if self.plan.settings.same_group == "positive" else None
-        self.sampler_ = BatchSampler(
-            dataset,
-            self.plan.batch_size,
-            spreader.labeled,
-            spreader.labeled_share,
-            groups,
-            self.plan.domains,
-        )
-        return self.sampler_
+        return dataset
 
     def on_train_begin(self, net: NeuralNet, X: Any = None, y: Any = None, **kwargs: Any) -> None:
         """Note the learning rates; give all ranks the same weights."""
         super().on_train_begin(net, X=X, y=y, **kwargs)
         self.base_lr_ = [group["lr"] for group in self.optimizer_.param_groups]
-        if self.plan.world is not None:
+        if self.world is not None:
             broadcast_weights(self.module_)
             broadcast_weights(self.criterion_)
 
@@ -169,44 +184,48 @@ class ContrastiveNet(NeuralNet):
         self.epoch_ = len(self.history) - 1 - self.first_epoch_
         if self.epoch_:
             self.history[-2]["batches"].clear()
-        self.loss_, self.similarity_, values = self.plan.at(self.epoch_, self.auto)
-        z = torch.empty(0, device=self.plan.device)
-        check_vectors(self.similarity_, self.plan.width // self.plan.n_parts, z)
+        settings, context, epoch = self.settings, self.context, self.first_epoch_ + self.epoch_
+        progress = epoch_progress(
+            epoch if settings.one_epoch else self.epoch_, settings.max_epochs
+        )
+        pieces = self.auto.at(settings.loss, settings.similarity, progress)
+        self.loss_, self.similarity_, values = pieces
+        z = torch.empty(0, device=settings.device)
+        check_vectors(self.similarity_, context.width // context.n_parts, z)
         for name, value in values.items():
             self.history.record(name, value)
-        epoch = self.first_epoch_ + self.epoch_
-        order, views, layers = self.plan.seeds(epoch)
+        order, views, layers = epoch_seeds(settings.seed, epoch, self.world)
         self.sampler_.generator.manual_seed(order)
-        self.plan.generator.manual_seed(views)
-        self.plan.layer_draws.seed(layers)
+        context.generator.manual_seed(views)
+        self.layer_draws.seed(layers)
         self.auto.start_epoch(epoch)
         self._complete_labels(epoch)
         self.step_ = 0
 
     def _complete_labels(self, epoch: int) -> None:
         """Guess unknown classes for the loss or for estimates, if either is due."""
-        spreader, plan = self.spreader, self.plan
+        spreader, settings, sampler = self.spreader, self.settings, self.sampler_
         is_for_loss = spreader.is_due(epoch, is_first=self.epoch_ == 0)
         is_for_estimates = spreader.has_some_labels and bool(self.auto.due)
         if not (is_for_loss or is_for_estimates):
             return
-        h = torch.cat([self._encode(x) for x in self.training_set.in_order(plan.batch_size)])
-        spread = spreader.spread(h, [plan.seed, epoch])
-        if plan.world is not None:
+        h = torch.cat([self._encode(x) for x in sampler.in_order(settings.batch_size)])
+        spread = spreader.spread(h, [settings.seed, epoch])
+        if self.world is not None:
             spread = from_first_rank(spread)
         if is_for_estimates:
             self.auto.take_shares(spreader.shares(spread))
         if is_for_loss:
             labels = spreader.guess(spread)
-        elif plan.settings.loss.requires_y:
+        elif settings.loss.requires_y:
             return
         else:
             labels = spreader.draw(spread)
-        self.training_set.metadata["labels"] = labels.to(self.training_set.device)
+        sampler.metadata["labels"] = labels.to(sampler.device)
 
     def _encode(self, x: Any) -> Tensor:
         """Return the representations of a batch; some networks draw in inference mode, too."""
-        with self.plan.layer_draws.turn():
+        with self.layer_draws.turn():
             return encode_batches(self.module_.encoder, [x])
 
     def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
@@ -214,7 +233,7 @@ class ContrastiveNet(NeuralNet):
         self.history.record("lr", self.optimizer_.param_groups[0]["lr"])
         losses = [batch["train_loss"] for batch in self.history[-1]["batches"]]
         check_epoch(len(self.history), losses, self.module_)
-        self.auto.end_epoch(self.loss_, self.plan.world)
+        self.auto.end_epoch(self.loss_, self.world)
         super().on_epoch_end(net, **kwargs)
 
     def notify(self, method_name: str, **kwargs: Any) -> None:
@@ -230,11 +249,11 @@ class ContrastiveNet(NeuralNet):
                 super().notify(method_name, **kwargs)
         except KeyboardInterrupt:
             self.stopped_by_callback_ = not self.interrupt_.came
-            if self.plan.world is None or method_name != "on_epoch_end":
+            if self.world is None or method_name != "on_epoch_end":
                 raise
         if method_name == "on_train_begin":
             self.first_epoch_ = len(self.history)
-            if self.plan.world is not None:
+            if self.world is not None:
                 check_same_progress(self.first_epoch_)
         is_end_of_epoch = method_name == "on_epoch_end"
         self._stop_if_asked(is_end_of_epoch=is_end_of_epoch)
@@ -250,7 +269,7 @@ class ContrastiveNet(NeuralNet):
 
     def _raising_interrupts(self) -> AbstractContextManager[None]:
         """Return a context in which Ctrl-C is raised at once, unless there are several ranks."""
-        return self.interrupt_.released() if self.plan.world is None else nullcontext()
+        return self.interrupt_.released() if self.world is None else nullcontext()
 
     def _stop_if_asked(self, is_end_of_epoch: bool) -> None:
         """Stop the training if a callback or the user asked for it, on any rank.
@@ -259,7 +278,7 @@ class ContrastiveNet(NeuralNet):
         look for it together, in each step and at the end of an epoch.
         """
         stopped, came = is_end_of_epoch and self.stopped_by_callback_, self.interrupt_.came
-        if self.plan.world is not None:
+        if self.world is not None:
             if not is_end_of_epoch:
                 return
             stopped, came = map(any, zip(*exchange((stopped, came)), strict=True))
@@ -268,7 +287,7 @@ class ContrastiveNet(NeuralNet):
             raise _AgreedStop
 
     def fit_loop(
-        self, X: TrainingSet, y: Any = None, epochs: int | None = None, **kwargs: Any
+        self, X: BatchSampler, y: Any = None, epochs: int | None = None, **kwargs: Any
     ) -> Self:
         """Run the epochs that are left; after an interrupt, keep only the finished ones."""
         self.interrupted_ = self.stopped_by_callback_ = False
@@ -276,7 +295,7 @@ class ContrastiveNet(NeuralNet):
             with self._raising_interrupts():
                 return super().fit_loop(X, y, self.epoch_state.begin(self), **kwargs)
         except KeyboardInterrupt as stop:
-            if self.plan.world is not None and not isinstance(stop, _AgreedStop):
+            if self.world is not None and not isinstance(stop, _AgreedStop):
                 raise RuntimeError(
                     "Where several processes train together, a callback may stop the training "
                     "only at the end of an epoch, and Ctrl-C waits for the end of a step."
@@ -312,7 +331,7 @@ class ContrastiveNet(NeuralNet):
 
     def train_step(self, batch: Batch, **fit_params: Any) -> dict[str, Any]:
         """Take a step of the optimizer, then update the framework's session."""
-        with self.plan.layer_draws.turn():
+        with self.layer_draws.turn():
             step = super().train_step(batch, **fit_params)
             self.criterion_.update()
         return step
@@ -320,29 +339,28 @@ class ContrastiveNet(NeuralNet):
     def train_step_single(self, batch: Batch, **fit_params: Any) -> dict[str, Any]:
         """Draw views, encode and contrast them, and compute the gradient of the loss."""
         self._set_training(True)
-        plan = self.plan
+        context, framework = self.context, self.settings.framework
         self._set_lr()
-        views = [plan.draw(batch.x, plan.generator) for _ in range(plan.n_views)]
+        views = [self.draw(batch.x, context.generator) for _ in range(context.n_views)]
         returned = self.criterion_.contrast(views, self.similarity_, batch)
-        contrasts = as_contrasts(returned, plan.settings.framework, self.loss_)
+        contrasts = as_contrasts(returned, framework, self.loss_)
         if self.epoch_ == 0 and self.step_ < _STEPS_CHECKED:
             is_last = self.step_ + 1 == min(_STEPS_CHECKED, len(self.sampler_))
-            pieces = plan.settings.framework, self.similarity_
-            check_contrasts(contrasts, batch, *pieces, plan, warns=is_last)
+            check_contrasts(contrasts, batch, framework, self.similarity_, context, warns=is_last)
         if self.step_ == 0:
             objective = self.criterion_.objective
             check_pieces(self.loss_, self.similarity_, contrasts[0], objective)
-        if plan.world is None:
+        if self.world is None:
             loss = self._backward(contrasts, sum(len(c.anchors) for c in contrasts))
         else:
-            loss = self._backward_together(contrasts, plan.world)
+            loss = self._backward_together(contrasts, self.world)
         self.step_ += 1
         return {"loss": loss, "y_pred": None}
 
     def _backward(self, contrasts: Sequence[Contrast], n_anchors: int) -> Tensor:
         """Compute the gradient of these anchors' share of the loss, and return the share."""
         parts = []
-        objective, same_group = self.criterion_.objective, self.plan.settings.same_group
+        objective, same_group = self.criterion_.objective, self.settings.same_group
         for contrast in contrasts:
             self.auto.observe(contrast, self.similarity_)
             value = objective_value(contrast, self.loss_, self.similarity_, objective, same_group)
@@ -367,15 +385,26 @@ class ContrastiveNet(NeuralNet):
 
     def _set_lr(self) -> None:
         """Set the learning rates of this step by the schedule."""
-        if self.plan.lr_schedule is None:
+        schedule = self.settings.lr_schedule
+        if schedule is None or self.settings.one_epoch:
             return
         total = self.max_epochs * len(self.sampler_)
         groups = self.optimizer_.param_groups
         # Callbacks may have added groups.
         self.base_lr_ += [group["lr"] for group in groups[len(self.base_lr_) :]]
-        factor = self.plan.lr_schedule((self.epoch_ * len(self.sampler_) + self.step_) / total)
+        factor = schedule((self.epoch_ * len(self.sampler_) + self.step_) / total)
         for group, lr in zip(groups, self.base_lr_, strict=True):
             group["lr"] = lr * factor
+
+
+def epoch_seeds(seed: int, epoch: int, world: World | None) -> tuple[int, int, int]:
+    """Return seeds for the order of the samples, the views and the layers (dropout) of an epoch.
+
+    Epochs are counted over all fits of the network, so a resumed fit repeats no draws.
+    """
+    order, views, layers = map(int, np.random.SeedSequence([seed, epoch]).generate_state(3))
+    # The layers of each rank get different rows.
+    return order, views, layers + (0 if world is None else world.rank)
 
 
 def _read_losses(batches: list[dict[str, Any]], name: str) -> None:

@@ -18,7 +18,7 @@ from .._data._metadata import read_metadata
 from .._data._parts import Parts
 from .._data._sources import bytes_allowed
 from .._distributed._agreement import agree
-from .._distributed._world import World, current_world
+from .._distributed._world import current_world
 from .._network._inference import tensors_in
 from .._warnings import warn
 from ..augmentation import Augmentation, Views
@@ -103,7 +103,8 @@ def read_training_samples(
     X, chain, inputs = _split_views(settings, X)
     if past is not None:
         check_same_network(settings, past)
-        X, schema = past.schema.kind.read(X, Request(owner, past.schema, min_samples=2))
+        schema = past.setup.schema
+        X, schema = schema.kind.read(X, Request(owner, schema, min_samples=2))
         return X, schema, chain
     X = Parts(*X) if isinstance(X, tuple) and settings.framework.takes_parts else X
     hint = kind_hint(settings, X, chain)
@@ -205,9 +206,7 @@ def _is_read_by(settings: Settings, hint: Kind | None, kind: Kind) -> bool:
     return is_free or same_kind(kind, hint)
 
 
-def agree_on_seed(
-    settings: Settings, data: TrainingData, past: Any, world: World, one_epoch: bool
-) -> int:
+def agree_on_seed(settings: Settings, data: TrainingData, past: Any) -> int:
     """Check that all ranks were given the same, and return the seed of rank 0."""
     X, schema = data.X, data.schema
     if not schema.kind.shares_batches:
@@ -218,7 +217,7 @@ def agree_on_seed(
     for part in X.parts if isinstance(X, Parts) else (X,):
         if isinstance(part, LazySeries):  # ranks draw views for batches of one shape
             part.has_one_length = True
-    facts = {"method": "partial_fit" if one_epoch else "fit", "kind": schema.kind.name}
+    facts = {"method": "partial_fit" if settings.one_epoch else "fit", "kind": schema.kind.name}
     given = {k: v for k, v in settings.given.items() if k not in _RANKS_OWN}
     if settings.augmentation is None:
         given["augmentation"] = data.chain
@@ -234,11 +233,11 @@ def agree_on_seed(
 
 def _described_past(past: Any) -> dict[str, str]:
     """Return what tells a fit so far from different ones."""
-    states = [past.network.state_dict(), past.optimizer_state, past.framework_state]
+    states = [past.setup.network.state_dict(), past.optimizer_state, past.framework_state]
     arrays = [t.detach().float().cpu().numpy() for t in tensors_in(states)]
     return {
         "earlier_fit__epochs": str(past.n_epochs),
-        **described("earlier_fit__built_from", past.built_from),
+        **described("earlier_fit__built_from", past.setup.built_from),
         **described("earlier_fit__estimates", past.estimates),
         "earlier_fit__state": f"checksum {checksum(arrays)}",
     }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,7 +20,6 @@ from .._checks import (
 )
 from .._layers._patches import octave_sides
 from .._network._inference import resolve_device
-from .._objective._tile import GroupRole
 from .._runtime._random import resolve_seed
 from .._skorch import Callback, LRScheduler, ScoringBase
 from ..augmentation import Augmentation
@@ -53,7 +51,7 @@ _MOST_OF_LARGE = 60
 class Settings:
     """The parameters of an embedder, checked and resolved.
 
-    Those that are not listed here are as the user gave them.
+    Those that are not listed here are as the user gave them: each is an attribute, too.
 
     Attributes
     ----------
@@ -75,8 +73,12 @@ class Settings:
         None keeps the learning rate constant.
     device : torch.device
         Where the network is trained.
+    callbacks : list
+        Those of the user, and what reports to scikit-learn's callbacks.
     seed : int
-        Drawn from `random_state`.
+        Drawn from `random_state`, and the same on all ranks.
+    one_epoch : bool
+        Whether this is `partial_fit`: one epoch, and a constant learning rate.
     """
 
     owner: str
@@ -84,32 +86,26 @@ class Settings:
     loss: Loss
     framework: Framework
     similarity: Similarity
-    encoder: Any
     kind: Kind | None
     augmentation: list[Augmentation] | None
-    n_components: int | None
-    projection_dim: int
-    same_group: GroupRole
-    n_views: int
-    batch_size: int
     max_epochs: int
     optimizer: Optimizer
-    lr: float
-    weight_decay: float
     lr_schedule: Schedule | None
     device: torch.device
-    precision: str
-    compile: bool
-    memory_budget: float | None
-    n_workers: int
-    callbacks: Sequence[Callback | tuple[str, Callback]] | None
-    warm_start: bool
+    callbacks: list[Callback | tuple[str, Callback]]
     seed: int
-    verbose: int
+    one_epoch: bool = False
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a parameter that is used as the user gave it."""
+        try:
+            return vars(self)["given"][name]
+        except KeyError:
+            raise AttributeError(name) from None
 
     def for_samples(self, n_samples: int, schema: Schema | None = None) -> Settings:
         """Return the same with the epochs for which so many samples, of a schema, are trained."""
-        if self.given["max_epochs"] != "auto":
+        if self.given["max_epochs"] != "auto" or self.one_epoch:
             return self
         named = [getattr(encoder, "n_steps", None) for encoder in encoders_of(self.encoder)]
         bounds = (max(map(int, filter(None, named))), 1) if any(named) else ()
@@ -210,21 +206,21 @@ def resolve_settings(estimator: Any) -> Settings:
     lr_schedule = given["lr_schedule"]
     if isinstance(lr_schedule, str):
         lr_schedule = CosineDecay() if lr_schedule == "cosine" else None
-    resolved = {
-        **given,
-        "loss": _component("loss", given, owner),
-        "framework": framework,
-        "similarity": _component("similarity", given, owner, default),
-        "kind": None if is_guessed else named_kind(given["kind"], owner=owner),
-        "augmentation": augmentations_of(given["augmentation"], owner),
-        "optimizer": optimizer,
-        "lr_schedule": lr_schedule,
-        "max_epochs": max_epochs,
-        "device": resolve_device(given["device"], owner),
-        "seed": resolve_seed(given["random_state"], owner),
-    }
-    fields = {name: resolved[name] for name in Settings.__dataclass_fields__ if name in resolved}
-    return Settings(owner=owner, given=given, **fields)
+    return Settings(
+        owner=owner,
+        given=given,
+        loss=_component("loss", given, owner),
+        framework=framework,
+        similarity=_component("similarity", given, owner, default),
+        kind=None if is_guessed else named_kind(given["kind"], owner=owner),
+        augmentation=augmentations_of(given["augmentation"], owner),
+        max_epochs=max_epochs,
+        optimizer=optimizer,
+        lr_schedule=lr_schedule,
+        device=resolve_device(given["device"], owner),
+        callbacks=list(given["callbacks"] or ()),
+        seed=resolve_seed(given["random_state"], owner),
+    )
 
 
 def _component(role: str, given: dict[str, Any], owner: str, default: type | None = None) -> Any:

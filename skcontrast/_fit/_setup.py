@@ -1,10 +1,10 @@
-"""The start of the training: a new network and all that belongs to it, or an earlier fit."""
+"""What a fit starts from, a new network or a copy of a trained one, and what it leaves."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,16 +16,18 @@ from torch import Tensor, nn
 from .._data._sources import SparseSamples, representative_array, subset
 from .._layers._pooling import Reduced
 from .._network._build import Directions, Network, Widths, build_network
-from .._network._inference import Measure, embedded_views, encode_batches, score_views
+from .._network._inference import Measure, embedded_views, encode_batches, on_cpu, score_views
 from .._runtime._random import seeded_rng
 from .._runtime._threads import use_threads_for
+from .._skorch import History
 from .._warnings import warn
 from ..augmentation import Augmentation, compose
 from ..augmentation._symmetries import symmetries_of
+from ..augmentation._views import base_of
 from ..encoders import Pretrained
 from ..frameworks import Framework
 from ..frameworks._parts import GivenParts, Split
-from ..kinds._base import Kind, Scaler, Schema
+from ..kinds._base import Kind, Request, Scaler, Schema
 from ..kinds._images import Images
 from ..kinds._recognise import is_custom, naming_kind
 from ..losses import Loss
@@ -77,6 +79,10 @@ class Setup:
     symmetries: tuple[str, ...] | None
     built_from: dict[str, Any]
 
+    def read(self, X: Any, owner: Any, **kwargs: Any) -> Any:
+        """Check what is passed to a fitted embedder as X, also as `Views`; see `Request`."""
+        return self.schema.kind.read(base_of(X), Request(owner, self.schema, **kwargs))[0]
+
     def composed(
         self, chain: list[Augmentation], device: torch.device, *, is_for_network: bool = True
     ) -> Callable[..., Any]:
@@ -118,8 +124,54 @@ class Setup:
         return score_views(measure, parts, len(X))
 
 
+@dataclass(frozen=True)
+class Fitted:
+    """Everything that a fit has learned, which an embedder takes over as a whole.
+
+    Attributes
+    ----------
+    setup : Setup
+        What it started from, with the trained network in inference mode.
+    history : History
+        A row per epoch.
+    estimates : dict of str to float
+        The last values of what was estimated from the data.
+    n_samples : int
+        The most samples of a fit.
+    optimizer_state, framework_state : dict or None
+        The states from which a later fit resumes.
+    interrupted : bool
+        Whether the user interrupted the fit.
+    improvement : float or None
+        How much the score without labels has risen in this fit, where it is measured.
+    """
+
+    setup: Setup
+    history: History
+    estimates: dict[str, float]
+    n_samples: int
+    optimizer_state: dict[str, Any] | None = None
+    framework_state: dict[str, Any] | None = None
+    interrupted: bool = False
+    improvement: float | None = None
+
+    @property
+    def n_epochs(self) -> int:
+        """Epochs trained in all."""
+        return len(self.history)
+
+    def on_cpu(self) -> Fitted:
+        """Return the same with all tensors on the CPU."""
+        return replace(
+            self,
+            setup=replace(self.setup, network=on_cpu(self.setup.network)),
+            optimizer_state=on_cpu(self.optimizer_state),
+            framework_state=on_cpu(self.framework_state),
+        )
+
+
 def new_setup(
-    settings: Settings, X: Any, schema: Schema, chain: list[Augmentation] | None, seed: int
+    settings: Settings, X: Any, schema: Schema, chain: list[Augmentation] | None
 ) -> Setup:
     """Return the setup of a first fit.
 
@@ -133,13 +185,11 @@ def new_setup(
         The schema of X.
     chain : list of Augmentation or None
         The augmentations that draw the views; None is the default of the kind.
-    seed : int
-        Seeds the weights, and a random split of the features.
     """
     kind, array = schema.kind, representative_array(X)
     scaler = kind.scaler().fit(X if isinstance(X, SparseSamples) else array)
     batch = scaler.to_tensor(subset(array), torch.device("cpu"))
-    with seeded_rng(seed, settings.device):
+    with seeded_rng(settings.seed, settings.device):
         split = settings.framework.split_samples(kind, tuple(batch.shape[1:]))
         network, widths = _new_network(settings, schema, scaler, batch, split)
         if is_custom(kind):
@@ -199,9 +249,8 @@ def continued_setup(
         ]
     else:
         augmentation = _fitted(chain, settings, representative_array(X), past.schema)
-    kept = {field.name: getattr(past, field.name) for field in fields(Setup)}
     return replace(
-        Setup(**kept),
+        past,
         loss=settings.loss,
         framework=settings.framework,
         similarity=settings.similarity,

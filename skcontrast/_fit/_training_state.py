@@ -31,7 +31,7 @@ def capture(net: ContrastiveNet) -> dict[str, Any]:
     Parameters
     ----------
     net : ContrastiveNet
-        At the end of an epoch. The labels of its training set may have been completed.
+        At the end of an epoch. The labels of its samples may have been completed.
     """
     spreads = net.spreader.has_some_labels
     return {
@@ -42,7 +42,7 @@ def capture(net: ContrastiveNet) -> dict[str, Any]:
         "groups": parameter_places(net.optimizer_, net.learned_parameters()),
         "base_lr": list(net.base_lr_),
         "auto": net.auto.state_dict(),
-        "labels": _copied(net.training_set.metadata["labels"]) if spreads else None,
+        "labels": _copied(net.sampler_.metadata["labels"]) if spreads else None,
         "callbacks": {
             name: {"class": own_name(type(callback)), "state": _callback_state(callback)}
             for name, callback in net.callbacks_
@@ -74,12 +74,11 @@ def restore(net: ContrastiveNet, state: dict[str, Any]) -> None:
     net.base_lr_ = list(state["base_lr"])
     net.auto.load_state_dict(state["auto"])
     if state["labels"] is not None:
-        data = net.training_set
-        data.metadata["labels"] = state["labels"].to(data.device)
+        net.sampler_.metadata["labels"] = state["labels"].to(net.sampler_.device)
     for name, callback in net.callbacks_:
         known = state["callbacks"].get(name)
         if known is not None and known["class"] == own_name(type(callback)):
-            _load_callback(callback, known["state"], net.plan.device)
+            _load_callback(callback, known["state"], net.settings.device)
     if "history" in state:
         net.history_ = History({**row, "batches": []} for row in state["history"])
     else:
@@ -303,7 +302,7 @@ def resume(net: ContrastiveNet, past: Any, data: Any) -> None:
     net.history_ = History(map(dict, past.history))
     load_optimizer(net.optimizer_, net.learned_parameters(), past.optimizer_state)
     state = past.framework_state
-    if state is not None and state["kind"] == type(net.plan.settings.framework).__name__:
+    if state is not None and state["kind"] == type(net.settings.framework).__name__:
         net.criterion_.resume(state["state"], state["samples"] == data.fingerprint)
 
 

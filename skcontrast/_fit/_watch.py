@@ -12,6 +12,7 @@ import torch
 from torch import nn
 from tqdm.auto import tqdm
 
+from .._distributed._world import leads
 from .._layers._wide import learned_alone
 from .._network._inference import encode_batches
 from .._skorch import Callback, NeuralNet
@@ -53,10 +54,10 @@ class CollapseCheck(Callback):
         if not (self.rank_ >= 1 and _is_due(net)):
             return
         if self._samples is None:  # the fit was resumed
-            (self._samples,) = net.training_set.source.batches([self.rows_], seed=0)
+            (self._samples,) = net.sampler_.source.batches([self.rows_], seed=0)
         rank = _rank(net, self._samples)
         if rank < min(_LOWEST_RANK, self.rank_ / 2):
-            if net.plan.world is None or net.plan.world.rank == 0:
+            if leads(net.world):
                 warn(
                     f"The representation has collapsed in or before epoch {len(net.history)}: "
                     f"nearly all samples are alike (effective rank {rank:.1f}, {self.rank_:.1f} "
@@ -82,7 +83,7 @@ def _rank(net: Any, samples: Any) -> float:
     encoder = net.module_.encoder
     # What stands beside the learned part cannot collapse, and a scale would hide that it has. A
     # module may draw random numbers even in inference mode.
-    with net.plan.layer_draws.aside(), learned_alone(encoder, raw=True):
+    with net.layer_draws.aside(), learned_alone(encoder, raw=True):
         h = encode_batches(encoder, [samples])
     net.module_.train()
     return effective_rank(h.cpu().numpy()) if bool(h.isfinite().all()) else np.nan
@@ -110,7 +111,7 @@ def check_epoch(epoch: int, losses: Sequence[float], network: nn.Module) -> None
         raise _diverged(epoch, "loss or weights")
 
 
-def check_embeddings(net: Any, projecting: nn.Sequential) -> None:
+def check_embeddings(net: Any) -> None:
     """Raise ValueError if the last step has made the embedding of a training sample infinite.
 
     The loss of a step is that of the weights before it, and huge weights are still finite.
@@ -119,10 +120,9 @@ def check_embeddings(net: Any, projecting: nn.Sequential) -> None:
     ----------
     net : ContrastiveNet
         At the end of the training.
-    projecting : Sequential
-        Its encoder, projection head and what follows it.
     """
-    h = encode_batches(projecting[0], [net.training_set.samples(_SAMPLES_CHECKED)])
+    projecting = net.setup.projecting(net.module_)
+    h = encode_batches(projecting[0], [net.sampler_.samples(_SAMPLES_CHECKED)])
     z = encode_batches(projecting[1:], [h])
     if not bool(h.isfinite().all() & z.isfinite().all()):
         raise _diverged(len(net.history), "embeddings")

@@ -59,19 +59,19 @@ def project_views(
     if inspect.isclass(embedder) or not hasattr(embedder, "_transforming"):
         raise TypeError(f"embedder must be a fitted ContrastiveEmbedder, got {embedder!r}.")
     check_is_fitted(embedder)
-    fitted = embedder._fitted
+    setup = embedder._fitted.setup
     first = next(embedder.encoder_.parameters(), None)
     device = torch.device("cpu") if first is None else first.device
-    draw = fitted.composed(embedder.augmentation_, device)
+    draw = setup.composed(embedder.augmentation_, device)
     generator = torch.Generator(device=device).manual_seed(random_state)
-    network = fitted.network
-    module = network if fitted.similarity.n_extra else fitted.projecting(network)
+    network = setup.network
+    module = network if setup.similarity.n_extra else setup.projecting(network)
     with plain_modes(device), one_thread(device, blas=False):
-        fitted.use_threads()
-        X = fitted.read(X, embedder)
-        n_rows = fitted.schema.kind.rows_per_call(X)
+        setup.use_threads()
+        X = setup.read(X, embedder)
+        n_rows = setup.schema.kind.rows_per_call(X)
 
         def view(rows: Any) -> Any:
-            return draw(fitted.scaler.to_tensor(rows, device), generator)
+            return draw(setup.scaler.to_tensor(rows, device), generator)
 
         return tuple(encode(module, X, n_rows, to_tensor=view) for _ in range(n_views))

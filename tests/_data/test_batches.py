@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from skcontrast._data._batches import BatchSampler, TrainingSet
+from skcontrast._data._batches import BatchSampler
 from skcontrast._data._sources import InMemory
 from tests.common import X_DIGITS, small
 
@@ -18,7 +18,7 @@ def test_every_batch_size_gives_finite_embeddings(n, batch_size):
 def test_batches_cover_all_rows_and_none_holds_one_sample():
     for n in range(2, 60):
         for batch_size in range(2, 62):
-            samples = TrainingSet(InMemory(torch.arange(n)))
+            samples = InMemory(torch.arange(n))
             batches = [batch.x for batch in BatchSampler(samples, batch_size)]
             sizes = [len(x) for x in batches]
             assert sorted(torch.cat(batches).tolist()) == list(range(n))
@@ -28,9 +28,7 @@ def test_batches_cover_all_rows_and_none_holds_one_sample():
 
 def drawn(n, batch_size, n_labeled, share):
     """Return the rows of the batches of an epoch."""
-    sampler = BatchSampler(
-        TrainingSet(InMemory(torch.arange(n))), batch_size, torch.arange(n_labeled), share
-    )
+    sampler = BatchSampler(InMemory(torch.arange(n)), batch_size, torch.arange(n_labeled), share)
     return [batch.x for batch in sampler]
 
 
@@ -58,7 +56,7 @@ def test_enough_labeled_rows_leave_the_batches_as_they_are():
 @pytest.mark.parametrize("batch_size", [2, 5, 16, 300])
 def test_every_batch_is_of_one_domain(batch_size, n_labeled, share):
     domains = torch.tensor([3] * 2 + [0] * 40 + [1] * 17 + [2] * 61)[torch.randperm(120)]
-    samples = TrainingSet(InMemory(torch.arange(120)))
+    samples = InMemory(torch.arange(120))
     labeled = torch.arange(n_labeled)
     sampler = BatchSampler(samples, batch_size, labeled, share, domains=domains)
     batches = [batch.x for batch in sampler]
@@ -73,14 +71,14 @@ def test_every_batch_is_of_one_domain(batch_size, n_labeled, share):
 
 def test_two_samples_of_a_group_meet_within_their_domain():
     domains, groups = torch.arange(2000) % 5, torch.arange(2000) // 10
-    samples = TrainingSet(InMemory(torch.arange(2000)))
-    sampler = BatchSampler(samples, 128, groups=groups, domains=domains)
+    samples = InMemory(torch.arange(2000))
+    sampler = BatchSampler(samples, 128, pairs=groups, domains=domains)
     met = [groups[batch.x].bincount()[groups[batch.x]] > 1 for batch in sampler]
     assert torch.cat(met).float().mean() > 0.95
 
 
 def test_a_single_domain_changes_nothing():
-    samples = TrainingSet(InMemory(torch.arange(50)))
+    samples = InMemory(torch.arange(50))
     one, two = (BatchSampler(samples, 8, domains=d) for d in (None, torch.zeros(50).long()))
     one.generator.manual_seed(0)
     two.generator.manual_seed(0)
@@ -89,8 +87,12 @@ def test_a_single_domain_changes_nothing():
 
 
 def test_samples_come_in_order_too():
-    samples = TrainingSet(InMemory(torch.arange(10)))
-    assert [x.tolist() for x in samples.in_order(4)] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
+    samples = InMemory(torch.arange(10))
+    assert [x.tolist() for x in BatchSampler(samples, 2).in_order(4)] == [
+        [0, 1, 2, 3],
+        [4, 5, 6, 7],
+        [8, 9],
+    ]
 
 
 def test_the_order_does_not_depend_on_the_integers_that_hold_it():

@@ -66,7 +66,7 @@ def test_adjacency_matrices_are_not_images(X):
     with pytest.raises(ValueError, match=r"pass \[networkx.from_numpy_array\(x\) for x in X\]"):
         small().fit(X)
     if len({x.shape for x in X}) == 1:
-        assert isinstance(small(kind="images").fit(X)._fitted.schema.kind, Images)
+        assert isinstance(small(kind="images").fit(X)._fitted.setup.schema.kind, Images)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_dates_as_strings_are_reported():
 def test_lists_of_unequal_lengths_are_series_of_any_number_of_channels(n_channels):
     X = [RNG.normal(size=(n_channels, n)) for n in RNG.integers(17, 29, 12)]
     fitted = small(augmentation=GaussianNoise()).fit(X)
-    assert fitted._fitted.schema.sample_shape == (n_channels, None)
+    assert fitted._fitted.setup.schema.sample_shape == (n_channels, None)
     with pytest.raises(ValueError, match=r"\[x.T for x in X\]; if they are batches.*concatenate"):
         small().fit([x.T for x in X])
 

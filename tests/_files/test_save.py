@@ -337,7 +337,7 @@ def test_two_functions_of_one_name_have_a_name_each(tmp_path):
     name = own_name(functions[0])
     own = {name: functions[0], f"{name}#2": functions[1]}
     loaded = skcontrast.load(tmp_path / "a", own=own)
-    for chain in (loaded.augmentation, loaded._fitted.augmentation):
+    for chain in (loaded.augmentation, loaded._fitted.setup.augmentation):
         assert [step.func for step in chain] == functions
 
 
@@ -388,7 +388,7 @@ def test_a_function_is_passed(tmp_path):
     skcontrast.save(embedder, tmp_path / "a")
     loaded = skcontrast.load(tmp_path / "a", own={f"{__name__}.jitter": jitter})
     np.testing.assert_array_equal(loaded.transform(VECTORS), embedder.transform(VECTORS))
-    assert not hasattr(loaded._fitted.augmentation[0], "_was_tried")
+    assert not hasattr(loaded._fitted.setup.augmentation[0], "_was_tried")
 
 
 def test_transformers_are_saved_and_name_their_activation(tmp_path):

@@ -293,3 +293,20 @@ def test_a_number_of_classes_gives_the_prior_from_the_first_epoch():
 def test_a_number_of_classes_says_nothing_of_other_quantities():
     with pytest.raises(ValueError, match="'alpha' parameter of the loss cannot be estimated from"):
         small(loss=BCL(alpha=Auto(n_classes=4))).fit(X)
+
+
+def test_schedules_are_replaced_by_their_values_at_a_progress():
+    loss, similarity = HCL(tau_plus=0.1, beta=Linear(2, 0)), Cosine(Linear(1.0, 0.5))
+    now = AutoParameters(loss).at(loss, similarity, 0.5)
+    assert repr(now[0]) == repr(HCL(tau_plus=0.1, beta=1.0))
+    assert repr(now[1]) == repr(Cosine(0.75))
+    assert now[2] == {"loss__beta": 1.0, "similarity__temperature": 0.75}
+    assert isinstance(loss.beta, Linear) and isinstance(similarity.temperature, Linear)
+
+
+def test_estimates_are_taken_as_they_stand():
+    loss = BCL(alpha=Auto(initial=0.8), tau_plus="auto")
+    auto = AutoParameters(loss, past={"tau_plus": 0.25})
+    now, _, values = auto.at(loss, Cosine(), 0.0)
+    assert (now.alpha, now.tau_plus) == (0.8, 0.25)
+    assert values == {"loss__alpha": 0.8, "loss__tau_plus": 0.25}

@@ -191,7 +191,7 @@ def test_an_interrupt_after_the_training_keeps_all_epochs(monkeypatch, name):
 
 def test_an_interrupt_while_results_are_taken_over_comes_after_that(monkeypatch):
     embedder = small().fit(X_DIGITS)
-    schema = type(embedder._fitted.schema)
+    schema = type(embedder._fitted.setup.schema)
     monkeypatch.setattr(schema, "assign_names", lambda _, owner: owner is embedder and press())
     embedder.set_params(max_epochs=3)
     with pytest.raises(KeyboardInterrupt, match=KEEPS.format(3)):

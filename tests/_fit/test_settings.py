@@ -11,7 +11,12 @@ from torch import nn
 
 from skcontrast import ContrastiveEmbedder
 from skcontrast._fit._samples import kind_hint
-from skcontrast._fit._settings import automatic_epochs, resolve_device, resolve_settings
+from skcontrast._fit._settings import (
+    automatic_epochs,
+    epoch_progress,
+    resolve_device,
+    resolve_settings,
+)
 from skcontrast.augmentation import GaussianNoise, MarginalCorruption, RandomAffine, Views
 from skcontrast.encoders import MLP, ConvNet
 from skcontrast.frameworks import InfoGraph, SimCLR
@@ -204,3 +209,8 @@ def test_a_parameter_of_the_default_similarity_keeps_the_similarity_of_the_frame
         embedder.set_params(similarity__temperature=0.2)
     embedder.set_params(framework=SimCLR(), similarity__temperature=0.2)
     assert embedder.similarity.temperature == 0.2
+
+
+def test_progress_runs_from_zero_to_one_and_stays_there():
+    assert [epoch_progress(epoch, 5) for epoch in (0, 1, 4, 5, 99)] == [0, 0.25, 1, 1, 1]
+    assert epoch_progress(0, 1) == 0 and epoch_progress(1, 1) == 1

@@ -1,6 +1,7 @@
 """What training starts from: a new network, or a copy of a trained one."""
 
 import operator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -33,7 +34,9 @@ def states_equal(first, second):
 def test_the_seed_alone_decides_the_weights_and_the_global_generator_is_left_alone():
     settings, X, schema = parts()
     before = torch.get_rng_state()
-    first, same, other = (new_setup(settings, X, schema, None, seed) for seed in (3, 3, 4))
+    first, same, other = (
+        new_setup(replace(settings, seed=seed), X, schema, None) for seed in (3, 3, 4)
+    )
     assert states_equal(first.network, same.network)
     assert not states_equal(first.network, other.network)
     assert torch.get_rng_state().equal(before)
@@ -41,7 +44,7 @@ def test_the_seed_alone_decides_the_weights_and_the_global_generator_is_left_alo
 
 def test_widths_are_those_of_the_outputs():
     settings, X, schema = parts(n_components=7, projection_dim=3)
-    setup = new_setup(settings, X, schema, None, 0)
+    setup = new_setup(settings, X, schema, None)
     batch = setup.scaler.to_tensor(X, "cpu")
     h = setup.network.encoder(batch)
     assert h.shape == (60, 7) and setup.network(batch).shape == (60, 3)
@@ -54,7 +57,7 @@ def test_widths_are_those_of_the_outputs():
 
 def test_with_two_parts_widths_are_those_of_both_and_channels_are_not_mixed():
     settings, X, schema = parts(framework=CMC(split=2), n_components=7, projection_dim=3)
-    setup = new_setup(settings, X, schema, None, 0)
+    setup = new_setup(settings, X, schema, None)
     assert not setup.mixes_channels
     assert (setup.widths.representation, setup.widths.projection, setup.widths.n_parts) == (
         14,
@@ -65,7 +68,7 @@ def test_with_two_parts_widths_are_those_of_both_and_channels_are_not_mixed():
 
 def test_a_continued_network_is_a_copy():
     settings, X, schema = parts()
-    past = new_setup(settings, X, schema, None, 0)
+    past = new_setup(settings, X, schema, None)
     setup = continued_setup(settings, X, None, past)
     assert setup.network is not past.network and states_equal(setup.network, past.network)
     with torch.no_grad():
@@ -76,7 +79,7 @@ def test_a_continued_network_is_a_copy():
 
 def test_a_continued_setup_takes_the_new_choices_and_keeps_the_chain_unless_one_is_given():
     settings, X, schema = parts()
-    past = new_setup(settings, X, schema, None, 0)
+    past = new_setup(settings, X, schema, None)
     changed, _, _ = parts(loss=DCL(tau_plus=0.3), augmentation=GaussianNoise())
     kept, given = (
         continued_setup(changed, X, chain, past) for chain in (None, changed.augmentation)
@@ -99,12 +102,12 @@ def test_a_frozen_encoder_without_a_head_leaves_nothing_to_train():
     frozen = nn.Linear(5, 4).requires_grad_(False)
     settings, X, schema = parts(encoder=frozen, projection_dim=0)
     with pytest.raises(ValueError, match="nothing to train: 'encoder' has no trainable"):
-        new_setup(settings, X, schema, None, 0)
+        new_setup(settings, X, schema, None)
 
 
 def test_a_setup_draws_views_from_samples_and_from_batches_alike():
     settings, X, schema = parts(encoder=MLP(widths=(4,)), augmentation=GaussianNoise())
-    setup = new_setup(settings, X, schema, settings.augmentation, 0)
+    setup = new_setup(settings, X, schema, settings.augmentation)
     draw = setup.composed(setup.augmentation, torch.device("cpu"))
     batch = setup.scaler.to_tensor(X, "cpu")
     views = [draw(batch, torch.Generator().manual_seed(1)) for _ in range(2)]

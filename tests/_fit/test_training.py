@@ -24,7 +24,7 @@ def test_print_log_prints_when_it_is_given_and_nothing_else_does(capfd):
 def test_an_interrupt_before_the_first_epoch_is_raised():
     net = SimpleNamespace(
         epoch_state=EpochState(),
-        training_set=None,
+        sampler_=None,
         partial_fit=lambda data: None,
         history=[],
         interrupted_=False,

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 
 from skcontrast import ContrastiveEmbedder, contrastive_loss
-from skcontrast._data._batches import BatchSampler, TrainingSet
+from skcontrast._data._batches import BatchSampler
 from skcontrast._data._sources import InMemory
 from skcontrast._objective._functional import objective_value
 from skcontrast.encoders import MLP
@@ -277,8 +277,8 @@ def test_jensen_shannon_pulls_graphs_of_the_group_by_their_softplus():
 def test_batches_bring_two_samples_of_a_group_together(n, batch_size):
     groups = torch.arange(n) // 3
     groups[-4:] = -1
-    data = TrainingSet(InMemory(torch.arange(n)))
-    sampler = BatchSampler(data, batch_size, groups=groups)
+    data = InMemory(torch.arange(n))
+    sampler = BatchSampler(data, batch_size, pairs=groups)
     sampler.generator.manual_seed(0)
     batches = [batch.rows for batch in sampler]
     assert torch.cat(batches).sort().values.tolist() == list(range(n))
@@ -293,9 +293,9 @@ def test_batches_bring_two_samples_of_a_group_together(n, batch_size):
 
 
 def test_samples_without_groups_are_drawn_as_ever():
-    data = TrainingSet(InMemory(torch.arange(50)))
+    data = InMemory(torch.arange(50))
     alone = torch.full((50,), -1)
-    sampler = BatchSampler(data, 8, groups=alone)
+    sampler = BatchSampler(data, 8, pairs=alone)
     sampler.generator.manual_seed(0)
     assert sorted(row for batch in sampler for row in batch.rows.tolist()) == list(range(50))
 

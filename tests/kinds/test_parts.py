@@ -176,7 +176,7 @@ def test_declared_kinds_decide():
     embedder = small(framework=CMC(), kind=PartsKind(kinds)).fit(Parts(codes, X))
     assert embedder.encoder_.networks[0][0].width == 3
     by_name = small(framework=CMC(), kind=PartsKind(["vectors", "vectors"])).fit((X, X))
-    assert len(by_name._fitted.schema.parts) == 2
+    assert len(by_name._fitted.setup.schema.parts) == 2
     apart = small(framework=CMC(), kind=PartsKind()).fit((X, X))
     np.testing.assert_array_equal(apart.transform((X, X)), by_name.transform((X, X)))
     with pytest.raises(ValueError, match="has 2 kinds, but X has 3 parts"):
@@ -185,7 +185,7 @@ def test_declared_kinds_decide():
         small(framework=CMC(), kind=PartsKind(kinds)).fit(X)
     with pytest.raises(ValueError, match=r"Part 0 of X: .*may hold grey images"):
         small(framework=CMC()).fit(Parts(np.zeros((101, 6, 8)), X))
-    parts = small(framework=CMC()).fit((IMAGES, IMAGES))._fitted.schema.parts
+    parts = small(framework=CMC()).fit((IMAGES, IMAGES))._fitted.setup.schema.parts
     assert [type(part.kind) for part in parts] == [Images, Images]
 
 

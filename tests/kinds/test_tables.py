@@ -431,9 +431,9 @@ def test_an_encoder_of_another_kind_of_samples_is_refused():
 
 def test_warm_start_keeps_the_codes():
     embedder = small(warm_start=True).fit(FRAME)
-    columns = embedder._fitted.schema.kind.columns_
+    columns = embedder._fitted.setup.schema.kind.columns_
     embedder.fit(FRAME[FRAME["port"] != "Bonn"])
-    assert embedder._fitted.schema.kind.columns_ == columns and embedder.n_epochs_ == 4
+    assert embedder._fitted.setup.schema.kind.columns_ == columns and embedder.n_epochs_ == 4
 
 
 def test_a_clone_is_not_fitted_and_a_pickle_is(tmp_path):
