@@ -10,13 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from numbers import Integral
-from types import (
-    BuiltinFunctionType,
-    CellType,
-    CodeType,
-    FunctionType,
-    MethodType,
-)
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,9 +21,8 @@ from torch import Tensor, nn
 from .._data._checksum import checksum
 from .._data._parts import Parts
 from .._data._sources import LazySamples
-from .._skorch import EpochTimer, ParamMapper, PrintLog, ProgressBar
+from .._skorch import Callback, EpochTimer, ParamMapper, PrintLog, ProgressBar
 from .._storage._user_objects import own_name
-from ..callbacks import Evaluation
 from ..encoders import Encoder
 from ..kinds._base import Kind
 from ._settings import Settings, plain_callbacks
@@ -56,7 +49,6 @@ _LIBRARIES = {
 _PLAIN = (str, bytes, int, float, complex, np.generic, torch.dtype, type(None))
 _ADDRESS = " at 0x[0-9a-fA-F]+"
 _LONGEST_TEXT = 100
-_WEIGHTS = "tensors with checksum "
 # How messages call a structure of None.
 _STRUCTURELESS = {"framework": "one with one encoder", "similarity": "one without concentrations"}
 
@@ -92,22 +84,23 @@ class Identity:
         before : dict
             The attributes of the earlier identity.
         """
-        names = sorted(self.parameters.keys() | before["parameters"].keys())
-        for name in names:
-            old, new = (found.get(name) for found in (before["parameters"], self.parameters))
-            if name == "random_state" and None in (old, new):
-                continue  # a fit without a seed takes that of the checkpoint
-            if old != new:
-                old, new = ("not there" if text is None else text for text in (old, new))
-                are_weights = old.startswith(_WEIGHTS) and new.startswith(_WEIGHTS)
-                advice = _ADVICE_ON_WEIGHTS if are_weights else ""
-                return f"its parameter {name!r} was {old} and is {new} now{advice}"
-        for name in sorted(self.data.keys() | before["data"].keys()):
-            if self.data.get(name) != before["data"].get(name):
-                return f"it was passed {'' if name.endswith('s') else 'a '}different {name}"
+        if names := _different(self.parameters, before["parameters"]):
+            name = names[0]
+            both = before["parameters"], self.parameters
+            old, new = (found.get(name, "not there") for found in both)
+            advice = _ADVICE_ON_WEIGHTS if name.endswith("__weights") else ""
+            return f"its parameter {name!r} was {old} and is {new} now{advice}"
+        if names := _different(self.data, before["data"]):
+            return f"it was passed {'' if names[0].endswith('s') else 'a '}different {names[0]}"
         if self.start != before["start"]:
             return "it continued from a different embedder"
         return None
+
+
+def _different(now: dict[str, str], before: dict[str, str]) -> list[str]:
+    """Return the names under which texts differ; without a seed, a fit takes any."""
+    names = (now.keys() | before.keys()) - ({"random_state"} - (now.keys() & before.keys()))
+    return sorted(name for name in names if now.get(name) != before.get(name))
 
 
 def as_arguments(metadata: dict[str, Tensor]) -> dict[str, np.ndarray]:
@@ -132,36 +125,14 @@ def identity_of(settings: Settings, data: TrainingData, past: Any) -> Identity:
     if (seed := given.pop("random_state")) is not None:
         # A generator of the user has drawn the seed of the fit.
         given["random_state"] = int(seed) if isinstance(seed, Integral) else settings.seed
-    parameters = _described_callbacks(given.pop("callbacks"))
-    for name, value in given.items():
-        if name not in _INDIFFERENT:
-            parameters |= described(name, value)
+    callbacks = plain_callbacks(given["callbacks"])
+    given["callbacks"] = [one for one in callbacks if type(one) not in _SHOWING]
+    parameters: dict[str, str] = {}
+    for name in given.keys() - _INDIFFERENT:
+        parameters |= described(name, given[name])
     checksums = {"X": samples_checksum(data.schema.kind, data.X)}
     checksums |= {name: checksum([array]) for name, array in as_arguments(data.metadata).items()}
-    start = None if past is None else past.setup.network
-    tensors = [] if start is None else [*start.parameters(), *start.buffers()]
-    return Identity(parameters, checksums, checksum(map(_array, tensors)) if tensors else "")
-
-
-def _described_callbacks(callbacks: Any) -> dict[str, str]:
-    """Describe the class and the public attributes of each callback that may change the fit."""
-    kept = [callback for callback in plain_callbacks(callbacks) if type(callback) not in _SHOWING]
-    found = {"callbacks": f"a list of {len(kept)}" if kept else "[]"}
-    for k, callback in enumerate(kept):
-        found |= described(f"callbacks[{k}]", type(callback))
-        for name, value in _callback_attributes(callback).items():
-            found |= described(f"callbacks[{k}]__{name}", value)
-    return found
-
-
-def _callback_attributes(callback: Any) -> dict[str, Any]:
-    """Return the public attributes of a callback; learned ones end in an underscore."""
-    if isinstance(callback, ParamMapper):  # which replaces its parameters when it is used
-        callback = copy.copy(callback).initialize()
-    found = {k: v for k, v in sorted(vars(callback).items()) if k[0] != "_" and k[-1] != "_"}
-    if isinstance(callback, Evaluation):
-        del found["X"], found["y"]
-    return found
+    return Identity(parameters, checksums, "" if past is None else _checksum(past.setup.network))
 
 
 def samples_checksum(kind: Kind, X: Any) -> str:
@@ -237,62 +208,64 @@ def described(name: str, value: Any, *, weights: bool = True) -> dict[str, str]:
     weights : bool, default=True
         Whether the weights of modules count, which may differ between ranks.
     """
-    return dict(_described(name, value, weights))
-
-
-def _described(name: str, value: Any, weights: bool) -> Iterator[tuple[str, str]]:
-    items: Iterable[tuple[str, Any]] = ()
-    if isinstance(value, BaseEstimator):
-        yield name, own_name(value)
-        parameters = sorted(value.get_params(deep=False).items())
-        items = [(f"{name}__{key}", item) for key, item in parameters]
+    items: dict[str, Any] = {}
+    if isinstance(value, (BaseEstimator, Callback)):
+        text, items = own_name(value), {f"{name}__{k}": v for k, v in _parameters(value).items()}
     elif isinstance(value, nn.Module):
-        yield name, own_name(value)
-        yield from _described_module(name, value, weights)
+        return _described_module(name, value, weights)
     elif isinstance(value, dict):
-        yield name, f"a dictionary of {len(value)}"
-        items = [(f"{name}[{str(key)!r}]", item) for key, item in value.items()]
+        text = f"a dictionary of {len(value)}"
+        items = {f"{name}[{str(key)!r}]": item for key, item in value.items()}
     elif isinstance(value, (list, tuple)) and not all(isinstance(item, _PLAIN) for item in value):
-        yield name, f"a list of {len(value)}"
-        items = [(f"{name}[{k}]", item) for k, item in enumerate(value)]
+        text = f"a list of {len(value)}"
+        items = {f"{name}[{k}]": item for k, item in enumerate(value)}
     else:
-        yield name, _text(value)
-    for key, item in items:
-        yield from _described(key, item, weights)
+        text = _text(value)
+    found = {name: text}
+    for key, item in items.items():
+        found |= described(key, item, weights=weights)
+    return found
 
 
-def _described_module(name: str, module: nn.Module, weights: bool) -> Iterator[tuple[str, str]]:
-    """Yield the shapes and layers of a module, and the checksum of its tensors."""
-    tensors = [*module.named_parameters(), *module.named_buffers()]
-    for key, tensor in tensors:
+def _parameters(value: Any) -> dict[str, Any]:
+    """Return the parameters of an object, or the public attributes of a callback.
+
+    What it has learned ends in an underscore; X and y are what an `Evaluation` judges on.
+    """
+    if isinstance(value, BaseEstimator):
+        return value.get_params(deep=False)
+    if isinstance(value, ParamMapper):  # which replaces its parameters when it is used
+        value = copy.copy(value).initialize()
+    left_out = {name for name in vars(value) if "_" in (name[0], name[-1])} | {"X", "y"}
+    return {name: item for name, item in vars(value).items() if name not in left_out}
+
+
+def _described_module(name: str, module: nn.Module, weights: bool) -> dict[str, str]:
+    """Return the shapes and layers of a module, and the checksum of its tensors."""
+    found = {name: own_name(module)}
+    for key, tensor in [*module.named_parameters(), *module.named_buffers()]:
         is_known = not nn.parameter.is_lazy(tensor)
-        yield f"{name}__{key}", str(tuple(tensor.shape)) if is_known else "()"
+        found[f"{name}__{key}"] = str(tuple(tensor.shape)) if is_known else "()"
     for k, layer in enumerate(module.modules()):
         text = f"{own_name(layer)}({re.sub(_ADDRESS, '', layer.extra_repr())})"
-        yield f"{name}__layers[{k}]", _shortened(text)
+        found[f"{name}__layers[{k}]"] = _shortened(text)
     if weights:
-        yield f"{name}__weights", _WEIGHTS + checksum(_array(tensor) for _, tensor in tensors)
+        found[f"{name}__weights"] = f"tensors with checksum {_checksum(module)}"
+    return found
 
 
 def _text(value: Any, depth: int = 1) -> str:
     """Return a text for what has no parts with names; an object in another counts by its class."""
-    if isinstance(value, np.generic):
-        value = value.item()
     if not isinstance(value, FunctionType):  # but with a cache, or a function of numpy
         value = getattr(value, "__wrapped__", value)
     if isinstance(value, (list, tuple)):
         return _shortened(f"[{', '.join(_text(item, depth) for item in value)}]")
     if isinstance(value, _PLAIN):
-        return _shortened(repr(value))
-    if isinstance(value, type) or _is_of_library(value):
-        return own_name(value)
+        return _shortened(repr(value.item() if isinstance(value, np.generic) else value))
     name = own_name(value)
     if isinstance(value, (np.ndarray, Tensor, nn.Module)):
-        arrays: list[Any] = [value]
-        if isinstance(value, nn.Module):
-            arrays = [*value.parameters(), *value.buffers()]
-        return f"{name} with contents {checksum(map(_array, arrays))}"
-    if not depth:
+        return f"{name} with contents {_checksum(value)}"
+    if isinstance(value, type) or _is_of_library(value) or not depth:
         return name
     inside = depth if isinstance(value, (MethodType, functools.partial)) else depth - 1
     return f"{name} with contents {_digest(_text(item, inside) for item in _held(value))}"
@@ -338,6 +311,13 @@ def _is_of_library(value: Any) -> bool:
     if not isinstance(value, (FunctionType, BuiltinFunctionType)) or "<" in value.__qualname__:
         return False
     return str(value.__module__).partition(".")[0] in _LIBRARIES
+
+
+def _checksum(value: Any) -> str:
+    """Return the checksum of an array or a tensor, or of the tensors of a module."""
+    is_module = isinstance(value, nn.Module)
+    tensors = [*value.parameters(), *value.buffers()] if is_module else [value]
+    return checksum(map(_array, tensors))
 
 
 def _array(value: Tensor | np.ndarray) -> np.ndarray:
