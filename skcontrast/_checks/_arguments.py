@@ -100,7 +100,8 @@ def check_component(
     """Return `value`, or ``default()`` for None; raise unless it is an instance of `base`."""
     if value is None and default is not None:
         return default()
-    check_argument(owner, parameter, value, base)
+    if not isinstance(value, base):
+        check_argument(owner, parameter, value, base)
     return value
 
 

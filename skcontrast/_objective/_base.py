@@ -113,76 +113,45 @@ class AnchorGradients(NamedTuple):
     self_scores: Tensor | None
 
 
-class TileGradients(NamedTuple):
-    """The gradients of the sum of the losses of a tile.
+# Those with respect to the scores of the candidates of a tile, and the others.
+TileGradients: TypeAlias = tuple[ScaledMatrix, AnchorGradients]
+
+
+class Objective(NamedTuple):
+    """A function φ of the score, and a loss made of means of φ.
 
     Attributes
     ----------
-    scores : ScaledMatrix
-        With respect to the scores of the candidates.
-    positives, self_scores
-        As in `AnchorGradients`.
+    attraction : callable
+        Takes scores and returns what the loss raises for positives, and its slope (None: 1).
+    expectation : callable
+        Takes a tile, a loss and a prior, and returns the weighted mean of φ(s) over the
+        candidates. The scores may be overwritten, and so may the prior: the factors c of the
+        candidates, shape (n_anchors, n_candidates), or None where all are 1.
+    anchor_loss : callable
+        Takes the values of the expectations, one of shape (n,) for each of ``loss.estimators()``,
+        the scores of the positives, shape (n, n_positives), the anchors and the loss without
+        schedules, and returns the loss of each anchor, shape (n,).
+    is_pairwise : callable
+        Takes a loss and the bounds of scores, and returns whether each summand depends on its own
+        pair alone, not on the rest of its row. Then the summands of a batch with itself are
+        symmetric, and the sums may be taken in parts.
     """
 
-    scores: ScaledMatrix
-    positives: Tensor
-    self_scores: Tensor | None
+    attraction: Callable[[Tensor], tuple[Tensor, Tensor | None]]
+    expectation: Callable[[Tile, Loss, Tensor | None], Expectation]
+    anchor_loss: Callable[[list[Tensor], Tensor, Anchors, Loss], Tensor]
+    is_pairwise: Callable[[Loss, tuple[float, float]], bool] = lambda loss, bounds: False
 
-
-class Objective:
-    """Base class of the objectives: a function φ of the score, and a loss made of means of φ."""
-
-    @staticmethod
-    def is_pairwise(loss: Loss, bounds: tuple[float, float]) -> bool:
-        """Return whether each summand depends on its own pair alone, not on the rest of its row.
-
-        Then the summands of a batch with itself are symmetric, and the sums may be taken in parts.
-        """
-        return False
-
-    @staticmethod
-    def attraction(scores: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Return what the loss raises for positives by their scores, and its slope (None: 1)."""
-        raise NotImplementedError
-
-    @staticmethod
-    def expectation(tile: Tile, loss: Loss, prior: Tensor | None) -> Expectation:
-        """Return the weighted mean of φ(s) over the candidates.
-
-        The scores may be overwritten, and so may the prior: the factors c of the candidates,
-        shape (n_anchors, n_candidates), or None where all are 1.
-        """
-        raise NotImplementedError
-
-    @staticmethod
-    def anchor_loss(
-        means: list[Tensor], positives: Tensor, anchors: Anchors, loss: Loss
-    ) -> Tensor:
-        """Return the loss of each anchor, shape (n,).
-
-        Parameters
-        ----------
-        means : list of Tensor of shape (n,)
-            Values of the expectations, one for each of ``loss.estimators()``.
-        positives : Tensor of shape (n, n_positives)
-            Scores of the positives.
-        anchors : Anchors
-            Everything else.
-        loss : Loss
-            Without schedules.
-        """
-        raise NotImplementedError
-
-    @classmethod
     def evaluate(
-        cls, tile: Tile, loss: Loss, needs_gradient: bool
+        self, tile: Tile, loss: Loss, needs_gradient: bool
     ) -> tuple[Tensor, TileGradients | None]:
         """Return the sum of the losses of the anchors, and its gradients if needed."""
         if loss.overrides("row_loss"):
             return _row_loss(tile, loss, needs_gradient)
-        expectations = cls.expectations(tile, loss)
+        expectations = self.expectations(tile, loss)
         values = [part.value for part in expectations.sums]
-        total, gradients = cls.complete(expectations, values, tile.anchors, loss, needs_gradient)
+        total, gradients = self.complete(expectations, values, tile.anchors, loss, needs_gradient)
         if gradients is None:
             return total, None
         d_scores = _added(
@@ -190,36 +159,33 @@ class Objective:
             for part, d_sum in zip(expectations.sums, gradients.sums, strict=True)
             if part.slope is not None
         )
-        return total, TileGradients(d_scores, gradients.positives, gradients.self_scores)
+        return total, (d_scores, gradients)
 
-    @classmethod
-    def expectations(cls, tile: Tile, loss: Loss) -> Expectations:
+    def expectations(self, tile: Tile, loss: Loss) -> Expectations:
         """Return the expectations of all estimators, and that of the pull of candidates."""
         first, *others = loss.estimators()
         further = [
-            cls.expectation(
+            self.expectation(
                 tile._replace(scores=tile.scores.clone()), one, tile.without_group(tile.prior(one))
             )
             for one in others
         ]
         prior, weights = tile.push_and_pull(first)
-        pull = None if weights is None else cls._pulled(tile, weights)
+        pull = None if weights is None else self._pulled(tile, weights)
         # The first may overwrite the scores, so it comes last.
-        return Expectations([cls.expectation(tile, first, prior), *further], pull)
+        return Expectations([self.expectation(tile, first, prior), *further], pull)
 
-    @classmethod
-    def _pulled(cls, tile: Tile, weights: Tensor) -> Expectation:
+    def _pulled(self, tile: Tile, weights: Tensor) -> Expectation:
         """Return the mean attraction of candidates by their pull."""
         weights = weights.scatter_(1, tile.excluded, 0.0)
-        value, slope = cls.attraction(tile.scores)
+        value, slope = self.attraction(tile.scores)
         total, mass = tile.sum(torch.mul(weights, value, out=tile.empty())), tile.sum(weights)
         weights = weights if slope is None else weights.mul_(slope)
         sums = [Sum(total, weights), Sum(mass, None)]
         return Expectation(sums, lambda sums: sums[0] / or_one(sums[1]))
 
-    @classmethod
     def complete(
-        cls,
+        self,
         expectations: Expectations,
         values: list[Tensor],
         anchors: Anchors,
@@ -236,11 +202,11 @@ class Objective:
                 anchors = anchors._replace(self_scores=leaves[-1])
             rest = iter(sums)
             means = [one.mean([next(rest) for _ in one.sums]) for one in expectations.means]
-            losses = cls.anchor_loss(means, positives, anchors, loss)
+            losses = self.anchor_loss(means, positives, anchors, loss)
             if expectations.pull is not None:
                 weighted, mass = rest
                 pulled = expectations.pull.mean([weighted, mass.detach()])
-                own = cls.attraction(positives)[0]
+                own = self.attraction(positives)[0]
                 losses = losses + _pull_share(loss, mass.detach(), own) * (own.mean(1) - pulled)
             total = anchors.total(losses)
         if not needs_gradient:
@@ -262,7 +228,7 @@ def _row_loss(tile: Tile, loss: Loss, needs_gradient: bool) -> tuple[Tensor, Til
         return total, None
     d_scores, d_positives = torch.autograd.grad(total, leaves, materialize_grads=True)
     scaled = ScaledMatrix(torch.ones_like(d_scores[:, :1]), d_scores)
-    return total.detach(), TileGradients(scaled, d_positives, None)
+    return total.detach(), (scaled, AnchorGradients([], d_positives, None))
 
 
 def _row_loss_of_groups(tile: Tile, loss: Loss, scores: Tensor, positives: Tensor) -> Tensor:

@@ -104,17 +104,12 @@ class Contrast:
         excluded = self.excluded[rows] if excluded is None else excluded
         return _same(self.anchor_groups[rows], self.candidate_groups[first:], excluded)
 
-    def weights_of_pairs(self, rows: slice, dtype: torch.dtype) -> Tensor | None:
-        """Return the weights of the candidates of some anchors, if there are any."""
-        return None if self.pair_weights is None else self.pair_weights[rows].to(dtype)
-
     def take(self, rows: slice | Tensor) -> Contrast:
         """Return the contrast of a subset of the anchors with all candidates."""
-        of_anchors = ("anchors", "positives", "excluded", "weights", "anchor_labels")
-        optional = ("anchor_groups", "pair_weights")
-        taken = {name: getattr(self, name) for name in (*of_anchors, *optional)}
-        kept = {name: part[rows] for name, part in taken.items() if part is not None}
-        return replace(self, **kept, mutual=None)
+        required, known = ("anchors", "positives", "excluded"), ("anchor_labels", "anchor_groups")
+        parts = {k: getattr(self, k) for k in (*required, *known, "weights", "pair_weights")}
+        taken = {name: part[rows] for name, part in parts.items() if part is not None}
+        return replace(self, **taken, mutual=None)
 
 
 def _same(of_anchors: Tensor, of_candidates: Tensor, excluded: Tensor) -> Tensor:

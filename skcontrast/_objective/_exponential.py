@@ -19,57 +19,49 @@ if TYPE_CHECKING:
 _LARGEST_EXPONENT = 60.0
 
 
-class Contrastive(Objective):
-    """φ = exp, −log(P / (P + N·E)). The mean over the candidates is held as its logarithm."""
+def _is_pairwise(loss: Loss, bounds: tuple[float, float]) -> bool:
+    """Return whether no summand needs its rank or the highest score of its row."""
+    return not loss.overrides("row_loss") and all(
+        one.is_symmetric and not _may_overflow(bounds, one.hardness())
+        for one in (loss, *loss.estimators())
+    )
 
-    @staticmethod
-    def is_pairwise(loss: Loss, bounds: tuple[float, float]) -> bool:
-        """Return whether no summand needs its rank or the highest score of its row."""
-        return not loss.overrides("row_loss") and all(
-            one.is_symmetric and not _may_overflow(bounds, one.hardness())
-            for one in (loss, *loss.estimators())
-        )
 
-    @staticmethod
-    def attraction(scores: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Return s."""
-        return scores, None
+def _expectation(tile: Tile, loss: Loss, prior: Tensor | None) -> Expectation:
+    r"""Return log mean_j w_j e^{s_j}, the logarithm of a ratio of two sums.
 
-    @staticmethod
-    def expectation(tile: Tile, loss: Loss, prior: Tensor | None) -> Expectation:
-        r"""Return log mean_j w_j e^{s_j}, the logarithm of a ratio of two sums.
+    They are the sums of c_j e^{(1 + β) s_j} and of c_j e^{β s_j}. N takes the place of the
+    second where all c are 1 and β is 0, or where the weights are not scaled to mean 1.
+    """
+    beta, (lowest, _) = loss.hardness(), tile.anchors.bounds
+    split = _shifted if _may_overflow(tile.anchors.bounds, beta) else _unshifted
+    weighted, weights = split(tile, prior, beta)
+    flows = beta > 0 and not loss.detach_weights
+    sums = [Sum(weighted.total, weighted.terms, 1 + beta if flows else 1.0)]
+    shift: Tensor | float = weighted.top
+    if weights is not None and loss.sum_of_weights == "N":
+        sums.append(Sum(weights.total, weights.terms if flows else None, beta))
+        shift = shift - weights.top
+    n = tile.anchors.n_negatives
 
-        They are the sums of c_j e^{(1 + β) s_j} and of c_j e^{β s_j}. N takes the place of the
-        second where all c are 1 and β is 0, or where the weights are not scaled to mean 1.
-        """
-        beta, (lowest, _) = loss.hardness(), tile.anchors.bounds
-        split = _shifted if _may_overflow(tile.anchors.bounds, beta) else _unshifted
-        weighted, weights = split(tile, prior, beta)
-        flows = beta > 0 and not loss.detach_weights
-        sums = [Sum(weighted.total, weighted.terms, 1 + beta if flows else 1.0)]
-        shift: Tensor | float = weighted.top
-        if weights is not None and loss.sum_of_weights == "N":
-            sums.append(Sum(weights.total, weights.terms if flows else None, beta))
-            shift = shift - weights.top
-        n = tile.anchors.n_negatives
+    def log_mean(sums: Sequence[Tensor]) -> Tensor:
+        total, mass = sums if len(sums) == 2 else (sums[0], torch.full_like(sums[0], n))
+        # An anchor without any negative has an estimate at the floor, and no gradient from it.
+        empty = (total == 0) | (mass == 0)
+        total, mass = (part.masked_fill(empty, 1.0) for part in (total, mass))
+        return (shift + (total / mass).log()).masked_fill(empty, lowest)
 
-        def log_mean(sums: Sequence[Tensor]) -> Tensor:
-            total, mass = sums if len(sums) == 2 else (sums[0], torch.full_like(sums[0], n))
-            # An anchor without any negative has an estimate at the floor, and no gradient from it.
-            empty = (total == 0) | (mass == 0)
-            total, mass = (part.masked_fill(empty, 1.0) for part in (total, mass))
-            return (shift + (total / mass).log()).masked_fill(empty, lowest)
+    return Expectation(sums, log_mean)
 
-        return Expectation(sums, log_mean)
 
-    @staticmethod
-    def anchor_loss(
-        means: list[Tensor], positives: Tensor, anchors: Anchors, loss: Loss
-    ) -> Tensor:
-        """Return the loss of each anchor, shape (n,), from log means and positive scores."""
-        lowest, highest = anchors.bounds
-        top = highest if anchors.self_scores is None else anchors.self_scores
-        return loss.anchor_loss(means, positives, anchors.n_negatives, (lowest, top))
+def _anchor_loss(means: list[Tensor], positives: Tensor, anchors: Anchors, loss: Loss) -> Tensor:
+    """Return the loss of each anchor, shape (n,), from log means and positive scores."""
+    lowest, highest = anchors.bounds
+    top = highest if anchors.self_scores is None else anchors.self_scores
+    return loss.anchor_loss(means, positives, anchors.n_negatives, (lowest, top))
+
+
+CONTRASTIVE = Objective(lambda scores: (scores, None), _expectation, _anchor_loss, _is_pairwise)
 
 
 def log_expectation(
@@ -101,7 +93,7 @@ def log_expectation(
     none = torch.empty(len(scores), 0, dtype=torch.int64, device=scores.device)
     anchors = Anchors(positives, None, scores.shape[1], bounds)
     tile = Tile(anchors, scores.clone(), none, same_class)
-    log_mean = Contrastive.expectation(tile, loss, tile.prior(loss)).value
+    log_mean = _expectation(tile, loss, tile.prior(loss)).value
     return loss.log_expectation(log_mean, positives, bounds[0])
 
 

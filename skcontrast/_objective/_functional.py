@@ -11,8 +11,9 @@ the way in for custom training loops.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, TypeAlias
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 import torch
@@ -34,10 +35,23 @@ from ._tile import GroupRole
 View: TypeAlias = Tensor | tuple[Tensor, Tensor]
 # Classes or groups of the samples and of the queue.
 _Marks: TypeAlias = tuple[Tensor | None, Tensor | None]
+_F = TypeVar("_F", bound=Callable[..., Tensor])
 _GROUP_ROLES = [StrOptions({"neutral", "positive"})]
 
 
+def _uncompiled(function: _F) -> _F:
+    """Return a function that runs uncompiled, between the compiled parts of its caller."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Tensor:
+        value = torch.compiler.disable(function) if torch.compiler.is_compiling() else function
+        return value(*args, **kwargs)
+
+    return cast(_F, call)
+
+
 @names_checked
+@_uncompiled
 def contrastive_loss(
     *views: View,
     loss: Loss | None = None,
@@ -126,25 +140,6 @@ def contrastive_loss(
     >>> z.grad.shape
     torch.Size([2, 64, 16])
     """
-    value = _checked_value
-    if torch.compiler.is_compiling():
-        # Runs uncompiled, between the compiled parts of the caller.
-        value = torch.compiler.disable(_checked_value)
-    of_classes, of_groups = (y, queue_y), (groups, queue_groups)
-    return value(views, queue, loss, similarity, same_group, of_classes, of_groups, sample_weight)
-
-
-def _checked_value(
-    views: Sequence[View],
-    queue: View | None,
-    loss: Loss | None,
-    similarity: Similarity | None,
-    same_group: GroupRole,
-    labels: _Marks,
-    groups: _Marks,
-    weights: Tensor | None,
-) -> Tensor:
-    """Check the arguments and return the loss."""
     owner = "contrastive_loss"
     loss = check_component(loss, Loss, owner=owner, parameter="loss", default=InfoNCE)
     similarity = check_component(
@@ -155,17 +150,18 @@ def _checked_value(
     check_argument(owner, "same_group", same_group, _GROUP_ROLES)
     check_views(views, queue, similarity)
     tensors = in_one_dtype(views if queue is None else [*views, queue])
-    views, queue = tensors[: len(views)], None if queue is None else tensors[-1]
+    views, queue = tuple(tensors[: len(views)]), None if queue is None else tensors[-1]
     first, n_queue = _first(views[0]), None if queue is None else len(_first(queue))
-    needs_y = f"{type(loss).__name__} needs labels" if loss.requires_y else None
-    labels = _check_marks(("y", "queue_y"), labels, first, n_queue, needs_y)
-    has_groups = any(found is not None for found in groups)
-    needs_groups = "groups are those of all samples" if has_groups else None
-    groups = _check_marks(("groups", "queue_groups"), groups, first, n_queue, needs_groups)
-    weights = _check_weights(weights, first)
+    reason = f"{type(loss).__name__} needs labels" if loss.requires_y else None
+    labels = _checked_marks("y", (y, queue_y), first, n_queue, reason)
+    marks = groups, queue_groups
+    are_given = any(found is not None for found in marks)
+    reason = "groups are those of all samples" if are_given else None
+    marks = _checked_marks("groups", marks, first, n_queue, reason)
+    weights = _check_weights(sample_weight, first)
     _check_similarity(similarity, views[0])
     with plain_modes(first.device):
-        contrast = _contrast(views, similarity, queue, weights, labels, groups)
+        contrast = _contrast(views, similarity, queue, weights, labels, marks)
         check_pieces(loss, similarity, contrast)
         return objective_value(contrast, loss, similarity, group_role=same_group)
 
@@ -210,22 +206,23 @@ def _contrast(
     )
 
 
-def _check_marks(
-    names: tuple[str, str], marks: _Marks, first: Tensor, n_queue: int | None, reason: str | None
+def _checked_marks(
+    what: str, marks: _Marks, first: Tensor, n_queue: int | None, reason: str | None
 ) -> _Marks:
     """Return the classes or groups of samples and queue, checked if there is a reason for them."""
     if marks[1] is not None and n_queue is None:
-        raise ValueError(f"{names[1]} is about the samples of a queue: pass queue too.")
-    for name, found, length in zip(names, marks, (len(first), n_queue), strict=True):
+        raise ValueError(f"queue_{what} is about the samples of a queue: pass queue too.")
+    lengths = len(first), n_queue
+    for name, found, n in zip((what, f"queue_{what}"), marks, lengths, strict=True):
         _check_device(name, found, first)
-        if reason is None or length is None:
+        if reason is None or n is None:
             continue
         if found is None:
             raise ValueError(f"{reason}: pass {name}.")
         if not isinstance(found, Tensor) or found.is_floating_point() or found.ndim != 1:
-            raise TypeError(f"{name} must be a tensor of integers of shape ({length},).")
-        if len(found) != length:
-            raise ValueError(f"{name} must have {length} entries, got {len(found)}.")
+            raise TypeError(f"{name} must be a tensor of integers of shape ({n},).")
+        if len(found) != n:
+            raise ValueError(f"{name} must have {n} entries, got {len(found)}.")
     return (None, None) if reason is None else marks
 
 

@@ -18,49 +18,46 @@ if TYPE_CHECKING:
 _FACTORS = 64
 
 
-class JensenShannon(Objective):
-    """φ = softplus, L = softplus(−s⁺) + E."""
+def _attraction(scores: Tensor) -> tuple[Tensor, Tensor]:
+    """Return −softplus(−s) and its derivative."""
+    return F.logsigmoid(scores), torch.sigmoid(-scores)
 
-    @staticmethod
-    def attraction(scores: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Return −softplus(−s) and its derivative."""
-        return F.logsigmoid(scores), torch.sigmoid(-scores)
 
-    @staticmethod
-    def expectation(tile: Tile, loss: Loss, prior: Tensor | None) -> Expectation:
-        """Return mean_j w_j softplus(s_j), w_j ∝ c_j e^{β s_j}: a sum, over that of the weights.
+def _expectation(tile: Tile, loss: Loss, prior: Tensor | None) -> Expectation:
+    """Return mean_j w_j softplus(s_j), w_j ∝ c_j e^{β s_j}: a sum, over that of the weights.
 
-        N takes the place of the sum of the weights where they are not scaled to mean 1.
-        """
-        scores, beta, n = tile.scores, loss.hardness(), tile.anchors.n_negatives
-        if prior is None and beta == 0:
-            total = _softplus_sum(scores, tile.excluded)
-            slope = scores.sigmoid_().scatter_(1, tile.excluded, 0.0)
-            return Expectation([Sum(total, slope)], lambda sums: sums[0] / n)
-        flows = beta > 0 and not loss.detach_weights
-        logits = log_weights(tile, prior, beta)
-        # N does not occur in this objective: weights whose sum replaces it are scaled as well.
-        mass = None if loss.sum_of_weights == "free" else exponentials(logits).total
-        weights = logits.exp_() if mass is None else logits  # the exponentials, in place
-        phi = F.softplus(scores)
-        total = (weights * phi).sum(1)
-        slope = torch.sigmoid(scores)
-        slope = (slope.add_(phi, alpha=beta) if flows else slope).mul_(weights)
-        if mass is None:
-            return Expectation([Sum(total, slope)], lambda sums: sums[0] / n)
-        sums = [Sum(total, slope), Sum(mass, weights if flows else None, beta)]
-        return Expectation(sums, lambda sums: sums[0] / or_one(sums[1]))
+    N takes the place of the sum of the weights where they are not scaled to mean 1.
+    """
+    scores, beta, n = tile.scores, loss.hardness(), tile.anchors.n_negatives
+    if prior is None and beta == 0:
+        total = _softplus_sum(scores, tile.excluded)
+        slope = scores.sigmoid_().scatter_(1, tile.excluded, 0.0)
+        return Expectation([Sum(total, slope)], lambda sums: sums[0] / n)
+    flows = beta > 0 and not loss.detach_weights
+    logits = log_weights(tile, prior, beta)
+    # N does not occur in this objective: weights whose sum replaces it are scaled as well.
+    mass = None if loss.sum_of_weights == "free" else exponentials(logits).total
+    weights = logits.exp_() if mass is None else logits  # the exponentials, in place
+    phi = F.softplus(scores)
+    total = (weights * phi).sum(1)
+    slope = torch.sigmoid(scores)
+    slope = (slope.add_(phi, alpha=beta) if flows else slope).mul_(weights)
+    if mass is None:
+        return Expectation([Sum(total, slope)], lambda sums: sums[0] / n)
+    sums = [Sum(total, slope), Sum(mass, weights if flows else None, beta)]
+    return Expectation(sums, lambda sums: sums[0] / or_one(sums[1]))
 
-    @staticmethod
-    def anchor_loss(
-        means: list[Tensor], positives: Tensor, anchors: Anchors, loss: Loss
-    ) -> Tensor:
-        """Return the loss of each anchor, shape (n,)."""
-        a, b = loss.coefficients()
-        negative = a * means[0]
-        if b:
-            negative = (negative - b * F.softplus(positives).mean(1)).clamp_min(0.0)
-        return F.softplus(-positives).mean(1) + negative
+
+def _anchor_loss(means: list[Tensor], positives: Tensor, anchors: Anchors, loss: Loss) -> Tensor:
+    """Return the loss of each anchor, shape (n,)."""
+    a, b = loss.coefficients()
+    negative = a * means[0]
+    if b:
+        negative = (negative - b * F.softplus(positives).mean(1)).clamp_min(0.0)
+    return F.softplus(-positives).mean(1) + negative
+
+
+JENSEN_SHANNON = Objective(_attraction, _expectation, _anchor_loss)
 
 
 def _softplus_sum(scores: Tensor, excluded: Tensor) -> Tensor:

@@ -26,7 +26,7 @@ class LossInputs(NamedTuple):
     self_scores: Tensor | float | None
     loss: Loss
     similarity: Similarity
-    objective: type[Objective]
+    objective: Objective
     group_role: GroupRole
     rank_tables: dict[int, Tensor]
 
@@ -54,6 +54,7 @@ class LossInputs(NamedTuple):
         The candidates are those from the `first` on; `excluded` counts from it.
         """
         contrast, positives = self.contrast, self.contrast.positives[rows]
+        weights = contrast.pair_weights
         if not positives.is_floating_point():
             positives = scores.gather(1, positives)
         return Tile(
@@ -64,7 +65,7 @@ class LossInputs(NamedTuple):
                 contrast.same_class(rows, excluded, first) if self.loss.requires_y else None
             ),
             same_group=contrast.same_group(rows, excluded, first),
-            pair_weights=contrast.weights_of_pairs(rows, scores.dtype),
+            pair_weights=None if weights is None else weights[rows].to(scores.dtype),
             group_role=self.group_role,
             buffers=buffers,
             rank_tables=self.rank_tables,
@@ -97,12 +98,13 @@ class Gradients(NamedTuple):
             which is left to be pulled back to anchors and candidates. Positives that are named
             among the candidates have theirs in it.
         """
+        (scale, matrix), others = part
         n = len(contrast.anchors)
-        scale, matrix = part.scores.scale / n, part.scores.matrix
-        if self.self_scores is not None and part.self_scores is not None:
-            self.self_scores[rows] = part.self_scores / n
+        scale = scale / n
+        if self.self_scores is not None and others.self_scores is not None:
+            self.self_scores[rows] = others.self_scores / n
         if self.positives is not None:
-            self.positives[rows] = part.positives / n
+            self.positives[rows] = others.positives / n
             return ScaledMatrix(scale, matrix)
-        matrix = matrix.mul_(scale).scatter_(1, contrast.positives[rows], part.positives / n)
+        matrix = matrix.mul_(scale).scatter_(1, contrast.positives[rows], others.positives / n)
         return ScaledMatrix(torch.ones_like(scale), matrix)

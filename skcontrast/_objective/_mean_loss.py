@@ -12,14 +12,14 @@ from ..similarity import Similarity
 from . import _pairs, _rows
 from ._base import Objective, ObjectiveName
 from ._contrast import Contrast
-from ._exponential import Contrastive
-from ._jensen_shannon import JensenShannon
+from ._exponential import CONTRASTIVE
+from ._jensen_shannon import JENSEN_SHANNON
 from ._loss_inputs import Gradients, LossInputs
 from ._tile import GroupRole
 
-OBJECTIVES: dict[ObjectiveName, type[Objective]] = {
-    "contrastive": Contrastive,
-    "jensen-shannon": JensenShannon,
+OBJECTIVES: dict[ObjectiveName, Objective] = {
+    "contrastive": CONTRASTIVE,
+    "jensen-shannon": JENSEN_SHANNON,
 }
 
 _NOT_TRANSFORMED = (

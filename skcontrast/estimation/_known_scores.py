@@ -11,7 +11,7 @@ import torch
 
 from .._checks import Interval, check_argument, check_component
 from .._objective._base import TileGradients
-from .._objective._exponential import Contrastive, log_expectation
+from .._objective._exponential import CONTRASTIVE, log_expectation
 from .._objective._tile import Anchors, Tile
 from ..losses import Loss, Supervised
 from ..losses._checks import check_estimators
@@ -169,8 +169,8 @@ def push_share(loss: Loss, sample: ScoreSample) -> Estimate:
     )
     none = torch.empty(len(scores), 0, dtype=torch.int64)
     tile = Tile(anchors, scores, excluded=none, same_class=is_false)
-    _, gradients = Contrastive.evaluate(tile, loss, needs_gradient=True)
-    scale, matrix = cast(TileGradients, gradients).scores
+    _, gradients = CONTRASTIVE.evaluate(tile, loss, needs_gradient=True)
+    (scale, matrix), _ = cast(TileGradients, gradients)
     push = (scale * matrix).clamp_min(0)
     total = push.sum(1)
     if not bool((total > 0).any()):
