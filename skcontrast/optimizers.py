@@ -5,13 +5,18 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from numbers import Real
 from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import torch
 from torch import nn
 
-from ._checks import InvalidParameterError, ParameterObject, StrOptions
+from ._checks import (
+    NON_NEGATIVE,
+    InvalidParameterError,
+    ParameterObject,
+    StrOptions,
+    check_argument,
+)
 
 __all__ = ["Optimizer"]
 
@@ -171,7 +176,10 @@ class Optimizer(ParameterObject):
         for group in self.param_groups or ():
             match group:
                 case [str(pattern), Mapping() as options]:
-                    self._check_group(pattern, options, found)
+                    self._check_names(options.keys() - {"lr", "weight_decay"}, found)
+                    for name in options.keys() & {"lr", "weight_decay"}:
+                        owner = f"the group {pattern!r}"
+                        check_argument(owner, name, options[name], NON_NEGATIVE)
                 case _:
                     raise InvalidParameterError(
                         f"param_groups must hold pairs of a pattern and options, got {group!r}."
@@ -190,18 +198,6 @@ class Optimizer(ParameterObject):
             if name not in valid:
                 raise InvalidParameterError(
                     f"{found.__name__} has no option {name!r}, only {', '.join(valid)}."
-                )
-
-    def _check_group(
-        self, pattern: str, options: Mapping[str, Any], found: type[torch.optim.Optimizer]
-    ) -> None:
-        """Raise ValueError if a group has options that the algorithm lacks, or a wrong rate."""
-        self._check_names([k for k in options if k not in ("lr", "weight_decay")], found)
-        for name in ("lr", "weight_decay"):
-            value = options.get(name, 0.0)
-            if not isinstance(value, Real) or not 0 <= float(value) < float("inf"):
-                raise InvalidParameterError(
-                    f"{name!r} of the group {pattern!r} must be a number >= 0, got {value!r}."
                 )
 
     def build(

@@ -154,8 +154,11 @@ BAD = {
     "group option": (
         Optimizer("sgd", param_groups=[("*", {"betas": 1})]), "SGD has no option 'betas'"
     ),
-    "group lr": (Optimizer(param_groups=[("*", {"lr": -1})]), "'lr' of the group.*>= 0"),
-    "group lr type": (Optimizer(param_groups=[("*", {"lr": "low"})]), "must be a number"),
+    "group lr": (
+        Optimizer(param_groups=[("*", {"lr": -1})]),
+        r"'lr' parameter of the group '\*' .* \[0\.0, inf\)\. Got -1",
+    ),
+    "group lr type": (Optimizer(param_groups=[("*", {"lr": "low"})]), "must be a float"),
 }  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from ._constraints import (
     NON_NEGATIVE,
     POSITIVE,
     POSITIVE_INT,
+    Closed,
     Interval,
     Numbers,
     Pair,

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import chain
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from .._sklearn_compat import Interval as _Interval
 from .._sklearn_compat import InvalidParameterError, StrOptions, validate_parameter_constraints
 from ._names import choices_instead
 
+Closed: TypeAlias = Literal["left", "right", "both", "neither"]
 # The longest value that is shown in a message.
 _LONGEST = 300
 
@@ -77,14 +78,7 @@ class Interval(_Interval):
         Which ends belong to it.
     """
 
-    def __init__(
-        self,
-        type: type,
-        left: float | None,
-        right: float | None,
-        *,
-        closed: Literal["left", "right", "both", "neither"],
-    ):
+    def __init__(self, type: type, left: float | None, right: float | None, *, closed: Closed):
         if type is Integral and right is None:
             right, closed = 2**31 - 1, "both" if closed == "left" else "right"
         super().__init__(type, left, right, closed=closed)

@@ -26,7 +26,7 @@ from ..losses._checks import check_pieces
 from ..schedules._numbers import check_numbers
 from ..similarity import Cosine, Similarity
 from ..similarity._checks import check_vectors
-from ..similarity._validation import check_kinds, check_views, in_one_dtype
+from ..similarity._validation import check_kinds, check_views, in_one_dtype, mapped
 from ._contrast import Contrast, embed_views, in_batch
 from ._mean_loss import objective_value
 from ._tile import GroupRole
@@ -267,7 +267,7 @@ def contrast_of(
     check_numbers(similarity)
     if not views:
         raise ValueError("views must be arrays of one shape (n, d), got none.")
-    views = [_in_double(view) for view in views]
+    views = [mapped(_in_double, view) for view in views]
     directions = check_kinds({f"view {k + 1}": v for k, v in enumerate(views)}, similarity)
     shapes = {tuple(direction.shape) for direction in directions.values()}
     if len(shapes) != 1 or min(shapes)[0] < 2:
@@ -281,9 +281,7 @@ def contrast_of(
     return in_batch(embed_views(views, similarity), similarity, labels), similarity
 
 
-def _in_double(view: Any) -> Any:
-    if isinstance(view, tuple):
-        return tuple(map(_in_double, view))
+def _in_double(view: Any) -> Tensor:
     return torch.as_tensor(
         numbers(view, "views", dtype=np.float64, ensure_2d=False, allow_nd=True)
     )

@@ -56,7 +56,7 @@ def alpha_from_auc(auc: float | Estimate, standard_error: float = math.nan) -> E
     >>> alpha_from_auc(0.75, standard_error=0.01)
     Estimate(value=0.875, standard_error=0.015)
     """
-    value, error = _value_and_error(auc, standard_error)
+    value, error = auc if isinstance(auc, Estimate) else (auc, standard_error)
     alpha = min(max((6 * value - 1) / 4, 0.5), 1.0)
     return Estimate(float(alpha), 1.5 * error)
 
@@ -97,7 +97,7 @@ def sharpness_from_auc(auc: float | Estimate, tau_plus: float) -> Estimate:
     >>> round(sharpness_from_auc(0.9, tau_plus=0.1).value, 2)
     1.23
     """
-    value, error = _value_and_error(auc, math.nan)
+    value, error = auc if isinstance(auc, Estimate) else (auc, math.nan)
     if value <= _auc_of(0.0, tau_plus):  # 1/2, but for rounding
         return Estimate(0.0, math.nan)
     sharpness = _SHARPEST
@@ -106,11 +106,6 @@ def sharpness_from_auc(auc: float | Estimate, tau_plus: float) -> Estimate:
     step = 1e-3 * max(sharpness, 1e-3)
     slope = (_auc_of(sharpness + step, tau_plus) - _auc_of(sharpness, tau_plus)) / step
     return Estimate(sharpness, error / slope if slope > 0 else math.nan)
-
-
-def _value_and_error(auc: float | Estimate, standard_error: float) -> tuple[float, float]:
-    """Return an AUC and its standard error, which an Estimate has itself."""
-    return auc if isinstance(auc, Estimate) else (auc, standard_error)
 
 
 def _auc_of(sharpness: float, tau_plus: float) -> float:

@@ -209,15 +209,9 @@ def _columns(split: Any, sample_shape: tuple) -> list[Tensor]:
         raise _bad_split(f"must be {_SPLITS}, got {split!r}", sample_shape)
     named = [column for part in parts for column in part]
     rest = sorted(set(range(n)).difference(named))
-    if min(named) < 0 or max(named) >= n:
-        raise _bad_split(
-            f"{split!r} is out of the range of {n} features or channels", sample_shape
-        )
-    if len(set(named)) < len(named) or (is_first and not rest):
-        rule = "must leave some" if is_first else "must be made"
-        raise _bad_split(
-            f"{split!r} {rule} of the {n} features or channels and name none twice", sample_shape
-        )
+    if len(rest) != n - len(named) or (is_first and not rest):
+        rule = f"features or channels from 0 to {n - 1}, none twice and, as one part, not all"
+        raise _bad_split(f"{split!r} must name {rule}", sample_shape)
     return [torch.tensor(part) for part in ([*parts, rest] if is_first else parts)]
 
 

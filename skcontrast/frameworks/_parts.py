@@ -93,13 +93,11 @@ class SplitColumns(nn.Module):
 
     def __init__(self, widths: Sequence[int]):
         super().__init__()
-        self.ends: list[int | None] = list(accumulate(widths))
+        self.ends = list(accumulate(widths))
 
     def forward(self, h: Tensor) -> tuple[Tensor, ...]:
         """Return the parts of h, shapes (n, width)."""
-        return tuple(
-            h[:, start:end] for start, end in zip([0, *self.ends], self.ends, strict=False)
-        )
+        return h.tensor_split(self.ends[:-1], 1)
 
 
 # Linear sRGB to CIE XYZ, IEC 61966-2-1, and the white point D65.

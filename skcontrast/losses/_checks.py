@@ -192,18 +192,14 @@ def _check_anchors(loss: Loss, scores: Tensor, positives: Tensor) -> None:
     """Check the estimate of the expectation, and the loss of each anchor from estimates."""
     n, top = scores.shape[1], torch.full_like(scores[:, 0], _TOP)
     given = [part.clone().requires_grad_() for part in (scores[:, 0], positives)]
-    if _is_users(loss, "log_expectation"):
-        _check_differentiable(
-            loss, "log_expectation", lambda mean, s: loss.log_expectation(mean, s, -_TOP), given
-        )
-    if _is_users(loss, "anchor_loss"):
-        k = len(loss.estimators())
-        _check_differentiable(
-            loss,
-            "anchor_loss",
-            lambda mean, s: loss.anchor_loss([mean] * k, s, n, (-_TOP, top)),
-            given,
-        )
+    n_means = len(loss.estimators())
+    methods = {
+        "log_expectation": lambda mean, s: loss.log_expectation(mean, s, -_TOP),
+        "anchor_loss": lambda mean, s: loss.anchor_loss([mean] * n_means, s, n, (-_TOP, top)),
+    }
+    for method, function in methods.items():
+        if _is_users(loss, method):
+            _check_differentiable(loss, method, function, given)
 
 
 def _check_rows(loss: Loss, scores: Tensor, positives: Tensor, same_class: Tensor) -> None:

@@ -10,6 +10,7 @@ from sklearn.base import clone
 from .._checks import (
     NON_NEGATIVE,
     POSITIVE_INT,
+    Closed,
     Interval,
     ParameterObject,
     StrOptions,
@@ -148,14 +149,11 @@ def current_value(value: EstimableNumber) -> float:
 @checked(
     low=[*NUMBER, None],
     high=[*NUMBER, None],
-    closed=[StrOptions({"left", "right", "both", "neither"})],
+    closed=[StrOptions(set(get_args(Closed)))],
     auto=[StrOptions(set(get_args(Quantity))), None],
 )
 def interval(
-    low: float | None,
-    high: float | None,
-    closed: Literal["left", "right", "both", "neither"],
-    auto: Quantity | None = None,
+    low: float | None, high: float | None, closed: Closed, auto: Quantity | None = None
 ) -> list:
     """Return the constraint of a hyperparameter that is a number in a range or a schedule.
 

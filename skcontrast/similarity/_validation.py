@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import torch
@@ -111,10 +111,13 @@ def _directions(named: dict[str, Any], similarity: Any) -> dict[str, Any]:
     return {name: mu for name, (mu, _) in named.items()}
 
 
+def mapped(function: Callable[[Any], Any], z: Any) -> Any:
+    """Return what a function makes of an array or tensor, or of each part of a tuple of them."""
+    return tuple(map(function, z)) if isinstance(z, tuple) else function(z)
+
+
 def in_one_dtype(embeddings: Sequence[Embeddings]) -> list[Any]:
     """Return the tensors in float64 if one of them is, else in float32."""
     flat = [t for z in embeddings for t in (z if isinstance(z, tuple) else (z,))]
     dtype = torch.float64 if any(t.dtype == torch.float64 for t in flat) else torch.float32
-    return [
-        tuple(t.to(dtype) for t in z) if isinstance(z, tuple) else z.to(dtype) for z in embeddings
-    ]
+    return [mapped(lambda tensor: tensor.to(dtype), z) for z in embeddings]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import math
 from numbers import Real
-from typing import Any
 
 import numpy as np
 import torch
@@ -18,7 +17,7 @@ from ..schedules._numbers import Number, current_value, interval
 from ._base import Similarity, with_divisor
 from ._bessel import log_partition
 from ._mutual_likelihood import link_in_place, mutual_score, parts_of
-from ._validation import Embeddings
+from ._validation import Embeddings, mapped
 
 # Outside, differences of scores, or tiny scores themselves, need more digits than float32 has.
 _IN_FLOAT32 = (0.1, 2000.0)
@@ -182,7 +181,7 @@ class VonMisesFisher(Similarity):
         if d < self.least_dimension:
             raise ValueError(f"VonMisesFisher needs directions in at least 2 dimensions, got {d}.")
         if not _IN_FLOAT32[0] <= self.kappa_max <= _IN_FLOAT32[1]:
-            z = _in_float64(z)
+            z = mapped(lambda t: t if t.device.type == "mps" else t.double(), z)
         mu, kappa = self.distribution(z)
         terms = torch.stack(parts_of(kappa, d), -1)
         return torch.cat([mu * kappa[..., None], terms], -1)
@@ -224,12 +223,6 @@ class VonMisesFisher(Similarity):
         t = terms[:, 0] + (d + 1) / 2
         d_scores = d_scores / current_value(self.temperature)
         return torch.stack([t * d_products - d_scores, d_scores], 1)
-
-
-def _in_float64(z: Any) -> Any:
-    if isinstance(z, tuple):
-        return tuple(map(_in_float64, z))
-    return z if z.device.type == "mps" else z.double()
 
 
 @functools.lru_cache(maxsize=256)
