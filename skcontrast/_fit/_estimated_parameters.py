@@ -14,9 +14,8 @@ from .._checks import InvalidParameterError, validate_parameters
 from .._distributed._world import World, pool
 from .._objective._contrast import Contrast
 from ..estimation import alpha_from_auc, estimate_alpha_and_tau_plus, tau_plus_from_labels
-from ..estimation._from_labels import mean_auc
+from ..estimation._from_labels import fit_posterior, mean_auc
 from ..estimation._rank_statistics import class_aucs, classes_by_rank, count_outscored
-from ..estimation._soft_ring import fit_posterior
 from ..losses import Loss
 from ..schedules import Schedule, at_progress
 from ..schedules._numbers import Auto, estimable_parameters, is_auto

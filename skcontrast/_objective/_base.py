@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 import torch
 from torch import Tensor
 
+from ._contrast import Contrast
 from ._tile import Anchors, Tile, column
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 ObjectiveName: TypeAlias = Literal["contrastive", "jensen-shannon"]
 
 
-class ScaledMatrix(NamedTuple):
+class RowScaled(NamedTuple):
     """A matrix given as a factor for each row, shape (n, 1), and a matrix, shape (n, m).
 
     The product is left to whoever can take it on smaller arrays.
@@ -114,7 +115,45 @@ class AnchorGradients(NamedTuple):
 
 
 # Those with respect to the scores of the candidates of a tile, and the others.
-TileGradients: TypeAlias = tuple[ScaledMatrix, AnchorGradients]
+TileGradients: TypeAlias = tuple[RowScaled, AnchorGradients]
+
+
+class Gradients(NamedTuple):
+    """The gradients of the mean loss; None for inputs that need none.
+
+    They are written tile by tile, except the one of the candidates, to which each tile adds.
+    """
+
+    anchors: Tensor
+    candidates: Tensor | None
+    positives: Tensor | None
+    self_scores: Tensor | None
+
+    def times(self, factor: Tensor) -> Gradients:
+        """Return all gradients multiplied by a number."""
+        others = (None if g is None else g * factor for g in self[1:])
+        return Gradients(self.anchors * factor, *others)
+
+    def write(self, rows: slice, part: TileGradients, contrast: Contrast) -> RowScaled:
+        """Write the gradients of the inputs that belong to the anchors of a tile alone.
+
+        Returns
+        -------
+        d_scores : RowScaled
+            The gradient of the mean loss with respect to the scores of the tile's candidates,
+            which is left to be pulled back to anchors and candidates. Positives that are named
+            among the candidates have theirs in it.
+        """
+        (scale, matrix), others = part
+        n = len(contrast.anchors)
+        scale = scale / n
+        if self.self_scores is not None and others.self_scores is not None:
+            self.self_scores[rows] = others.self_scores / n
+        if self.positives is not None:
+            self.positives[rows] = others.positives / n
+            return RowScaled(scale, matrix)
+        matrix = matrix.mul_(scale).scatter_(1, contrast.positives[rows], others.positives / n)
+        return RowScaled(torch.ones_like(scale), matrix)
 
 
 class Objective(NamedTuple):
@@ -155,7 +194,7 @@ class Objective(NamedTuple):
         if gradients is None:
             return total, None
         d_scores = _added(
-            ScaledMatrix(column(d_sum if part.factor == 1 else d_sum * part.factor), part.slope)
+            RowScaled(column(d_sum if part.factor == 1 else d_sum * part.factor), part.slope)
             for part, d_sum in zip(expectations.sums, gradients.sums, strict=True)
             if part.slope is not None
         )
@@ -227,7 +266,7 @@ def _row_loss(tile: Tile, loss: Loss, needs_gradient: bool) -> tuple[Tensor, Til
     if not needs_gradient:
         return total, None
     d_scores, d_positives = torch.autograd.grad(total, leaves, materialize_grads=True)
-    scaled = ScaledMatrix(torch.ones_like(d_scores[:, :1]), d_scores)
+    scaled = RowScaled(torch.ones_like(d_scores[:, :1]), d_scores)
     return total.detach(), (scaled, AnchorGradients([], d_positives, None))
 
 
@@ -269,7 +308,7 @@ def or_one(mass: Tensor) -> Tensor:
     return mass.masked_fill(mass == 0, 1.0)
 
 
-def _added(gradients: Iterable[ScaledMatrix]) -> ScaledMatrix:
+def _added(gradients: Iterable[RowScaled]) -> RowScaled:
     """Return the sum of several scaled matrices as one; the first is overwritten."""
     first, *others = gradients
     if not others:
@@ -277,4 +316,4 @@ def _added(gradients: Iterable[ScaledMatrix]) -> ScaledMatrix:
     total = first.matrix.mul_(first.scale)
     for other in others:
         total.addcmul_(other.scale, other.matrix)
-    return ScaledMatrix(torch.ones_like(first.scale), total)
+    return RowScaled(torch.ones_like(first.scale), total)

@@ -10,12 +10,10 @@ from torch import Tensor
 from ..losses import Loss
 from ..similarity import Similarity
 from . import _pairs, _rows
-from ._base import Objective, ObjectiveName
+from ._base import Gradients, Objective, ObjectiveName
 from ._contrast import Contrast
-from ._exponential import CONTRASTIVE
-from ._jensen_shannon import JENSEN_SHANNON
-from ._loss_inputs import Gradients, LossInputs
-from ._tile import GroupRole
+from ._objectives import CONTRASTIVE, JENSEN_SHANNON
+from ._tile import GroupRole, LossInputs
 
 OBJECTIVES: dict[ObjectiveName, Objective] = {
     "contrastive": CONTRASTIVE,

@@ -17,10 +17,10 @@ import torch
 from torch import Tensor
 
 from . import _rows
-from ._base import Expectations
+from ._base import Expectations, Gradients
 from ._buffers import Arena, buffers_on
-from ._loss_inputs import Gradients, LossInputs
 from ._pairwise import pairwise_scores
+from ._tile import LossInputs
 
 # Up to so many scores of the batch, slopes are kept between the two walks and not computed twice.
 _KEPT_SCORES = 2**22

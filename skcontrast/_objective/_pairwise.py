@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ..similarity import Similarity
-from ._base import ScaledMatrix
+from ._base import RowScaled
 
 
 class Products:
@@ -20,17 +20,13 @@ class Products:
         self.values = torch.mm(anchors, candidates.T, out=out)
 
     def add_gradients(
-        self,
-        d_scores: ScaledMatrix,
-        d_anchors: Tensor,
-        d_candidates: Tensor | None,
-        is_whole: bool,
+        self, d_scores: RowScaled, d_anchors: Tensor, d_candidates: Tensor | None, is_whole: bool
     ) -> None:
         """Pull a gradient with respect to the scores back to anchors and candidates.
 
         Parameters
         ----------
-        d_scores : ScaledMatrix
+        d_scores : RowScaled
             Gradient with respect to the scores, shape (n, m); may be overwritten.
         d_anchors : Tensor of shape (n, k)
             The gradient with respect to the anchors is written here.
@@ -78,11 +74,7 @@ class LinkedProducts:
         similarity.link(out, self.terms, self.candidate_terms, slopes, d=self.d)
 
     def add_gradients(
-        self,
-        d_scores: ScaledMatrix,
-        d_anchors: Tensor,
-        d_candidates: Tensor | None,
-        is_whole: bool,
+        self, d_scores: RowScaled, d_anchors: Tensor, d_candidates: Tensor | None, is_whole: bool
     ) -> None:
         scale, matrix = d_scores
         inner, d, weights = self.slopes.mul_(matrix), self.d, scale[:, 0]
@@ -126,11 +118,7 @@ class AnyScores:
             _keep_apart(self.scores.grad_fn, out.shape, unused)
 
     def add_gradients(
-        self,
-        d_scores: ScaledMatrix,
-        d_anchors: Tensor,
-        d_candidates: Tensor | None,
-        is_whole: bool,
+        self, d_scores: RowScaled, d_anchors: Tensor, d_candidates: Tensor | None, is_whole: bool
     ) -> None:
         pulled_anchors, pulled_candidates = torch.autograd.grad(
             self.scores, self.leaves, d_scores.scale * d_scores.matrix

@@ -13,10 +13,11 @@ import torch
 from torch import Tensor
 
 from ..similarity import Similarity
+from ._base import Gradients
 from ._buffers import Arena, buffers_on
 from ._contrast import Contrast
-from ._loss_inputs import Gradients, LossInputs
 from ._pairwise import PairwiseScores, pairwise_scores
+from ._tile import LossInputs
 
 # Scores held at a time: large enough to keep the matrix products efficient, small enough to stay
 # in cache. More threads share a larger tile, as each call has to wake them; a GPU takes far larger

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, cast
 import torch
 from torch import Tensor
 
+from ..similarity import Similarity
 from ._buffers import Arena
+from ._contrast import Contrast
 from ._rank_weights import weights_by_rank
 
 if TYPE_CHECKING:
     from ..losses import Loss
+    from ._base import Objective
 
 GroupRole: TypeAlias = Literal["neutral", "positive"]
 
@@ -145,6 +148,58 @@ class Tile(NamedTuple):
         if self.same_group is None or attracts:
             return self.of_pairs(push), self.of_pairs(pull)
         return self.without_group(push), self.without_group(pull)
+
+
+class LossInputs(NamedTuple):
+    """A contrast and the choices that determine its loss.
+
+    `self_scores` holds the score of each anchor with itself: a tensor, one float for all, or None
+    where the loss does not need them. `rank_tables` is filled as weights by rank are needed.
+    """
+
+    contrast: Contrast
+    self_scores: Tensor | float | None
+    loss: Loss
+    similarity: Similarity
+    objective: Objective
+    group_role: GroupRole
+    rank_tables: dict[int, Tensor]
+
+    def anchors(self, rows: slice, positives: Tensor) -> Anchors:
+        """Return what the objective reads of a few anchors with these positive scores."""
+        contrast, self_scores = self.contrast, self.self_scores
+        return Anchors(
+            positives=positives,
+            weights=None if contrast.weights is None else contrast.weights[rows],
+            n_negatives=len(contrast.candidates) - contrast.excluded.shape[1],
+            bounds=self.similarity.bounds(contrast.anchors.shape[1]),
+            self_scores=self_scores[rows] if isinstance(self_scores, Tensor) else self_scores,
+        )
+
+    def tile(
+        self, rows: slice, scores: Tensor, buffers: Arena | None, excluded: Tensor, first: int = 0
+    ) -> Tile:
+        """Return what the objective reads of a few anchors and their candidates.
+
+        The candidates are those from the `first` on; `excluded` counts from it.
+        """
+        contrast, positives = self.contrast, self.contrast.positives[rows]
+        weights = contrast.pair_weights
+        if not positives.is_floating_point():
+            positives = scores.gather(1, positives)
+        return Tile(
+            anchors=self.anchors(rows, positives),
+            scores=scores,
+            excluded=excluded,
+            same_class=(
+                contrast.same_class(rows, excluded, first) if self.loss.requires_y else None
+            ),
+            same_group=contrast.same_group(rows, excluded, first),
+            pair_weights=None if weights is None else weights[rows].to(scores.dtype),
+            group_role=self.group_role,
+            buffers=buffers,
+            rank_tables=self.rank_tables,
+        )
 
 
 class Exponentials(NamedTuple):

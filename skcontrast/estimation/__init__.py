@@ -21,7 +21,13 @@ is computed from embeddings and labels::
 """
 
 from ._from_embedder import project_views
-from ._from_labels import alpha_from_auc, macro_auc, sharpness_from_auc, tau_plus_from_labels
+from ._from_labels import (
+    alpha_from_auc,
+    estimate_soft_ring,
+    macro_auc,
+    sharpness_from_auc,
+    tau_plus_from_labels,
+)
 from ._from_ranks import (
     estimate_alpha,
     estimate_alpha_and_tau_plus,
@@ -31,7 +37,6 @@ from ._from_ranks import (
 from ._known_scores import Reliability, negative_bias, push_share, reliability
 from ._rank_statistics import Estimate
 from ._samples import ScoreSample
-from ._soft_ring import estimate_soft_ring
 
 __all__ = [
     "Estimate",

@@ -11,7 +11,7 @@ import torch
 
 from .._checks import Interval, check_argument, check_component
 from .._objective._base import TileGradients
-from .._objective._exponential import CONTRASTIVE, log_expectation
+from .._objective._objectives import CONTRASTIVE, log_expectation
 from .._objective._tile import Anchors, Tile
 from ..losses import Loss, Supervised
 from ..losses._checks import check_estimators

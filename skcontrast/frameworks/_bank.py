@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor, nn
+
+from ..similarity import Similarity
 
 
 class Bank(nn.Module):
@@ -19,9 +19,9 @@ class Bank(nn.Module):
         Width of a vector.
     momentum : float
         m in [0, 1], the weight of the old vector in the average.
-    n_parts : int, default=2
+    n_parts : int
         Number of parts of a sample.
-    others : Tensor of shape (n_parts, n_others, width), default=None
+    others : Tensor of shape (n_parts, n_others, width) or None
         Vectors of samples that are not in X, which are drawn too and never move.
 
     Attributes
@@ -41,12 +41,7 @@ class Bank(nn.Module):
     visited: Tensor
 
     def __init__(
-        self,
-        n_samples: int,
-        width: int,
-        momentum: float,
-        n_parts: int = 2,
-        others: Tensor | None = None,
+        self, n_samples: int, width: int, momentum: float, n_parts: int, others: Tensor | None
     ):
         super().__init__()
         vectors = torch.zeros(n_parts, n_samples, width)
@@ -92,11 +87,7 @@ class Bank(nn.Module):
 
     @torch.no_grad()
     def update(
-        self,
-        z: Tensor,
-        rows: Tensor,
-        labels: Tensor | None,
-        bank_vectors: Callable[[Tensor], Tensor],
+        self, z: Tensor, rows: Tensor, labels: Tensor | None, similarity: Similarity
     ) -> None:
         """Move the vectors of samples towards their projections.
 
@@ -108,14 +99,15 @@ class Bank(nn.Module):
             Places of the samples in X, all different.
         labels : Tensor of shape (n,), dtype int64, or None
             Classes of the samples.
-        bank_vectors : callable
-            ``Similarity.bank_vectors``, which scales the projections and their averages.
+        similarity : Similarity
+            Its `bank_vectors` scales the projections and their averages.
         """
-        new, old = bank_vectors(bank_vectors(z).mean(1)), self.vectors[:, rows]
+        stored, old = similarity.bank_vectors, self.vectors[:, rows]
+        new = stored(stored(z).mean(1))
         # A sample that has no vector yet has zeros: its first vector is the projection itself.
         is_new = (old == 0).all(-1, keepdim=True)
         moved = torch.where(is_new, new, self.momentum * old + (1 - self.momentum) * new)
-        self.vectors[:, rows] = bank_vectors(moved)
+        self.vectors[:, rows] = stored(moved)
         if labels is not None:
             self.labels[rows] = labels
         if self.n_visited < len(self.labels):

@@ -240,7 +240,7 @@ class _CMCSession(Session):
         z = self.context.network(torch.cat(views)).float().unflatten(0, (len(views), -1))
         # (n_parts, n_views, n, width)
         parts = torch.stack(z.chunk(n_parts, dim=-1))
-        self.new: Any = parts.detach(), batch.rows, batch.labels, similarity.bank_vectors
+        self.new: Any = parts.detach(), batch.rows, batch.labels, similarity
         vectors, own, known = self._drawn(batch, parts, similarity)
         embedded, candidates = similarity.embed(parts), similarity.embed(vectors)
         of_anchors = [batch.metadata(part) for part in parts]

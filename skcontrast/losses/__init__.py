@@ -3,8 +3,7 @@
 from ._base import Loss
 from ._bcl import BCL, NonparametricBCL
 from ._checks import check_loss
-from ._debiased import DCL, HCL, PUCL, InfoNCE
-from ._positive_debiased import PositiveDebiased
+from ._debiased import DCL, HCL, PUCL, InfoNCE, PositiveDebiased
 from ._ring import Ring, SoftRing, SoftSupCon
 from ._supcon import SINCERE, SemiSupCon, SupCon, Supervised
 

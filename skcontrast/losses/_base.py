@@ -6,7 +6,7 @@ import functools
 import inspect
 import math
 from collections.abc import Callable
-from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, TypeVar
 
 import torch
 from torch import Tensor
@@ -19,6 +19,8 @@ _HOOKS = ("coefficients", "hardness", *_WEIGHTS, "log_expectation", "anchor_loss
 # Not used if `row_loss` is overridden.
 _NOT_IN_ROWS = (*_HOOKS[:-1], "pull_share", "estimators")
 
+# The lowest score that there can be, and the highest, which may be one for each anchor.
+Bounds: TypeAlias = tuple[float, Tensor | float]
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
@@ -268,11 +270,7 @@ class Loss(ParameterObject):
         return (self,)
 
     def anchor_loss(
-        self,
-        log_means: list[Tensor],
-        positives: Tensor,
-        n_candidates: int,
-        bounds: tuple[float, Tensor | float],
+        self, log_means: list[Tensor], positives: Tensor, n_candidates: int, bounds: Bounds
     ) -> Tensor:
         """Return the loss of each anchor; the mean over its positives is outside the log.
 

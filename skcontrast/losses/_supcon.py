@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from .._checks import FRACTION, POSITIVE_INT, Interval, parameter
-from ._base import LabelSpreading, Loss, elementwise
+from ._base import Bounds, LabelSpreading, Loss, elementwise
 
 
 class Supervised(Loss):
@@ -92,11 +92,7 @@ class SupCon(Loss):
         return None, weights
 
     def anchor_loss(
-        self,
-        log_means: list[Tensor],
-        positives: Tensor,
-        n_candidates: int,
-        bounds: tuple[float, Tensor | float],
+        self, log_means: list[Tensor], positives: Tensor, n_candidates: int, bounds: Bounds
     ) -> Tensor:
         """Return the loss of each anchor, with all its positives in one denominator."""
         log_negatives = math.log(n_candidates) + log_means[0]

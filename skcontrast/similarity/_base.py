@@ -156,13 +156,7 @@ class Similarity(ParameterObject):
         return self.bounds(u.shape[-1])[1]
 
     def link(
-        self,
-        products: Tensor,
-        u_terms: Tensor,
-        v_terms: Tensor,
-        slopes: Tensor | None = None,
-        *,
-        d: int,
+        self, products: Tensor, u_terms: Tensor, v_terms: Tensor, slopes: Tensor | None, *, d: int
     ) -> None:
         """Turn dot products of vectors into scores, in place; for a positive `n_terms`.
 

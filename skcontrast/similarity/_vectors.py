@@ -141,13 +141,7 @@ class Cauchy(Similarity):
         return -(u - v)[..., :-1].square().sum(-1).log1p()
 
     def link(
-        self,
-        products: Tensor,
-        u_terms: Tensor,
-        v_terms: Tensor,
-        slopes: Tensor | None = None,
-        *,
-        d: int,
+        self, products: Tensor, u_terms: Tensor, v_terms: Tensor, slopes: Tensor | None, *, d: int
     ) -> None:
         """Turn dot products into scores, in place, and write their slopes, 2 / (1 + distance²)."""
         products.mul_(-2).add_(u_terms).add_(v_terms[:, 0]).clamp_min_(0)

@@ -193,7 +193,7 @@ class VonMisesFisher(Similarity):
         if products.requires_grad:
             scores = mutual_score(products, u[:, None, d:], v[:, d:], d)
             return scores / current_value(self.temperature)
-        self.link(products, u[:, d:], v[:, d:], d=d)  # in much less memory and time
+        self.link(products, u[:, d:], v[:, d:], None, d=d)  # in much less memory and time
         return products
 
     def pairs(self, u: Tensor, v: Tensor) -> Tensor:
@@ -204,13 +204,7 @@ class VonMisesFisher(Similarity):
         return scores / current_value(self.temperature)
 
     def link(
-        self,
-        products: Tensor,
-        u_terms: Tensor,
-        v_terms: Tensor,
-        slopes: Tensor | None = None,
-        *,
-        d: int,
+        self, products: Tensor, u_terms: Tensor, v_terms: Tensor, slopes: Tensor | None, *, d: int
     ) -> None:
         """Turn products κ_i κ_j cos θ into scores, in place, and write their slopes."""
         link_in_place(products, u_terms, v_terms, slopes, d, current_value(self.temperature))

@@ -13,14 +13,14 @@ from tests.frameworks.common import X, random
 
 @pytest.mark.parametrize("momentum", [0.0, 0.5, 1.0])
 def test_bank_update_rule(momentum):
-    bank = Bank(6, 3, momentum)
+    bank = Bank(6, 3, momentum, 2, None)
     first, second = random(2, 1, 2, 3), random(2, 3, 2, 3, seed=1)
     rows = torch.tensor([4, 1])
-    bank.update(first, rows, torch.tensor([7, -1]), Cosine().bank_vectors)
+    bank.update(first, rows, torch.tensor([7, -1]), Cosine())
     unit = torch.nn.functional.normalize
     torch.testing.assert_close(bank.vectors[:, rows], unit(first[:, 0], dim=-1))
     assert bank.labels.tolist() == [-1, -1, -1, -1, 7, -1]
-    bank.update(second, rows.flip(0), None, Cosine().bank_vectors)
+    bank.update(second, rows.flip(0), None, Cosine())
     new = unit(unit(second, dim=-1).mean(1), dim=-1).flip(1)
     expected = unit(momentum * unit(first[:, 0], dim=-1) + (1 - momentum) * new, dim=-1)
     torch.testing.assert_close(bank.vectors[:, rows], expected)
@@ -30,11 +30,11 @@ def test_bank_update_rule(momentum):
 
 @pytest.mark.parametrize("n", [2, 5, 12, 13, 30])
 def test_drawn_vectors_are_all_different_and_the_sample_knows_its_own(n):
-    bank, generator, own_is_drawn = Bank(20, 1, 0.5), torch.Generator().manual_seed(0), 0
+    bank, generator, own_is_drawn = Bank(20, 1, 0.5, 2, None), torch.Generator().manual_seed(0), 0
     rows = torch.randperm(20, generator=generator)[:13]
     for part in rows.split(5):
         z = part.view(1, 1, -1, 1).expand(2, 1, -1, 1) + 1.0
-        bank.update(z, part, part, Cosine().bank_vectors)
+        bank.update(z, part, part, Cosine())
     for _ in range(20):
         vectors, own, drawn = bank.draw(n, torch.arange(20), generator)
         assert vectors.shape == (2, min(n, 13), 1) and drawn.unique().numel() == min(n, 13)

@@ -28,7 +28,7 @@ def started_cmc(n_negatives=8, **kwargs):
 
 def test_each_part_is_contrasted_with_the_bank_of_the_other():
     session = started_cmc(n_negatives=29)
-    session.bank.update(random(2, 2, 30, 4), torch.arange(30), None, Cosine().bank_vectors)
+    session.bank.update(random(2, 2, 30, 4), torch.arange(30), None, Cosine())
     views, rows = [random(3, 6, seed=v) for v in range(2)], torch.tensor([4, 0, 29])
     contrasts = session.contrast(views, Cosine(0.3), Batch(views[0], rows=rows))
     z = torch.stack([session.context.module(view) for view in views])
@@ -204,7 +204,7 @@ def started_with_three(**kwargs):
     module = nn.Linear(6, 12)
     fit = make_fit(module, width=12, n_parts=3, **kwargs)
     session = CMC(n_negatives=29).start(fit)
-    session.bank.update(random(3, 2, 30, 4), torch.arange(30), None, Cosine().bank_vectors)
+    session.bank.update(random(3, 2, 30, 4), torch.arange(30), None, Cosine())
     return session
 
 

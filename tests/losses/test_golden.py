@@ -7,8 +7,8 @@ import torch
 
 from skcontrast import contrastive_loss
 from skcontrast._objective._contrast import in_batch
-from skcontrast._objective._exponential import log_expectation
 from skcontrast._objective._functional import objective_value
+from skcontrast._objective._objectives import log_expectation
 from skcontrast.losses import (
     BCL,
     DCL,

@@ -96,7 +96,7 @@ def test_bounds_are_enough_for_every_loss(loss):
 def test_a_score_without_terms_has_no_link():
     products, terms = torch.zeros(2, 2), torch.zeros(2, 0)
     with pytest.raises(NotImplementedError, match="DotProduct must implement link"):
-        DotProduct().link(products, terms, terms, d=2)
+        DotProduct().link(products, terms, terms, None, d=2)
     with pytest.raises(NotImplementedError, match="DotProduct must implement pull_terms"):
         DotProduct().pull_terms(terms, products[0], products[0], d=2)
 
