@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.sparse import issparse
-from sklearn.utils import assert_all_finite
 from torch.utils.data import DataLoader, Dataset
 
 from .._checks import check_entries, naming
@@ -20,7 +19,7 @@ from ._columns import refuse_lazy
 from ._memory_maps import map_of, row_blocks
 from ._parts import Parts
 from ._sources import LazySamples
-from ._statistics import as_array, native
+from ._statistics import as_array, refuse_nonfinite
 
 # What to do with samples that belong together in pairs.
 PAIRS_ADVICE = (
@@ -307,9 +306,8 @@ def checked_numbers(
             ensure_min_samples=min_samples,
         )
         if check_finite and not in_place:
-            for rows in map(native, row_blocks(X)):
-                rows = rows.astype(np.float32) if rows.itemsize < 4 else rows
-                assert_all_finite(rows, input_name="X")
+            for rows in row_blocks(X):
+                refuse_nonfinite(rows)
     _refuse_empty(X)
     return X
 

@@ -10,12 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ._memory_maps import owners
+from ._memory_maps import owners, row_blocks
 
 # Of what is not in memory, so many rows are compared.
 _ROWS_COMPARED = 256
-# Bytes of an array that are read at a time where all are compared.
-_CHUNK_BYTES = 2**24
 _DIGITS = 16
 
 
@@ -68,9 +66,7 @@ def _parts(array: Any) -> Iterator[np.ndarray]:
     elif not is_in_memory(array):
         yield _sampled_rows(array)
     else:
-        # Of a block of rows, a copy takes little memory.
-        step = max(1, _CHUNK_BYTES // max(1, array[:1].nbytes))
-        yield from (array[k : k + step] for k in range(0, len(array), step))
+        yield from row_blocks(array)  # of which a copy takes little memory
 
 
 def _sampled_rows(array: Any) -> np.ndarray:

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.utils import assert_all_finite
 from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, get_worker_info
@@ -25,7 +24,7 @@ from .._runtime._interrupts import HeldInterrupt, blocked_interrupts
 from .._runtime._memory import free_bytes
 from ._memory_maps import dumps, map_of, some_rows
 from ._parts import Parts
-from ._statistics import moments, native
+from ._statistics import moments, native, refuse_nonfinite
 
 # Share of the free memory that training samples may take where no budget is given.
 _SHARE = 0.5
@@ -90,11 +89,7 @@ class LazySamples:
                     f"sample 0 has {self.shape[1:]}. If they are series, pass kind='series'."
                 )
         batch = np.stack(items)
-        if batch.dtype.kind == "f":
-            # Looking for NaN in the sum of X overflows for finite values near 1e308.
-            with np.errstate(over="ignore", invalid="ignore"):
-                precise = batch if batch.itemsize > 2 else batch.astype(np.float32)
-                assert_all_finite(precise, input_name="X")
+        refuse_nonfinite(batch)
         return batch
 
 

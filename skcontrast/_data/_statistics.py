@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import assert_all_finite
 
 from ._memory_maps import row_blocks
 
@@ -17,6 +18,15 @@ FARTHEST = 1e6
 def native(X: NDArray) -> NDArray:
     """Return an array in the byte order of the machine, without a copy if it is in it."""
     return X if X.dtype.isnative else X.astype(X.dtype.newbyteorder("="))
+
+
+def refuse_nonfinite(X: NDArray) -> None:
+    """Raise ValueError if X holds NaN or infinity."""
+    if X.dtype.kind == "f":
+        # Looking for NaN in the sum of X overflows near 1e308, and in half precision.
+        with np.errstate(over="ignore", invalid="ignore"):
+            precise = native(X) if X.itemsize > 2 else X.astype(np.float32)
+            assert_all_finite(precise, input_name="X")
 
 
 def as_tensor(X: ArrayLike) -> torch.Tensor:

@@ -163,20 +163,21 @@ def _packed(parts: Sequence[GraphParts]) -> PackedGraphs:
     check_finite(weights, node_ptr, edges[0], "edge weights")
     edge_attributes = _joined_attributes(linked, "edge")
     check_finite(edge_attributes, node_ptr, edges[0], "edge attributes")
-    codes, categories = _joined_labels(linked, "edge")
-    symmetric = not any(part.directed for part in parts)
+    codes, edge_categories = _joined_labels(linked, "edge")
     attributes = _joined_attributes(nodes, "node")
     check_finite(attributes, node_ptr)
-    labels = _joined_labels(nodes, "node")
+    labels, categories = _joined_labels(nodes, "node")
     return assemble(
         torch.cat([edges, edges[:, back].flip(0)], 1),
         node_ptr,
-        symmetric,
-        attributes,
-        labels,
-        subset(edge_attributes, rows),
-        subset(weights, rows),
-        (subset(codes, rows), categories),
+        not any(part.directed for part in parts),
+        attributes=attributes,
+        labels=labels,
+        categories=categories,
+        edge_attributes=subset(edge_attributes, rows),
+        edge_weights=subset(weights, rows),
+        edge_labels=subset(codes, rows),
+        edge_categories=edge_categories,
     )
 
 

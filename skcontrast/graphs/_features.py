@@ -66,17 +66,13 @@ class EdgeFeatures:
         numbers, weights = _numbers(graphs), graphs.edge_weights
         labels: Any = graphs.edge_labels
         if not n_edges:  # and so nothing that describes them
-            numbers, weights = torch.empty(0, len(self.mean_)), torch.empty(0)
-            labels = torch.empty(0, dtype=torch.int64)
-        if weights is not None and "weights" in self.seen_:
-            weights = (weights.double() / self.unit_).float()
-        else:
-            weights = None
+            numbers, labels = torch.empty(0, len(self.mean_)), torch.empty(0, dtype=torch.int64)
+            weights = torch.empty(0) if "weights" in self.seen_ else None
         return EdgeColumns(
             standardised(numbers, self.mean_, self.std_),
             None if self.codes_ is None else coded(labels, graphs.edge_categories, self.codes_),
             len(self.codes_ or ()),
-            weight=weights,
+            weight=None if weights is None else (weights.double() / self.unit_).float(),
         )
 
     def restore(self, edges: EdgeColumns, graphs: PackedGraphs) -> None:

@@ -18,6 +18,8 @@ from ._topology import Topology, by_target
 
 # Pairs of nodes are compared as products of their numbers, in 64 bits.
 _MOST_NODES = 2**31
+# What has a row for each edge.
+_OF_EDGES = ("edge_attributes", "edge_weights", "edge_labels")
 
 
 @dataclass(eq=False, repr=False)
@@ -124,12 +126,14 @@ class PackedGraphs:
         edges = _as_integers(edge_index, "edge_index")
         ptr = _as_integers(node_ptr, "node_ptr")
         _check_structure(edges, ptr)
-        of_links = _checked_numbers(edge_attributes, ptr, "edge_attributes", edges[0])
-        weights = _checked_numbers(edge_weights, ptr, "edge_weights", edges[0], 1)
-        of_nodes = _checked_numbers(attributes, ptr, "attributes")
-        of_edges = _checked_labels(edge_labels, edges.shape[1], "edge_labels")
-        coded = _checked_labels(labels, int(ptr[-1]), "labels")
-        return assemble(edges, ptr, None, of_nodes, coded, of_links, weights, of_edges)
+        columns: dict[str, Any] = {
+            "attributes": _checked_numbers(attributes, ptr, "attributes"),
+            "edge_attributes": _checked_numbers(edge_attributes, ptr, "edge_attributes", edges[0]),
+            "edge_weights": _checked_numbers(edge_weights, ptr, "edge_weights", edges[0], 1),
+        }
+        columns |= _coded(labels, int(ptr[-1]), "labels", "categories")
+        columns |= _coded(edge_labels, edges.shape[1], "edge_labels", "edge_categories")
+        return assemble(edges, ptr, None, **columns)
 
     @property
     def shape(self) -> tuple[int, None, int]:
@@ -227,16 +231,9 @@ class PackedGraphs:
 
 
 def assemble(
-    edges: Tensor,
-    node_ptr: Tensor,
-    symmetric: bool | None,
-    attributes: Tensor | None,
-    labels: tuple[Tensor | None, tuple],
-    edge_attributes: Tensor | None,
-    edge_weights: Tensor | None,
-    edge_labels: tuple[Tensor | None, tuple],
+    edges: Tensor, node_ptr: Tensor, symmetric: bool | None, **columns: Any
 ) -> PackedGraphs:
-    """Return packed graphs of edges in any order, and of their attributes.
+    """Return packed graphs of edges in any order, and of what describes them.
 
     Parameters
     ----------
@@ -246,29 +243,16 @@ def assemble(
         The first node of each graph.
     symmetric : bool or None
         Whether all graphs are undirected; None finds it out.
-    attributes : Tensor of shape (n_nodes, d) or None
-        Numbers that describe the nodes.
-    labels : tuple of Tensor of shape (n_nodes,) or None, and tuple
-        Codes of the nodes and their categories.
-    edge_attributes, edge_weights : Tensor of shape (n_edges, d), (n_edges,) or None
-        Numbers that describe the edges.
-    edge_labels : tuple of Tensor of shape (n_edges,) or None, and tuple
-        Codes of the edges and their categories.
+    **columns : dict of str to Tensor, tuple or None
+        The other parameters of `PackedGraphs`, those of edges in the order of `edges`.
     """
-    codes, categories = edge_labels
-    columns = [one for one in (edge_attributes, edge_weights, codes) if one is not None]
+    described = {name: columns[name] for name in _OF_EDGES if columns[name] is not None}
     if symmetric is None:
-        symmetric = is_symmetric(edges, int(node_ptr[-1]), *columns)
-    order = by_target(edges) if columns else edges[1]
-    return PackedGraphs(
-        Topology.from_edges(edges, node_ptr, symmetric),
-        attributes,
-        *labels,
-        edge_attributes=subset(edge_attributes, order),
-        edge_weights=subset(edge_weights, order),
-        edge_labels=subset(codes, order),
-        edge_categories=categories,
-    )
+        symmetric = is_symmetric(edges, int(node_ptr[-1]), *described.values())
+    if described:
+        order = by_target(edges)
+        columns |= {name: column[order] for name, column in described.items()}
+    return PackedGraphs(Topology.from_edges(edges, node_ptr, symmetric), **columns)
 
 
 def _named(codes: Tensor | None, categories: Sequence[Hashable]) -> list | None:
@@ -346,19 +330,20 @@ def _as_integers(values: Any, name: str) -> Tensor:
     return torch.from_numpy(np.array(values, dtype=np.int64, order="C"))
 
 
-def _checked_labels(labels: Any, n: int, name: str) -> tuple[Tensor | None, tuple]:
-    """Return labels as codes, shape (n,), and their categories."""
+def _coded(labels: Any, n: int, name: str, of_categories: str) -> dict[str, Any]:
+    """Return labels as codes, shape (n,), and their categories, by these names."""
     if labels is None:
-        return None, ()
+        return {name: None, of_categories: ()}
     refuse_masked(labels, name)
     with naming(name, "an array of categories of one type", labels):
         labels = np.asarray(labels)
         categories, codes = np.unique(labels, return_inverse=True)
     if labels.shape != (n,):
         raise ValueError(f"{name} must have shape ({n},), got {labels.shape}.")
-    if any(category != category for category in categories.tolist()):
+    found = tuple(categories.tolist())
+    if any(category != category for category in found):
         raise ValueError(f"{name} must hold categories, got NaN.")
-    return torch.from_numpy(codes.astype(np.int64)), tuple(categories.tolist())
+    return {name: torch.from_numpy(codes.astype(np.int64)), of_categories: found}
 
 
 def _checked_numbers(

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import ArrayLike
-from sklearn.utils import assert_all_finite
 from torch import Tensor, nn
 
-from .._data._statistics import FARTHEST, as_tensor, native
+from .._data._memory_maps import row_blocks
+from .._data._statistics import FARTHEST, as_tensor, refuse_nonfinite
 from ._base import Kind
 
-NUMBERS_PER_CALL = 2**20
+_NUMBERS_PER_CALL = 2**20
 
 
 def rows_for(numbers_per_sample: int) -> int:
@@ -22,7 +22,7 @@ def rows_for(numbers_per_sample: int) -> int:
 
     Many if samples are small, since each call has a fixed cost; few if activations are large.
     """
-    return min(max(NUMBERS_PER_CALL // numbers_per_sample, 32), 2**14)
+    return min(max(_NUMBERS_PER_CALL // numbers_per_sample, 32), 2**14)
 
 
 def cast(X: np.ndarray, standardize: bool) -> Tensor:
@@ -30,8 +30,7 @@ def cast(X: np.ndarray, standardize: bool) -> Tensor:
     tensor = as_tensor(X).to(torch.float32)
     # One sum of what is in cache finds NaN and infinity; only then are they searched for.
     if not tensor.sum().isfinite():
-        with np.errstate(over="ignore", invalid="ignore"):
-            assert_all_finite(native(X), input_name="X")
+        refuse_nonfinite(X)
         if not standardize and not tensor.isfinite().all():
             raise ValueError(
                 "X holds values too large for float32: pass standardize=True or rescale X."
@@ -44,12 +43,10 @@ def scaled(X: np.ndarray, center: Any, scale: Any, lowest: float, highest: float
     result = np.empty(X.shape, np.float32)
     # Values that overflow are clipped to the bounds.
     with np.errstate(over="ignore"):
-        step = max(1, NUMBERS_PER_CALL // max(1, X[:1].size))
-        for start in range(0, len(X), step):
-            rows = slice(start, start + step)
-            mapped = np.subtract(X[rows], center, dtype=np.float64)
+        for rows, out in zip(row_blocks(X), row_blocks(result), strict=True):
+            mapped = np.subtract(rows, center, dtype=np.float64)
             mapped /= scale
-            result[rows] = mapped.clip(lowest, highest, out=mapped)
+            out[:] = mapped.clip(lowest, highest, out=mapped)
     return torch.from_numpy(result)
 
 

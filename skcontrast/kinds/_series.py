@@ -20,7 +20,7 @@ from .._data._sources import LazySamples, subset
 from .._data._statistics import FARTHEST, as_tensor, mean_and_std
 from .._warnings import warn
 from ._base import Request, Schema
-from ._scaling import NUMBERS_PER_CALL, AffineScaler, ArrayKind, float_of, rows_for
+from ._scaling import AffineScaler, ArrayKind, float_of, rows_for
 
 _EXPECTED = "series, an array of numbers of shape (n_samples, n_channels, n_times)"
 # A channel has more steps than there are channels, by more than this factor.
@@ -430,9 +430,7 @@ class SeriesScaler(AffineScaler):
     def to_tensor(self, X: NDArray, device: torch.device | str) -> Tensor:
         """Return X as a float32 tensor (n, n_channels, n_times) on a device."""
         if self.standardize == "series":
-            step = max(1, NUMBERS_PER_CALL // X[0].size) if len(X) else 1
-            parts = [X[start : start + step] for start in range(0, len(X), step)]
-            return torch.cat([own_scale(as_tensor(part)) for part in parts]).to(device)
+            return torch.cat([own_scale(as_tensor(rows)) for rows in row_blocks(X)]).to(device)
         if not self.only_casts_:
             return super().to_tensor(X, device)
         tensor = as_tensor(X).to(torch.float32)
