@@ -58,24 +58,19 @@ def learned(*, init: Literal[False] = False) -> Any:
     return _Learned()
 
 
-def _add_constructor(cls: type) -> None:
+def _add_constructor(cls: type[Declared]) -> None:
     """Give a class whose body declares parameters an ``__init__`` that stores them.
 
     Parameters of its bases come first, as in a dataclass.
     """
-    own = _declared_in(cls)
+    own = {name: one for name, one in vars(cls).items() if isinstance(one, _Parameter)}
     for name in [*own, *(name for name, one in vars(cls).items() if isinstance(one, _Learned))]:
         delattr(cls, name)
-    is_written = _check_body(cls, own)
-    declared: dict[str, _Parameter] = {}
-    for base in reversed(cls.__mro__[1:]):
-        declared |= _declared_in(base)
-    if is_written or (not own and declared == getattr(cls, "_declared_parameters", {})):
+    _check_body(cls, own)
+    if not own:
         return
-    declared |= own
-    cls._declared_parameters = declared  # type: ignore[attr-defined]
-    constraints = {name: one.constraints for name, one in declared.items()}
-    cls._parameter_constraints = constraints  # type: ignore[attr-defined]
+    declared = cls._declared_parameters = {**cls._declared_parameters, **own}
+    cls._parameter_constraints = {name: one.constraints for name, one in declared.items()}
     itself = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     known = [inspect.Parameter(n, p.kind, default=p.default) for n, p in declared.items()]
     signature = inspect.Signature([itself, *sorted(known, key=lambda one: one.kind)])
@@ -92,20 +87,14 @@ def _add_constructor(cls: type) -> None:
     __init__.__signature__ = signature  # type: ignore[attr-defined]
     __init__.__qualname__ = f"{cls.__qualname__}.__init__"
     __init__.__module__ = cls.__module__
-    cls.__init__ = __init__  # type: ignore[misc]
+    cls.__init__ = __init__  # type: ignore[method-assign]
 
 
-def _declared_in(cls: type) -> dict[str, _Parameter]:
-    """Return the parameters of a class that were declared, or of a mixin those in its body."""
-    body = {name: one for name, one in vars(cls).items() if isinstance(one, _Parameter)}
-    return vars(cls).get("_declared_parameters", body)
-
-
-def _check_body(cls: type, own: dict[str, _Parameter]) -> bool:
-    """Return whether the ``__init__`` of a class is written out; refuse what would be lost."""
+def _check_body(cls: type, own: dict[str, _Parameter]) -> None:
+    """Refuse what would be lost in a class that declares parameters, or inherits them."""
     written = next(one for one in cls.__mro__ if "__init__" in vars(one))
-    is_written = not (written is Declared or "_declared_parameters" in vars(written))
-    lost = [f"{written.__name__}.__init__"] if is_written else []
+    is_declared = "_declared_parameters" in vars(written)
+    lost = [] if is_declared else [f"{written.__name__}.__init__"]
     lost += [one for one in ("_parameter_constraints", "__post_init__") if one in vars(cls)]
     if own and lost:
         raise TypeError(
@@ -113,7 +102,7 @@ def _check_body(cls: type, own: dict[str, _Parameter]) -> bool:
             "write one or the other."
         )
     if "__init__" in vars(cls) or is_dataclass(cls):
-        return is_written
+        return
     names = inspect.signature(cls.__init__).parameters  # type: ignore[misc]
     for name, value in vars(cls).items():
         if name in names and not hasattr(value, "__set__"):
@@ -121,7 +110,6 @@ def _check_body(cls: type, own: dict[str, _Parameter]) -> bool:
                 f"{cls.__name__}.{name} would never be used, because {name} is a parameter of "
                 f"{written.__name__}: give it another default in an __init__."
             )
-    return is_written
 
 
 @dataclass_transform(field_specifiers=(parameter, learned))
@@ -131,6 +119,7 @@ class Declared(BaseEstimator):
     Their constructors and `set_params` say which name may be meant.
     """
 
+    _declared_parameters: ClassVar[dict[str, _Parameter]] = {}
     _parameter_constraints: ClassVar[dict[str, Any]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

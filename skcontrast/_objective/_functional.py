@@ -248,7 +248,7 @@ def _check_weights(weights: Any, first: Tensor) -> Tensor | None:
 
 
 def contrast_of(
-    views: Sequence[Any], similarity: Similarity | None, labels: Tensor | None = None
+    views: Sequence[Any], similarity: Similarity | None, labels: Tensor | None, least: int
 ) -> tuple[Contrast, Similarity]:
     """Return the contrast of views within their batch, and the similarity.
 
@@ -258,15 +258,17 @@ def contrast_of(
         Arrays or tensors (n, d), or tuples of mean directions and concentrations.
     similarity : Similarity or None
         None is ``Cosine()``.
-    labels : Tensor of shape (n,), dtype int64, default=None
+    labels : Tensor of shape (n,), dtype int64, or None
         Classes of the samples.
+    least : int
+        The fewest views.
     """
     similarity = check_component(
         similarity, Similarity, owner="estimation", parameter="similarity", default=Cosine
     )
     check_numbers(similarity)
-    if not views:
-        raise ValueError("views must be arrays of one shape (n, d), got none.")
+    if len(views) < least:
+        raise ValueError(f"views must be {least} or more arrays (n, d), got {len(views)}.")
     views = [mapped(_in_double, view) for view in views]
     directions = check_kinds({f"view {k + 1}": v for k, v in enumerate(views)}, similarity)
     shapes = {tuple(direction.shape) for direction in directions.values()}

@@ -192,7 +192,7 @@ def macro_auc(
     1.0
     """
     labels = torch.from_numpy(validate_labels(y, None, needed_by="macro_auc"))
-    contrast, similarity = contrast_of(views, similarity, labels)
+    contrast, similarity = contrast_of(views, similarity, labels, least=1)
     return mean_auc(class_aucs(contrast, similarity))
 
 

@@ -48,9 +48,7 @@ def positive_ranks(*views: Any, similarity: Similarity | None = None) -> np.ndar
     >>> positive_ranks(np.eye(3), np.eye(3))
     array([1., 1., 1., 1., 1., 1.])
     """
-    if len(views) < 2:
-        raise ValueError(f"positive_ranks needs at least two views, got {len(views)}.")
-    contrast, similarity = contrast_of(views, similarity)
+    contrast, similarity = contrast_of(views, similarity, None, least=2)
     n_candidates = len(contrast.candidates) - contrast.excluded.shape[1]
     ranks = count_outscored(contrast, similarity).flatten().double() / n_candidates
     return ranks.cpu().numpy()

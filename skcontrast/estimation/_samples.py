@@ -96,13 +96,11 @@ class ScoreSample(NamedTuple):
         >>> sample.scores.shape, sample.is_negative.sum(axis=1)[0], sample.positives.shape
         ((12, 10), np.int64(6), (12, 1))
         """
-        if len(views) < 2:
-            raise ValueError(f"ScoreSample.from_views needs at least two views, got {len(views)}.")
         labels = validate_labels(y, None, needed_by="ScoreSample.from_views")
         views, labels = tuple(_known(view, labels) for view in views), labels[labels >= 0]
         if len(labels) < 2:
             raise ValueError(f"y must hold the classes of two samples, got {len(labels)}.")
-        contrast, similarity = contrast_of(views, similarity, torch.from_numpy(labels))
+        contrast, similarity = contrast_of(views, similarity, torch.from_numpy(labels), least=2)
         with torch.no_grad():
             scores = torch.cat([part.clone() for _, part in tiles(contrast, similarity)])
         of_positives = contrast.positives

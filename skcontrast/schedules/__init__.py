@@ -7,7 +7,6 @@ the embedder::
     BCL(alpha=Linear(0.5, 0.85), beta=Linear(2, 0))
 """
 
-from ._numbers import Auto, at_progress, interval
-from ._schedules import CosineDecay, Linear, Schedule, Steps
+from ._numbers import Auto, CosineDecay, Linear, Schedule, Steps, at_progress, interval
 
 __all__ = ["Auto", "CosineDecay", "Linear", "Schedule", "Steps", "at_progress", "interval"]

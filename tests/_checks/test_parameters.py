@@ -55,14 +55,6 @@ class Wider(Piece):
     size: int = parameter(POSITIVE_INT, default=4)
 
 
-class Mixin:
-    seed: int | None = parameter(default=None)
-
-
-class Both(Mixin, Wider):
-    pass
-
-
 def test_parameters_of_bases_come_first_as_in_a_dataclass():
     assert str(inspect.signature(Wider)) == "(name, size=4, depth=1, *, extra=None)"
     piece = Wider("one", depth=2)
@@ -70,10 +62,6 @@ def test_parameters_of_bases_come_first_as_in_a_dataclass():
     assert vars(clone(piece)) == vars(piece) == vars(pickle.loads(pickle.dumps(piece)))
     with pytest.raises(InvalidParameterError, match="'name' parameter of Wider"):
         validate_parameters(Wider("three"))
-    assert Both("one", seed=5).seed == 5 and Both("one").get_params() == {
-        **Wider("one").get_params(),
-        "seed": None,
-    }
 
 
 @pytest.mark.parametrize(

@@ -35,15 +35,15 @@ from skcontrast.similarity import Cosine
         (lambda: positive_ranks([[1, 2]], [[1, 2]]), "n ≥ 2"),
         (lambda: positive_ranks([[1, np.nan]] * 2, [[1, 2]] * 2), "views contains NaN"),
         (lambda: positive_ranks(np.eye(2), np.eye(2), similarity=Cosine(0)), "'temperature'"),
-        (lambda: macro_auc(y=[0, 1]), r"views must be arrays of one shape \(n, d\), got none"),
+        (lambda: macro_auc(y=[0, 1]), r"views must be 1 or more arrays \(n, d\), got 0"),
         (lambda: tau_plus_from_labels([-1, -1]), "at least one known class"),
         (lambda: macro_auc(np.eye(3), y=[0, 1, 2]), "two samples of one class and one"),
         (lambda: macro_auc(np.eye(3), y=[0, 1]), "y must have one entry per sample, 3, got 2"),
         (lambda: positive_ranks(np.eye(3), np.eye(2)), r"view 2 must have shape \(n, 3\)"),
         (lambda: positive_ranks(np.eye(3), np.ones((2, 3))), "views must be arrays of one shape"),
         (lambda: positive_ranks(np.eye(3)), "at least two views"),
-        (lambda: positive_ranks(), "at least two views, got 0"),
-        (lambda: macro_auc(y=[]), "arrays of one shape .* got none"),
+        (lambda: positive_ranks(), "views must be 2 or more arrays .* got 0"),
+        (lambda: macro_auc(y=[]), "1 or more arrays .* got 0"),
     ],
 )
 def test_bad_input_is_refused(call, message):
