@@ -41,9 +41,9 @@ from skcontrast.similarity import Cosine
         (lambda: macro_auc(np.eye(3), y=[0, 1]), "y must have one entry per sample, 3, got 2"),
         (lambda: positive_ranks(np.eye(3), np.eye(2)), r"view 2 must have shape \(n, 3\)"),
         (lambda: positive_ranks(np.eye(3), np.ones((2, 3))), "views must be arrays of one shape"),
-        (lambda: positive_ranks(np.eye(3)), "at least two views"),
-        (lambda: positive_ranks(), "views must be 2 or more arrays .* got 0"),
-        (lambda: macro_auc(y=[]), "1 or more arrays .* got 0"),
+        (lambda: positive_ranks(np.eye(3)), "views must be 2 or more arrays"),
+        (lambda: positive_ranks(), r"views must be 2 or more arrays .* got 0"),
+        (lambda: macro_auc(y=[]), r"1 or more arrays .* got 0"),
     ],
 )
 def test_bad_input_is_refused(call, message):
