@@ -32,7 +32,7 @@ from ._net import ContrastiveNet
 from ._samples import TrainingData, agree_on_seed, read_training_data
 from ._settings import Settings, plain_callbacks
 from ._setup import Fitted, Setup, continued_setup, new_setup
-from ._training_state import framework_state, optimizer_state, resume
+from ._training_state import resume, states_to_resume
 from ._watch import (
     ANNOUNCED,
     LONG,
@@ -96,13 +96,12 @@ def fit_network(
                 estimates=net.auto.values,
                 n_samples=n_samples,
                 improvement=improvement(),
+                **(
+                    states_to_resume(net, data)
+                    if settings.warm_start or settings.one_epoch
+                    else {}
+                ),
             )
-            if settings.warm_start or settings.one_epoch:
-                fitted = replace(
-                    fitted,
-                    optimizer_state=optimizer_state(net.optimizer_, net.learned_parameters()),
-                    framework_state=framework_state(settings.framework, net.criterion_, data),
-                )
             if world is not None:
                 interrupted = any(exchange(interrupted))
         return replace(fitted, interrupted=interrupted or net.interrupt_.came)

@@ -186,10 +186,11 @@ def resolve_settings(estimator: Any) -> Settings:
             f"optimizer=torch.optim.{name}, or skcontrast.optimizers.Optimizer with options."
         )
     alone = given["callbacks"]
-    if isinstance(alone, Callback) or (inspect.isclass(alone) and issubclass(alone, Callback)):
-        name = alone.__name__ if inspect.isclass(alone) else type(alone).__name__
+    cls = alone if inspect.isclass(alone) else type(alone)
+    if issubclass(cls, Callback):
         raise InvalidParameterError(
-            f"The 'callbacks' parameter of {owner} must be a list: write callbacks=[{name}(...)]."
+            f"The 'callbacks' parameter of {owner} must be a list: write "
+            f"callbacks=[{cls.__name__}(...)]."
         )
     validate_parameters(estimator)
     for encoder in encoders_of(given["encoder"]):
@@ -197,7 +198,10 @@ def resolve_settings(estimator: Any) -> Settings:
             validate_parameters(encoder)
     max_epochs = _most_epochs(given)
     check_lr_schedule(given["lr_schedule"], max_epochs, owner)
-    _check_callbacks(given["callbacks"], given["lr_schedule"], owner)
+    callbacks = plain_callbacks(given["callbacks"])
+    is_evaluated = any(isinstance(callback, Evaluation) for callback in callbacks)
+    for callback in callbacks:
+        _check_callback(callback, given["lr_schedule"], owner, is_evaluated)
     framework = _component("framework", given, owner)
     default = framework.default_similarity
     is_guessed = isinstance(given["kind"], str) and given["kind"] == "auto"
@@ -251,13 +255,6 @@ def _needed_by(callback: type) -> str:
     optional = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     needed = [p.name for p in parameters if p.default is p.empty and p.kind not in optional]
     return ", ".join(needed)
-
-
-def _check_callbacks(callbacks: Any, lr_schedule: Any, owner: str) -> None:
-    plain = plain_callbacks(callbacks)
-    is_evaluated = any(isinstance(callback, Evaluation) for callback in plain)
-    for callback in plain:
-        _check_callback(callback, lr_schedule, owner, is_evaluated)
 
 
 def plain_callbacks(callbacks: Any) -> list[Any]:

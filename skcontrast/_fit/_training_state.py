@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
@@ -18,7 +18,6 @@ from torch import Tensor, nn
 from .._network._inference import map_leaves, tensors_in
 from .._skorch import Callback, History
 from .._storage._user_objects import own_name
-from ..frameworks import Framework, Session
 from ._net import ContrastiveNet
 
 _PLAIN = (type(None), bool, int, float, str, np.generic)
@@ -39,7 +38,7 @@ def capture(net: ContrastiveNet) -> dict[str, Any]:
         "module": _module_state(net.module_),
         "session": _module_state(net.criterion_),
         "optimizer": _copied(net.optimizer_.state_dict()),
-        "groups": parameter_places(net.optimizer_, net.learned_parameters()),
+        "groups": _groups(net),
         "base_lr": list(net.base_lr_),
         "auto": net.auto.state_dict(),
         "labels": _copied(net.sampler_.metadata["labels"]) if spreads else None,
@@ -67,7 +66,7 @@ def restore(net: ContrastiveNet, state: dict[str, Any]) -> None:
     """
     _load_module(net.module_, state["module"], "module")
     _load_module(net.criterion_, state["session"], "session")
-    _match_groups(net.optimizer_, net.learned_parameters(), state)
+    _match_groups(net, state)
     net.optimizer_.load_state_dict(_copied(state["optimizer"]))
     if not all(isinstance(lr, (int, float, Tensor)) for lr in state["base_lr"]):
         raise ValueError("its learning rates are not numbers")
@@ -177,10 +176,9 @@ def _load_tensor(
 
 
 # The optimizer
-def _match_groups(
-    optimizer: torch.optim.Optimizer, learned: list[nn.Parameter], state: dict[str, Any]
-) -> None:
-    """Give an optimizer the groups of a state, which callbacks may have added to."""
+def _match_groups(net: ContrastiveNet, state: dict[str, Any]) -> None:
+    """Give the optimizer the groups of a state, which callbacks may have added to."""
+    optimizer, learned = net.optimizer_, net.learned_parameters()
     del optimizer.param_groups[len(state["groups"]) :]
     for places in state["groups"][len(optimizer.param_groups) :]:
         optimizer.add_param_group({"params": [learned[place] for place in places]})
@@ -197,8 +195,8 @@ def check_optimizer(net: ContrastiveNet, state: dict[str, Any]) -> None:
     KeyError, TypeError, ValueError, RuntimeError
         If names, shapes or dtypes differ; the message names the first entry.
     """
-    optimizer, learned = net.optimizer_, net.learned_parameters()
-    _match_groups(optimizer, learned, state)
+    optimizer = net.optimizer_
+    _match_groups(net, state)
     groups = [dict(group) for group in state["optimizer"]["param_groups"]]
     optimizer.load_state_dict({"state": {}, "param_groups": groups})
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
@@ -269,22 +267,25 @@ def _load_callback(callback: Callback, state: dict[str, Any], device: torch.devi
 
 
 # Between fits
-def framework_state(framework: Framework, session: Session, data: Any) -> dict[str, Any] | None:
-    """Return the state that a session resumes from, None if it has no state.
+def states_to_resume(net: ContrastiveNet, data: Any) -> dict[str, Any]:
+    """Return the states of the optimizer and of the session, if it has any, as `Fitted` has them.
 
     Parameters
     ----------
-    framework : Framework
-        Whose session it is.
-    session : Session
+    net : ContrastiveNet
         At the end of a fit.
     data : TrainingData
         The samples of the fit.
     """
-    state = session.state_dict()
-    if not state:
-        return None
-    return {"kind": type(framework).__name__, "state": dict(state), "samples": data.fingerprint}
+    places, state = _places(net), net.optimizer_.state_dict()["state"]
+    optimizer = {
+        "kind": type(net.optimizer_).__name__,
+        "n_parameters": len(places),
+        "state": {places[index]: values for index, values in state.items() if index in places},
+    }
+    kind, session = type(net.settings.framework).__name__, dict(net.criterion_.state_dict())
+    framework = {"kind": kind, "state": session, "samples": data.fingerprint} if session else None
+    return {"optimizer_state": optimizer, "framework_state": framework}
 
 
 def resume(net: ContrastiveNet, past: Any, data: Any) -> None:
@@ -295,76 +296,34 @@ def resume(net: ContrastiveNet, past: Any, data: Any) -> None:
     net : ContrastiveNet
         Initialised, with a copy of the earlier network.
     past : Fitted
-        The earlier fit. The state of a different optimizer or framework is left out.
+        The earlier fit. The state of a different optimizer or framework is left out, and that of
+        an optimizer of more or fewer parameters, because the framework has changed.
     data : TrainingData
         The samples of this fit.
     """
     net.history_ = History(map(dict, past.history))
-    load_optimizer(net.optimizer_, net.learned_parameters(), past.optimizer_state)
+    places, state = _places(net), past.optimizer_state
+    expected = type(net.optimizer_).__name__, len(places)
+    if state is not None and (state["kind"], state["n_parameters"]) == expected:
+        known = state["state"]
+        moved = {index: known[place] for index, place in places.items() if place in known}
+        net.optimizer_.load_state_dict({**net.optimizer_.state_dict(), "state": moved})
     state = past.framework_state
     if state is not None and state["kind"] == type(net.settings.framework).__name__:
         net.criterion_.resume(state["state"], state["samples"] == data.fingerprint)
 
 
-def optimizer_state(
-    optimizer: torch.optim.Optimizer, parameters: Iterable[nn.Parameter]
-) -> dict[str, Any]:
-    """Return what `load_optimizer` needs to continue.
+def _groups(net: ContrastiveNet) -> list[list[int]]:
+    """Return which of all learned parameters each group of the optimizer has, -1 for others.
 
-    Parameters
-    ----------
-    optimizer : torch.optim.Optimizer
-        At the end of a fit.
-    parameters : iterable of torch.nn.Parameter
-        All that is trained, in an order that does not depend on the optimizer's groups.
+    The order of the learned parameters does not depend on the groups.
     """
-    places = _places(optimizer, parameters)
-    state = optimizer.state_dict()["state"]
-    return {
-        "kind": type(optimizer).__name__,
-        "n_parameters": len(places),
-        "state": {places[index]: values for index, values in state.items() if index in places},
-    }
+    place = {id(parameter): k for k, parameter in enumerate(net.learned_parameters())}
+    groups = net.optimizer_.param_groups
+    return [[place.get(id(p), -1) for p in group["params"]] for group in groups]
 
 
-def load_optimizer(
-    optimizer: torch.optim.Optimizer,
-    parameters: Iterable[nn.Parameter],
-    state: dict[str, Any] | None,
-) -> None:
-    """Continue from the state of an optimizer of the same class; keep the present groups.
-
-    Parameters
-    ----------
-    optimizer : torch.optim.Optimizer
-        New.
-    parameters : iterable of torch.nn.Parameter
-        As in `optimizer_state`. If there are more or fewer than there were, because the framework
-        has changed, the optimizer starts from nothing.
-    state : dict or None
-        Returned by `optimizer_state`.
-    """
-    places = _places(optimizer, parameters)
-    expected = type(optimizer).__name__, len(places)
-    if state is None or (state["kind"], state["n_parameters"]) != expected:
-        return
-    present = optimizer.state_dict()
-    known = state["state"]
-    moved = {index: known[place] for index, place in places.items() if place in known}
-    optimizer.load_state_dict({**present, "state": moved})
-
-
-def parameter_places(
-    optimizer: torch.optim.Optimizer, parameters: Iterable[nn.Parameter]
-) -> list[list[int]]:
-    """Return the places in `parameters` of each group of an optimizer, -1 for other parameters."""
-    place = {id(parameter): k for k, parameter in enumerate(parameters)}
-    return [[place.get(id(p), -1) for p in group["params"]] for group in optimizer.param_groups]
-
-
-def _places(
-    optimizer: torch.optim.Optimizer, parameters: Iterable[nn.Parameter]
-) -> dict[int, int]:
-    """Return for each index of a parameter in an optimizer's state its place in `parameters`."""
-    members = chain.from_iterable(parameter_places(optimizer, parameters))
+def _places(net: ContrastiveNet) -> dict[int, int]:
+    """Return, for each index in the optimizer's state, which of the learned parameters it is."""
+    members = chain.from_iterable(_groups(net))
     return {index: place for index, place in enumerate(members) if place >= 0}

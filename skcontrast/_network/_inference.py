@@ -36,22 +36,11 @@ def resolve_device(device: Any, owner: str) -> torch.device:
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise ValueError(
             f"The 'device' parameter of {owner} must be 'auto', 'cpu', 'cuda', 'cuda:N' or 'mps' "
-            f"and be available on this machine, got {device!s}{_why_missing(str(device))}."
+            f"and be available on this machine, got {device!s}: {str(error).partition('. ')[0]}."
         ) from error
     if device.type == "meta":
         raise ValueError(f"The 'device' parameter of {owner} must hold data, got 'meta'.")
     return device
-
-
-def _why_missing(device: str) -> str:
-    """Return the end of a message: why there is no such device."""
-    if device.startswith("mps"):
-        return "" if torch.backends.mps.is_built() else ": this torch is built without MPS"
-    if not (device.startswith("cuda") or device.isdecimal()):
-        return ""
-    if not torch.backends.cuda.is_built():
-        return f": this torch, {torch.__version__}, is built without CUDA"
-    return f": torch finds {torch.cuda.device_count() or 'no'} CUDA device(s)"
 
 
 def on_device(module: nn.Module, device: torch.device) -> nn.Module:

@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 import torch
 from torch import enable_grad, inference_mode
 
+from . import _threads
 from ._random import seeded_rng
-from ._threads import settle_threads
 
-_LOCK = threading.Lock()
 _LENT: list[torch.dtype] = []
-
-
-def _renew_lock() -> None:
-    """Forget, in a forked process, that a thread held the lock which this process lacks."""
-    global _LOCK
-    _LOCK = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_lock)
 
 
 @contextmanager
@@ -41,7 +28,7 @@ def plain_modes(device: torch.device) -> Iterator[None]:
     device : torch.device
         Where the computation runs.
     """
-    settle_threads()
+    _threads.settle_threads()
     with ExitStack() as modes:
         if torch.is_autocast_enabled(device.type):
             modes.enter_context(torch.autocast(device.type, enabled=False))
@@ -55,13 +42,13 @@ def plain_modes(device: torch.device) -> Iterator[None]:
 @contextmanager
 def _float32_by_default() -> Iterator[None]:
     """Set the default dtype to float32 until the last of several threads has left."""
-    with _LOCK:
+    with _threads._LOCK:
         _LENT.append(_LENT[0] if _LENT else torch.get_default_dtype())
         torch.set_default_dtype(torch.float32)
     try:
         yield
     finally:
-        with _LOCK:
+        with _threads._LOCK:
             before = _LENT.pop()
             if not _LENT:
                 torch.set_default_dtype(before)

@@ -89,7 +89,7 @@ def end_of(process):
 
 
 def fit_in_a_process_that_is_forked_while_a_thread_fits():
-    with Holder(_modes._LOCK):
+    with Holder(_threads._LOCK):
         process = os.fork()
         if not process:
             signal.alarm(60)  # ends this process if it waits
