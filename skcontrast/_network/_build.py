@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
@@ -152,89 +152,88 @@ def build_network(
         The name of the estimator's class, for messages.
     """
     parts = _parts(subset, kind, scaler, split)
-    chosen = [choose_encoder(place, part.kind, part.shape) for place, part in enumerate(parts)]
-    sides = _sides_read(parts, chosen, split)
-    whole = [part.shape[-2:] for part in parts]
-    parts = [
-        part if less is None else part._replace(shape=(*part.shape[:-2], *less))
-        for part, less in zip(parts, sides, strict=True)
-    ]
-    built = [
+    for place, part in enumerate(parts):
+        part.given = choose_encoder(place, part.kind, part.shape)
+    _reduce(parts, split)
+    for part in parts:
         # An encoder of numbers is tried on zeros, of anything else on what it will get.
-        build_encoder(
-            own,
-            part.shape,
-            n_components,
-            kind=part.kind,
-            tried_on=None if part.kind.float_batches else _samples(part, split, place, 2),
-            owner=owner,
+        tried_on = None if part.kind.float_batches else part.samples(2)
+        part.encoder, part.width = build_encoder(
+            part.given, part.shape, n_components, kind=part.kind, tried_on=tried_on, owner=owner
         )
-        for place, (own, part) in enumerate(zip(chosen, parts, strict=True))
-    ]
-    encoders, widths = map(list, zip(*built, strict=True))
-    use_threads_for(nn.ModuleList(encoders), *((part.kind, part.shape) for part in parts))
-    for place, (own, part) in enumerate(zip(chosen, parts, strict=True)):
-        name = getattr(own, "__name__", type(own).__name__)
-        part.kind.check_encoder(
-            encoders[place], _samples(part, split, place, _ENOUGH_SAMPLES), name
-        )
-    channels_last = [
-        to_channels_last(encoder, part.kind, part.shape)
-        for encoder, part in zip(encoders, parts, strict=True)
-    ]
+    encoders = nn.ModuleList([part.encoder for part in parts])
+    use_threads_for(encoders, *((part.kind, part.shape) for part in parts))
+    for part in parts:
+        name = getattr(part.given, "__name__", type(part.given).__name__)
+        part.kind.check_encoder(part.encoder, part.samples(_ENOUGH_SAMPLES), name)
+    channels_last = [to_channels_last(part.encoder, part.kind, part.shape) for part in parts]
     if isinstance(split, Split):  # which stands behind a layer for all parts
         channels_last = [all(channels_last)] * len(parts)
-    asides = [wide_part(encoder) for encoder in encoders]
+    asides = [wide_part(part.encoder) for part in parts]
     learned = [
-        width if beside is None else beside.learned_width
-        for width, beside in zip(widths, asides, strict=True)
+        part.width if beside is None else beside.learned_width
+        for part, beside in zip(parts, asides, strict=True)
     ]
     projections = [projection_dim or width for width in learned]
     _check_widths(projections, projection_dim, similarity, owner)
     heads = [projection_head(width, projection_dim, similarity.n_extra) for width in learned]
-    layers = [
-        part.kind.first_layer(part.subset, part.scaler, channels_last=last)
-        for part, last in zip(parts, channels_last, strict=True)
-    ]
-    layers = [
-        layer if less is None else Reduced(layer or nn.Identity(), one, less)
-        for layer, one, less in zip(layers, whole, sides, strict=True)
-    ]
-    for place, own in enumerate(chosen):
-        if isinstance(own, Encoder) and type(own).learn is not Encoder.learn:
-            batch = _samples(parts[place], split, place, _ENOUGH_SAMPLES, layers[place])
+    for part, last in zip(parts, channels_last, strict=True):
+        part.layer = part.kind.first_layer(part.subset, part.scaler, channels_last=last)
+        if part.larger is not None:
+            layer = part.layer or nn.Identity()
+            part.layer = Reduced(layer, part.larger, part.shape[-2:])
+    for part in parts:
+        if isinstance(part.given, Encoder) and type(part.given).learn is not Encoder.learn:
+            batch = part.samples(_ENOUGH_SAMPLES, part.layer)
             rng = np.random.RandomState(int(torch.randint(2**31, ())))
-            own.learn(encoders[place], batch, rng)
-    for place, beside in enumerate(asides):
+            part.given.learn(part.encoder, batch, rng)
+    for place, (part, beside) in enumerate(zip(parts, asides, strict=True)):
         if beside is not None:
             heads[place] = nn.Sequential(FirstColumns(beside.learned_width), heads[place])
-            widths[place] = beside.width
-    network = _assembled(split, encoders, layers, heads, widths)
-    aside = sum(widths) - sum(learned) if len(parts) == 1 else 0
-    return network.float(), Widths(sum(widths), sum(projections), len(parts), aside)
+            part.width = beside.width
+    width = sum(part.width for part in parts)
+    aside = width - sum(learned) if len(parts) == 1 else 0
+    network = _assembled(split, parts, heads).float()
+    return network, Widths(width, sum(projections), len(parts), aside)
 
 
-def _samples(
-    part: _Part,
-    split: Split | GivenParts | None,
-    place: int,
-    n: int,
-    layer: nn.Module | None = None,
-) -> Any:
-    """Return at most n samples as the encoder of a part gets them behind a layer."""
-    step = -(-len(part.subset) // n)
-    batch = part.subset[torch.arange(0, len(part.subset), step)]
-    batch = batch if layer is None else layer(batch)
-    return split(batch)[place] if isinstance(split, Split) else batch
+@dataclass
+class _Part:
+    """A part of the samples, and what is built for it.
 
-
-class _Part(NamedTuple):
-    """A part of the samples: its kind, shape, some of it as a batch, and its fitted scaler."""
+    Attributes
+    ----------
+    kind, shape : Kind, tuple
+        What its encoder gets.
+    subset, scaler : batch, object
+        Some samples as a batch, and the fitted scaler that has made it.
+    split, place : Split or None, int
+        How it is taken out of the batch, if that holds the others, too.
+    given, encoder, width : object, torch.nn.Module, int
+        The parameter `encoder` of the embedder, what it has built, and the width of that.
+    layer : torch.nn.Module or None
+        What stands before the encoder.
+    larger : tuple of int or None
+        Height and width of images that are reduced for the encoder.
+    """
 
     kind: Kind
     shape: tuple
     subset: Any
     scaler: Any
+    split: Split | None = None
+    place: int = 0
+    given: Any = None
+    encoder: nn.Module = field(default_factory=nn.Identity)
+    width: int = 0
+    layer: nn.Module | None = None
+    larger: tuple | None = None
+
+    def samples(self, n: int, layer: nn.Module | None = None) -> Any:
+        """Return at most n samples as the encoder gets them behind a layer."""
+        batch = self.subset[torch.arange(0, len(self.subset), -(-len(self.subset) // n))]
+        batch = batch if layer is None else layer(batch)
+        return batch if self.split is None else self.split(batch)[self.place]
 
 
 def _parts(subset: Any, kind: Kind, scaler: Any, split: Split | GivenParts | None) -> list[_Part]:
@@ -251,61 +250,52 @@ def _parts(subset: Any, kind: Kind, scaler: Any, split: Split | GivenParts | Non
             "encoder, such as SimCLR() or MoCo(), or several arrays as the parts."
         )
     converted = split.convert(subset)
-    return [_Part(kind, (part[0], *shape[1:]), converted, scaler) for part in split.shapes]
+    return [
+        _Part(kind, (n, *shape[1:]), converted, scaler, split, place)
+        for place, (n, *_) in enumerate(split.shapes)
+    ]
 
 
-def _sides_read(
-    parts: Sequence[_Part], encoders: Sequence[Any], split: Split | GivenParts | None
-) -> list[tuple[int, int] | None]:
-    """Return the sides to which encoders have the images of each part reduced, None for others."""
-    largest = [getattr(encoder, "largest_side", None) for encoder in encoders]
+def _reduce(parts: Sequence[_Part], split: Split | GivenParts | None) -> None:
+    """Let images of each part have at most the area that its encoder reads."""
+    largest = [getattr(part.given, "largest_side", None) for part in parts]
     if isinstance(split, Split):  # which stands behind a layer for all parts
         limits = [most for most in largest if most is not None]
         largest = [max(limits) if len(limits) == len(parts) else None] * len(parts)
-    sides: list[tuple[int, int] | None] = []
     for part, most in zip(parts, largest, strict=True):
+        sides = part.shape[-2:]
         is_image = part.kind.image_shape(part.shape) is not None
-        read = reduced_sides(part.shape[-2:], most) if is_image else part.shape[-2:]
-        sides.append(None if read == part.shape[-2:] else read)
-    return sides
+        if is_image and (read := reduced_sides(sides, most)) != sides:
+            part.shape, part.larger = (*part.shape[:-2], *read), sides
 
 
 def _assembled(
-    split: Split | GivenParts | None,
-    encoders: Sequence[nn.Module],
-    layers: Sequence[nn.Module | None],
-    heads: Sequence[nn.Module],
-    widths: Sequence[int],
+    split: Split | GivenParts | None, parts: Sequence[_Part], heads: Sequence[nn.Module]
 ) -> Network:
     """Return encoders, the layers before them and heads as one network.
 
-    Parameters
-    ----------
-    split : Split, GivenParts or None
-        As in `build_network`.
-    encoders, layers, heads : sequence of torch.nn.Module
-        One of each for each part; a layer may be None. Parts of one array have the same layer.
-    widths : sequence of int
-        Widths of the representations.
+    Parts of one array have the same layer.
     """
     encoder: nn.Module
     if isinstance(split, Split):
-        shared = [] if layers[0] is None else [layers[0]]
-        encoder = nn.Sequential(split.convert, *shared, ParallelNetworks(split, encoders))
+        shared = [] if parts[0].layer is None else [parts[0].layer]
+        apart = ParallelNetworks(split, [part.encoder for part in parts])
+        encoder = nn.Sequential(split.convert, *shared, apart)
         names = {f"encoder.{1 + len(shared)}.networks.": "encoder."}
     else:
         whole = [
-            encoder if layer is None else nn.Sequential(layer, encoder)
-            for layer, encoder in zip(layers, encoders, strict=True)
+            part.encoder if part.layer is None else nn.Sequential(part.layer, part.encoder)
+            for part in parts
         ]
-        has_layer = [place for place, layer in enumerate(layers) if layer is not None]
+        has_layer = [place for place, part in enumerate(parts) if part.layer is not None]
         if split is None:
             return Network(whole[0], heads[0], {"encoder.1.": "encoder."} if has_layer else {})
         encoder = ParallelNetworks(split, whole)
         names = {f"encoder.networks.{place}.1.": f"encoder.{place}." for place in has_layer}
         names["encoder.networks."] = "encoder."
     names["projector.networks."] = "projector."
-    return Network(encoder, ParallelNetworks(SplitColumns(widths), heads), names)
+    widths = SplitColumns([part.width for part in parts])
+    return Network(encoder, ParallelNetworks(widths, heads), names)
 
 
 def _check_widths(
