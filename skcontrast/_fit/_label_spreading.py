@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch import Tensor
 
-from ..losses._base import LabelSpreading
+from ..losses import SemiSupCon
 
 # Neighbours in the graph where no loss sets their number.
 N_NEIGHBORS = 15
@@ -196,7 +196,7 @@ class LabelSpreader:
 
     Parameters
     ----------
-    settings : LabelSpreading or None
+    settings : SemiSupCon or None
         How labels are completed for the loss; None leaves them as they are.
     labels : Tensor of shape (n,), dtype int64, or None
         The given classes, −1 where unknown. There is nothing to spread unless the classes of
@@ -210,7 +210,7 @@ class LabelSpreader:
         Share of each batch that is drawn from these rows at least.
     """
 
-    def __init__(self, settings: LabelSpreading | None, labels: Tensor | None):
+    def __init__(self, settings: SemiSupCon | None, labels: Tensor | None):
         self.settings = settings
         self.labels = torch.empty(0, dtype=torch.int64) if labels is None else labels
         self.labeled = (self.labels >= 0).nonzero()[:, 0].cpu()

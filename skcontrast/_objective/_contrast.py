@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -169,6 +169,11 @@ def in_batch(
         candidate_groups=groups,
         mutual=excluded,
     )
+
+
+def pairs_with(u: Tensor, others: Iterable[Tensor], similarity: Similarity) -> Tensor:
+    """Return the scores (n, n_others) of vectors (n, k) with the matching rows of several."""
+    return torch.stack([similarity.pairs(u, other) for other in others], 1)
 
 
 def embed_views(views: Sequence[Any], similarity: Similarity) -> Tensor:

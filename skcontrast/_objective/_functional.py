@@ -27,7 +27,7 @@ from ..schedules._numbers import check_numbers
 from ..similarity import Cosine, Similarity
 from ..similarity._checks import check_vectors
 from ..similarity._validation import check_kinds, check_views, in_one_dtype, mapped
-from ._contrast import Contrast, embed_views, in_batch
+from ._contrast import Contrast, embed_views, in_batch, pairs_with
 from ._mean_loss import objective_value
 from ._tile import GroupRole
 
@@ -190,7 +190,7 @@ def _contrast(
         if sample_weight is not None:
             sample_weight = sample_weight.expand(len(views), -1)
         return in_batch(embedded, similarity, labels[0], sample_weight, groups[0])
-    positives = torch.stack([similarity.pairs(embedded[0], key) for key in embedded[1:]], 1)
+    positives = pairs_with(embedded[0], embedded[1:], similarity)
     none = torch.empty(len(positives), 0, dtype=torch.int64, device=positives.device)
     keys = similarity.embed(queue)
     return Contrast(

@@ -103,9 +103,7 @@ class Tile(NamedTuple):
 
     def prior(self, loss: Loss) -> Tensor | None:
         """Return the weights that a loss gives by label and by rank, or None where all are 1."""
-        by_class = None
-        if loss.overrides("class_weights"):
-            by_class = loss.class_weights(cast(Tensor, self.same_class))
+        by_class = loss.class_weights(cast(Tensor, self.same_class))
         if by_class is not None:
             by_class = by_class.to(self.scores.dtype)
         if not loss.overrides("rank_weights"):

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from .._checks import FRACTION, POSITIVE_INT, StrOptions, naming, parameter
 from .._data._batches import Batch, Metadata
-from .._objective._contrast import Contrast
+from .._objective._contrast import Contrast, pairs_with
 from .._runtime._memory import check_memory
 from ..kinds._base import Kind
 from ..kinds._recognise import PartsKind
@@ -248,7 +248,7 @@ class _CMCSession(Session):
             Contrast(
                 anchors=embedded[a].flatten(0, 1),
                 candidates=candidates[b],
-                positives=torch.cat([_scores(u, embedded[b], similarity) for u in embedded[a]]),
+                positives=torch.cat([pairs_with(u, embedded[b], similarity) for u in embedded[a]]),
                 excluded=own.repeat(len(views), 1),
                 weights=of_anchors[a].weights,
                 anchor_labels=of_anchors[a].labels,
@@ -287,8 +287,3 @@ class _CMCSession(Session):
         self.bank = self._new_bank(others)
         if same_samples:
             self.bank.load_state_dict(old)
-
-
-def _scores(u: Tensor, others: Tensor, similarity: Similarity) -> Tensor:
-    """Return the scores (n, n_views) of anchors u (n, k) with the other part (n_views, n, k)."""
-    return torch.stack([similarity.pairs(u, other) for other in others], 1)

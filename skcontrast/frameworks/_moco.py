@@ -9,7 +9,7 @@ from torch import Tensor
 
 from .._checks import FRACTION, POSITIVE_INT, StrOptions, parameter
 from .._data._batches import Batch, Metadata
-from .._objective._contrast import Contrast
+from .._objective._contrast import Contrast, pairs_with
 from .._runtime._memory import check_memory
 from ..similarity import Similarity
 from ._base import FitContext, Framework, Session, state_of
@@ -155,15 +155,11 @@ class _MoCoSession(Session):
 
     def _positives(self, anchors: Tensor, targets: Tensor, similarity: Similarity) -> Tensor:
         """Return the scores of the anchors, view by view, with the keys of the other views."""
-        rows = [
-            [
-                similarity.pairs(u, key)
-                for w, key in enumerate(targets)
-                if not (self.symmetric and v == w)
-            ]
-            for v, u in enumerate(anchors)
-        ]
-        return torch.cat([torch.stack(row, 1) for row in rows])
+        found = []
+        for v, u in enumerate(anchors):
+            keys = [key for w, key in enumerate(targets) if not (self.symmetric and v == w)]
+            found.append(pairs_with(u, keys, similarity))
+        return torch.cat(found)
 
     def _candidates(
         self, targets: Tensor, similarity: Similarity, batch: Batch

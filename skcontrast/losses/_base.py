@@ -6,7 +6,7 @@ import functools
 import inspect
 import math
 from collections.abc import Callable
-from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
 import torch
 from torch import Tensor
@@ -33,27 +33,6 @@ def elementwise(method: Method) -> Method:
 @functools.cache
 def _takes_labels(row_loss: Callable[..., Any]) -> bool:
     return len(inspect.signature(row_loss).parameters) > 3
-
-
-class LabelSpreading(NamedTuple):
-    """How a fit guesses the classes of unlabeled samples from those of labeled ones.
-
-    Attributes
-    ----------
-    every : int
-        Epochs between two guesses.
-    share : float
-        Share of the guesses, the surest of each class, that are taken for true.
-    labeled_share : float
-        Share of each batch that is drawn from the labeled samples at least, in [0, 1).
-    n_neighbors : int
-        Neighbours of each sample in the graph along which labels spread.
-    """
-
-    every: int
-    share: float
-    labeled_share: float
-    n_neighbors: int
 
 
 class Loss(ParameterObject):
@@ -257,11 +236,11 @@ class Loss(ParameterObject):
         """
         return total / (total + n_positives)
 
-    def label_spreading(self) -> LabelSpreading | None:
+    def label_spreading(self) -> Any:
         """Return how `fit` guesses the classes of unlabeled samples; None leaves them unknown.
 
-        A custom loss that reads classes may return the settings of
-        ``SemiSupCon(every=5).label_spreading()``.
+        A custom loss that reads classes may return ``SemiSupCon(every=5)``, whose parameters say
+        how.
         """
         return None
 

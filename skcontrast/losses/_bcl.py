@@ -9,10 +9,30 @@ from torch import Tensor
 from .._checks import parameter
 from ..schedules._numbers import EstimableNumber, Number, current_value, interval
 from ._base import Loss
-from ._posterior import phi_by_rank, ratio, true_negative_probability
+from ._posterior import invert_unlabeled_cdf, ratio, true_negative_probability
 
 
-class BCL(Loss):
+class _ByAlpha(Loss):
+    """The parameters of both losses, and the posterior that they have in common."""
+
+    alpha: EstimableNumber = parameter(interval(0.5, 1, "both", auto="alpha"), default=0.7)
+    beta: Number = parameter(interval(0, None, "left"), default=0.0)
+    tau_plus: EstimableNumber = parameter(interval(0, 1, "left", auto="tau_plus"), default=0.1)
+    form: Literal["inverted", "printed"] = parameter({"inverted", "printed"}, default="inverted")
+
+    def _phi(self, ranks: Tensor, n: int) -> Tensor:
+        """Return Φ at ranks 1 to n: from Φ_UN = rank/n by inversion, or Φ_UN itself as printed."""
+        cdf, parameters = ranks / n, map(current_value, (self.alpha, self.tau_plus))
+        return cdf if self.form == "printed" else invert_unlabeled_cdf(cdf, *parameters)
+
+    def true_negative_probability(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
+        """Return p(TN | s) by rank."""
+        alpha, tau_plus = current_value(self.alpha), current_value(self.tau_plus)
+        phi = self._phi(ranks_from_farthest, n_candidates)
+        return true_negative_probability(phi, alpha, tau_plus)
+
+
+class BCL(_ByAlpha):
     r"""Bayesian contrastive loss: weights by the probability of being a true negative.
 
     The rank of a candidate tells how likely it is to share the anchor's class: false negatives
@@ -72,10 +92,6 @@ class BCL(Loss):
     True
     """
 
-    alpha: EstimableNumber = parameter(interval(0.5, 1, "both", auto="alpha"), default=0.7)
-    beta: Number = parameter(interval(0, None, "left"), default=0.0)
-    tau_plus: EstimableNumber = parameter(interval(0, 1, "left", auto="tau_plus"), default=0.1)
-    form: Literal["inverted", "printed"] = parameter({"inverted", "printed"}, default="inverted")
     detach_weights: bool = parameter(["boolean"], default=True)
 
     def hardness(self) -> float:
@@ -86,14 +102,8 @@ class BCL(Loss):
         """Return p(TN | s) by rank."""
         return self.true_negative_probability(ranks_from_farthest, n_candidates)
 
-    def true_negative_probability(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
-        """Return p(TN | s) by rank."""
-        alpha, tau_plus = current_value(self.alpha), current_value(self.tau_plus)
-        phi = phi_by_rank(ranks_from_farthest, n_candidates, alpha, tau_plus, self.form)
-        return true_negative_probability(phi, alpha, tau_plus)
 
-
-class NonparametricBCL(Loss):
+class NonparametricBCL(_ByAlpha):
     r"""Bayesian contrastive loss with rank-only weights, as in the authors' rebuttal.
 
     The wanted density of negatives mixes easy true negatives and hard ones by β [1]_; candidates
@@ -147,10 +157,7 @@ class NonparametricBCL(Loss):
     True
     """
 
-    alpha: EstimableNumber = parameter(interval(0.5, 1, "both", auto="alpha"), default=0.7)
     beta: Number = parameter(interval(0, 1, "both"), default=0.5)
-    tau_plus: EstimableNumber = parameter(interval(0, 1, "left", auto="tau_plus"), default=0.1)
-    form: Literal["inverted", "printed"] = parameter({"inverted", "printed"}, default="inverted")
 
     # A ratio of densities has mean 1 in expectation; as in the authors' code, it is not scaled.
     sum_of_weights = "free"
@@ -166,15 +173,9 @@ class NonparametricBCL(Loss):
     def rank_weights(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
         """Return ω by rank."""
         alpha, beta, tau_plus = map(current_value, (self.alpha, self.beta, self.tau_plus))
-        phi = phi_by_rank(ranks_from_farthest, n_candidates, alpha, tau_plus, self.form)
+        phi = self._phi(ranks_from_farthest, n_candidates)
         wanted = 2 * (alpha * (1 - beta) * (1 - phi) + (1 - alpha) * beta * phi)
         wanted = wanted / (alpha * (1 - beta) + (1 - alpha) * beta)
         true = 2 * (alpha * (1 - phi) + (1 - alpha) * phi)
         false = 2 * ((1 - alpha) * (1 - phi) + alpha * phi)
         return ratio(wanted, (1 - tau_plus) * true + tau_plus * false)
-
-    def true_negative_probability(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
-        """Return p(TN | s) by rank: that of :class:`BCL`, whatever is wanted of the negatives."""
-        alpha, tau_plus = current_value(self.alpha), current_value(self.tau_plus)
-        phi = phi_by_rank(ranks_from_farthest, n_candidates, alpha, tau_plus, self.form)
-        return true_negative_probability(phi, alpha, tau_plus)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from typing import Literal
 
 import torch
 from scipy.optimize import brentq
@@ -38,14 +37,6 @@ def invert_unlabeled_cdf(cdf: Tensor, alpha: float | Tensor, tau_plus: float | T
     # Rounding must not make a probability of 1 − Φ negative, nor positive for the highest score.
     phi = (2 * cdf / (b + (b**2 + 4 * a * cdf).clamp_min(0).sqrt())).clamp_max(1.0)
     return phi.masked_fill(cdf == 1, 1.0)
-
-
-def phi_by_rank(
-    ranks: Tensor, n: int, alpha: float, tau_plus: float, form: Literal["inverted", "printed"]
-) -> Tensor:
-    """Return Φ at ranks 1 to n: from Φ_UN = rank/n by inversion, or Φ_UN itself as printed."""
-    cdf = ranks / n
-    return cdf if form == "printed" else invert_unlabeled_cdf(cdf, alpha, tau_plus)
 
 
 def true_negative_probability(phi: Tensor, alpha: float, tau_plus: float) -> Tensor:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from .._checks import FRACTION, POSITIVE_INT, Interval, parameter
-from ._base import Bounds, LabelSpreading, Loss, elementwise
+from ._base import Bounds, Loss, elementwise
 
 
 class Supervised(Loss):
@@ -213,6 +213,6 @@ class SemiSupCon(SupCon):
     labeled_share: float = parameter([Interval(Real, 0, 1, closed="left")], default=0.2)
     n_neighbors: int = parameter(POSITIVE_INT, default=15)
 
-    def label_spreading(self) -> LabelSpreading:
+    def label_spreading(self) -> SemiSupCon:
         """Return how `fit` guesses the classes of unlabeled samples."""
-        return LabelSpreading(self.every, self.share, self.labeled_share, self.n_neighbors)
+        return self

@@ -17,7 +17,6 @@ from skcontrast._fit._label_spreading import (
 )
 from skcontrast.frameworks import CMC, MoCo
 from skcontrast.losses import InfoNCE, Loss, SemiSupCon, SupCon
-from skcontrast.losses._base import LabelSpreading
 from tests.common import small
 
 X, y = load_digits(return_X_y=True)
@@ -229,7 +228,7 @@ def test_a_loss_of_ones_own_may_ask_for_guesses():
             return ~same_class
 
         def label_spreading(self):
-            return LabelSpreading(every=1, share=0.5, labeled_share=0, n_neighbors=5)
+            return SemiSupCon(every=1, share=0.5, labeled_share=0, n_neighbors=5)
 
     labels = Labels()
     small(loss=OwnClasses(), max_epochs=2, callbacks=[labels]).fit(X, FEW)
