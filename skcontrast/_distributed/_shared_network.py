@@ -26,16 +26,13 @@ class SharedNetwork:
     network : callable
         Maps (n, ...) to (n, d), or to a tuple of tensors with any number of rows, such as one per
         node of n graphs.
-    world : World
-        The ranks.
-    shares : Shares, default=None
-        Which rows each encodes; None divides them evenly.
+    shares : Shares
+        Which rows each of the ranks encodes.
     """
 
-    def __init__(self, network: Callable, world: World, shares: Shares | None = None):
-        self.network, self.world = network, world
-        self.shares = Shares(world) if shares is None else shares
-        self.whole_batch_norm = WholeBatchNorm(world)
+    def __init__(self, network: Callable, shares: Shares):
+        self.network, self.shares, self.world = network, shares, shares.world
+        self.whole_batch_norm = WholeBatchNorm(shares.world)
 
     def __call__(self, x: Any) -> Any:
         """Return the outputs for all rows, shape (n, d), or a tuple of outputs.

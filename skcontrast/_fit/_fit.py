@@ -146,11 +146,10 @@ def _net(
 ) -> ContrastiveNet:
     """Return a net about to train, where an earlier fit has left off if there is one."""
     world, labels = epoch_state.world, data.metadata.get("labels")
-    reads_share = settings.framework.only_encodes_views
-    shares = Shares(world) if world is not None and reads_share else None
+    shares = None if world is None else Shares(world)
     spreader = LabelSpreader(settings.loss.label_spreading(), labels)
-    sampler = _sampler(settings, setup, data, spreader, world, shares)
-    context = _context(settings, setup, data, world, shares)
+    sampler = _sampler(settings, setup, data, spreader, shares)
+    context = _context(settings, setup, data, shares)
     auto = _auto(settings, labels, past)
     # What a framework adds to the network starts from different numbers than the network.
     with seeded_rng(settings.seed + 1, settings.device):
@@ -177,10 +176,10 @@ def _sampler(
     setup: Setup,
     data: TrainingData,
     spreader: LabelSpreader,
-    world: World | None,
     shares: Shares | None,
 ) -> BatchSampler:
     """Return the samples, in memory or streamed, with their metadata, in random batches."""
+    share_memory = settings.device.type == "cpu"
     source = make_source(
         data.X,
         setup.schema.kind.nbytes(data.X),
@@ -188,8 +187,8 @@ def _sampler(
         settings.device,
         budget=settings.memory_budget,
         n_workers=settings.n_workers,
-        n_sharing=1 if world is None or settings.device.type != "cpu" else world.size,
-        shares=shares,
+        n_sharing=shares.world.size if shares is not None and share_memory else 1,
+        shares=shares if settings.framework.only_encodes_views else None,
     )
     are_pairs = settings.same_group == "positive"
     return BatchSampler(
@@ -203,11 +202,7 @@ def _sampler(
 
 
 def _context(
-    settings: Settings,
-    setup: Setup,
-    data: TrainingData,
-    world: World | None,
-    shares: Shares | None,
+    settings: Settings, setup: Setup, data: TrainingData, shares: Shares | None
 ) -> FitContext:
     """Return what the framework's session knows of the fit."""
     kind, device, widths = setup.schema.kind, settings.device, setup.widths
@@ -215,7 +210,6 @@ def _context(
         prepared,
         compile=settings.compile,
         bf16=trains_in_bf16(settings.precision, kind, settings.encoder, device),
-        world=world,
         shares=shares,
     )
     module, groups = setup.network.to(device), data.metadata.get("groups")

@@ -62,12 +62,9 @@ def summed_up(blocks: Iterable[NDArray[np.float32]], rng: np.random.Generator) -
         drawn = np.where(steps[:, -1] > 0, places.clip(max=steps.shape[1] - 1), -1)
         total = block.sum(0, dtype=np.float64)
         parts.append(Spread(block.argmax(1), block.max(1), drawn, total))
-    return Spread(
-        np.concatenate([part.classes for part in parts]),
-        np.concatenate([part.sureness for part in parts]),
-        np.concatenate([part.drawn for part in parts]),
-        np.sum([part.total for part in parts], axis=0),
-    )
+    *of_rows, totals = zip(*parts, strict=True)
+    classes, sureness, drawn = map(np.concatenate, of_rows)
+    return Spread(classes, sureness, drawn, np.sum(totals, axis=0))
 
 
 def spread_in_blocks(

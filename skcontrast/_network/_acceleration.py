@@ -10,24 +10,19 @@ import torch
 from torch import nn
 
 from .._distributed._shared_network import SharedNetwork
-from .._distributed._world import Shares, World
+from .._distributed._world import Shares
 from .._warnings import warn
 from ..encoders import Encoder, Pretrained, Wide
 from ..kinds._base import Kind
 
 
 def prepared(
-    module: nn.Module | Callable,
-    *,
-    compile: bool,
-    bf16: bool,
-    world: World | None,
-    shares: Shares | None = None,
+    module: nn.Module | Callable, *, compile: bool, bf16: bool, shares: Shares | None
 ) -> Callable:
     """Return a module as a fit runs it: compiled, in bfloat16 or shared among ranks."""
     network = Compiled(module) if compile else module
     network = partial(in_bf16, network) if bf16 else network
-    return network if world is None else SharedNetwork(network, world, shares)
+    return network if shares is None else SharedNetwork(network, shares)
 
 
 def trains_in_bf16(precision: str, kind: Kind, encoder: Any, device: torch.device) -> bool:

@@ -91,7 +91,10 @@ class LayerDraws:
             yield
             return
         with _GENERATORS, _forked_rng(self.device):
-            _set_states(self._next, self.device)
+            of_cpu, *others = self._next
+            torch.default_generator.set_state(of_cpu)
+            for state in others:
+                torch.get_device_module(self.device).set_rng_state(state, self.device)
             yield
             self._next = _states(self.device)
 
@@ -118,21 +121,10 @@ def _states(device: torch.device) -> list[Tensor]:
     return [torch.default_generator.get_state(), *own]
 
 
-def _set_states(states: list[Tensor], device: torch.device) -> None:
-    """Set the states of the generators of the CPU and of a device."""
-    torch.default_generator.set_state(states[0])
-    for state in states[1:]:
-        torch.get_device_module(device).set_rng_state(state, device)
-
-
-@contextlib.contextmanager
-def _forked_rng(device: torch.device) -> Iterator[None]:
-    """Restore the generators of the CPU and of a device at the end of the context."""
-    states = _states(device)
-    try:
-        yield
-    finally:
-        _set_states(states, device)
+def _forked_rng(device: torch.device) -> contextlib.AbstractContextManager[None]:
+    """Return a context that restores the generators of the CPU and of a device at its end."""
+    devices = [] if device.type == "cpu" else [device]
+    return torch.random.fork_rng(devices, device_type=device.type)
 
 
 @contextlib.contextmanager

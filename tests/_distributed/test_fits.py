@@ -16,7 +16,7 @@ from torch import nn
 from torch.utils.data import TensorDataset
 
 from skcontrast._distributed._shared_network import SharedNetwork
-from skcontrast._distributed._world import World
+from skcontrast._distributed._world import Shares, World
 from skcontrast.callbacks import Evaluation
 from skcontrast.datasets import Parts
 from skcontrast.encoders import GIN, MLP, ConvNet, SeriesNet
@@ -424,7 +424,7 @@ def test_errors_that_all_ranks_see(ranks):
 
 def test_more_processes_than_views_are_refused():
     with pytest.raises(ValueError, match="encodes 4 views, fewer than the 5 processes"):
-        SharedNetwork(nn.Identity(), World(0, 5))(torch.zeros(4, 3))
+        SharedNetwork(nn.Identity(), Shares(World(0, 5)))(torch.zeros(4, 3))
 
 
 # Who prints, who trains alone

@@ -6,7 +6,7 @@ import torch
 from skorch.callbacks import Callback
 
 from skcontrast._distributed._shared_network import SharedNetwork
-from skcontrast._distributed._world import current_world, sum_gradients
+from skcontrast._distributed._world import Shares, current_world, sum_gradients
 from skcontrast._objective._contrast import in_batch
 from skcontrast._objective._functional import objective_value
 from skcontrast.encoders import MLP, ConvNet
@@ -54,7 +54,7 @@ def gradient_in_float64(shape, loss, channels_last):
         views = torch.stack([view.to(memory_format=torch.channels_last) for view in views])
         network.to(memory_format=torch.channels_last)
     labels, similarity, world = torch.tensor([0, 1, 0, 1, -1, 2, 2]), Cosine(), current_world()
-    shared = network if world is None else SharedNetwork(network, world)
+    shared = network if world is None else SharedNetwork(network, Shares(world))
     z = shared(views.flatten(0, 1)).unflatten(0, (2, 7))
     contrast = in_batch(similarity.embed(z), similarity, labels)
     part = 1
