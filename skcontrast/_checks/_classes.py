@@ -119,3 +119,16 @@ def check_returned(owner: str, found: Any, shape: Sequence[int]) -> Tensor:
     got = f"shape {tuple(found.shape)}" if is_tensor else type(found).__name__
     error = ValueError if is_tensor else TypeError
     raise error(f"{owner} must return a tensor of shape {shape}, got {got}.")
+
+
+def are_rows(found: Any, *lengths: int) -> bool:
+    """Return whether this is a floating tensor of two dimensions and one of these lengths."""
+    is_floating = isinstance(found, Tensor) and found.is_floating_point()
+    return is_floating and found.ndim == 2 and len(found) in lengths
+
+
+def got(found: Any) -> str:
+    """Return what a user's method has returned, for messages."""
+    if not isinstance(found, Tensor):
+        return f"a {type(found).__name__}"
+    return f"a tensor of shape {tuple(found.shape)} and dtype {found.dtype}"

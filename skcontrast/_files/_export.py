@@ -170,14 +170,14 @@ def _head(model: ContrastiveClassifier) -> list[nn.Module]:
 def _network(embedder: ContrastiveEmbedder, head: list[nn.Module]) -> _Embedding:
     """Return everything that `transform` does as one module on the CPU, before a head."""
     setup = embedder._fitted.setup
-    if not hasattr(setup.scaler, "layer"):
+    if not setup.schema.kind.holds_arrays:
         raise ValueError(
             f"An embedder of {setup.schema.kind.name} cannot be exported: only vectors, series "
             "and images are arrays of numbers of a fixed shape or length. Use skcontrast.save."
         )
     shape = setup.schema.sample_shape
-    layer, network = setup.scaler.layer(), embedder._transforming().cpu()
-    whole = _Embedding(layer, network, *head)
+    scaler: Any = setup.scaler
+    whole = _Embedding(scaler.layer(), embedder._transforming().cpu(), *head)
     whole.n_axes = 1 + len(setup.schema.kind.image_shape(shape) or shape)
     whole.takes_any_length = None in shape
     return whole.eval()

@@ -14,9 +14,11 @@ from torch.nn.parameter import UninitializedBuffer, is_lazy
 from .._checks import (
     POSITIVE_INT,
     ParameterObject,
+    are_rows,
     check_argument,
     check_component,
     choices_instead,
+    got,
     validate_parameters,
 )
 from ..kinds._base import Kind
@@ -341,17 +343,11 @@ def _width_of(module: nn.Module, batch: Any, samples: str, name: str) -> int:
         output = _dry_run(module, batch)
     except Exception as error:
         raise ValueError(f"The encoder {name} failed on {samples}: {error}") from error
-    if not isinstance(output, torch.Tensor):
-        found = f"a {type(output).__name__}"
-    elif output.ndim != 2 or len(output) != 2 or output.shape[1] == 0:
-        found = f"a tensor of shape {tuple(output.shape)}"
-    elif not output.is_floating_point():
-        found = f"a tensor of dtype {output.dtype}"
-    else:
+    if are_rows(output, 2) and output.shape[1]:
         return output.shape[1]
     raise ValueError(
         f"The encoder {name} must map a batch of two, {samples}, to a floating tensor of "
-        f"shape (2, width), got {found}."
+        f"shape (2, width), got {got(output)}."
     )
 
 

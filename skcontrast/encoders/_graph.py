@@ -184,11 +184,7 @@ class MessagePassing(nn.Module):
     """
 
     def __init__(
-        self,
-        encoder: GIN,
-        in_features: int,
-        edge_features: int,
-        n_components: int | None,
+        self, encoder: GIN, in_features: int, edge_features: int, n_components: int | None
     ):
         super().__init__()
         width, layer = encoder.width, cast(Any, GINLayer)

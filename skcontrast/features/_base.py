@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor, nn
+from torch import nn
 
-from .._checks import Declared, check_names, learned, validate_parameters
+from .._checks import Declared, are_rows, check_names, got, learned, validate_parameters
 from .._data._row_labels import labeled_output
 from .._data._sources import SparseSamples, representative_array, subset
 from .._network._inference import encode
@@ -136,8 +136,8 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
         """
         validate_parameters(self)
         X, schema = read_samples(X, hint=declared_kind(self), owner=self)
-        got = f"but X holds {schema.kind.name}"
-        check_fits(self, self.kind, lambda kind: isinstance(schema.kind, type(kind)), got)
+        holds = f"but X holds {schema.kind.name}"
+        check_fits(self, self.kind, lambda kind: isinstance(schema.kind, type(kind)), holds)
         schema.kind.check_unusual(X, is_declared=False)
         array, kind = representative_array(X), schema.kind
         with plain_modes(_CPU), naming_kind(kind):
@@ -182,12 +182,10 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
     def _checked_width(self, module: nn.Module, batch: Any) -> int:
         """Return the number of features of a module whose rows do not depend on each other."""
         found = module(batch)
-        is_tensor = isinstance(found, Tensor) and found.is_floating_point()
-        if not is_tensor or found.ndim != 2 or len(found) != len(batch):
-            got = f"shape {tuple(found.shape)}" if is_tensor else f"a {type(found).__name__}"
+        if not are_rows(found, len(batch)):
             raise ValueError(
                 f"The module of {type(self).__name__}.learn must map {len(batch)} samples to a "
-                f"floating tensor of shape ({len(batch)}, n_features), got {got}."
+                f"floating tensor of shape ({len(batch)}, n_features), got {got(found)}."
             )
         if not found.isfinite().all():
             raise ValueError(f"The module of {type(self).__name__}.learn returns NaN or infinity.")

@@ -188,12 +188,13 @@ class GraphBatch(Columns):
 
     def __getitem__(self, rows: Any) -> GraphBatch:
         rows = torch.arange(len(self), device=self.device)[rows].reshape(-1)
-        topology, nodes, edges = self.topology.take(rows)
-        return self._mapped(topology, lambda t: t[nodes], lambda t: t[edges])
+        return self._rows(*self.topology.take(rows))
 
     def to(self, device: torch.device | str) -> GraphBatch:
         """Return the batch on a device."""
-        return self._mapped(self.topology.to(device), *[lambda tensor: tensor.to(device)] * 2)
+        edges = None if self.edges is None else mapped(self.edges, lambda t: t.to(device))
+        moved = mapped(self, lambda t: t.to(device))
+        return replace(moved, topology=self.topology.to(device), edges=edges)
 
     def with_edges(self, edge_index: Tensor, like: Tensor | None = None) -> GraphBatch:
         """Return the same nodes with different edges.
@@ -221,17 +222,12 @@ class GraphBatch(Columns):
     def keep(self, nodes: Tensor) -> GraphBatch:
         """Return the graphs with only the nodes in a mask of shape (n_nodes,)."""
         topology, edges = self.topology.keep(nodes)
-        return self._mapped(topology, lambda t: t[nodes], lambda t: t[edges])
+        return self._rows(topology, nodes, edges)
 
-    def _mapped(
-        self,
-        topology: Topology,
-        of_nodes: Callable[[Tensor], Tensor],
-        of_edges: Callable[[Tensor], Tensor],
-    ) -> GraphBatch:
-        """Return a batch with functions of the features of nodes and of edges."""
-        edges = None if self.edges is None else mapped(self.edges, of_edges)
-        return replace(mapped(self, of_nodes), topology=topology, edges=edges)
+    def _rows(self, topology: Topology, nodes: Tensor, edges: Tensor) -> GraphBatch:
+        """Return the batch of some nodes and edges, by their numbers or masks."""
+        described = None if self.edges is None else mapped(self.edges, lambda t: t[edges])
+        return replace(mapped(self, lambda t: t[nodes]), topology=topology, edges=described)
 
     def mask(self, nodes: Tensor) -> GraphBatch:
         """Return the graphs without the features of the nodes in a mask of shape (n_nodes,).

@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from .._checks import are_rows, got
 from ._batch import GraphBatch
 from ._topology import Topology
 
@@ -122,10 +123,7 @@ class GraphNetwork(nn.Module):
     reads: tuple[str, ...] = ()
 
     def __init__(
-        self,
-        message_passing: nn.Module,
-        pooling: str = "sum",
-        reads: tuple[str, ...] = (),
+        self, message_passing: nn.Module, pooling: str = "sum", reads: tuple[str, ...] = ()
     ):
         super().__init__()
         self.message_passing, self.pooling, self.reads = message_passing, pooling, reads
@@ -177,17 +175,11 @@ class ForeignNetwork(GraphNetwork):
         if self.names_batch:
             named["batch"] = batch
         output = self.message_passing(*args, **named)
-        if not isinstance(output, torch.Tensor):
-            found = f"a {type(output).__name__}"
-        elif output.ndim != 2 or len(output) not in (len(graphs), graphs.n_nodes):
-            found = f"one of shape {tuple(output.shape)}"
-        elif not output.is_floating_point():
-            found = f"one of dtype {output.dtype}"
-        else:
+        if are_rows(output, len(graphs), graphs.n_nodes):
             return output
         raise ValueError(
             "the module must return a floating tensor of two dimensions, with a row per graph or "
-            f"per node, {len(graphs)} or {graphs.n_nodes}, got {found}."
+            f"per node, {len(graphs)} or {graphs.n_nodes}, got {got(output)}."
         )
 
     def nodes(self, graphs: GraphBatch) -> Tensor:

@@ -38,18 +38,6 @@ def cast(X: np.ndarray, standardize: bool) -> Tensor:
     return tensor
 
 
-def scaled(X: np.ndarray, center: Any, scale: Any, lowest: float, highest: float) -> Tensor:
-    """Return (X − center) / scale, computed in float64 and clipped, as float32."""
-    result = np.empty(X.shape, np.float32)
-    # Values that overflow are clipped to the bounds.
-    with np.errstate(over="ignore"):
-        for rows, out in zip(row_blocks(X), row_blocks(result), strict=True):
-            mapped = np.subtract(rows, center, dtype=np.float64)
-            mapped /= scale
-            out[:] = mapped.clip(lowest, highest, out=mapped)
-    return torch.from_numpy(result)
-
-
 def float_of(X: np.ndarray) -> np.dtype:
     """Return the dtype of floats, of 32 bits or more, that hold the numbers of X."""
     return np.result_type(X.dtype.newbyteorder("="), np.float32)
@@ -83,7 +71,14 @@ class AffineScaler:
         """Return X as a float32 tensor on a device, without a copy if it is one already."""
         if self.only_casts_:
             return cast(X, self.standardize).to(device)
-        return scaled(X, self.center_, self.scale_, self.lowest, self.highest).to(device)
+        result = np.empty(X.shape, np.float32)
+        # In float64; values that overflow are clipped to the bounds.
+        with np.errstate(over="ignore"):
+            for rows, out in zip(row_blocks(X), row_blocks(result), strict=True):
+                mapped = np.subtract(rows, self.center_, dtype=np.float64)
+                mapped /= self.scale_
+                out[:] = mapped.clip(self.lowest, self.highest, out=mapped)
+        return torch.from_numpy(result).to(device)
 
     def from_tensor(self, batch: Tensor, X: np.ndarray) -> np.ndarray:
         """Return views of X in its own units, as floats that hold its dtype."""
@@ -124,7 +119,7 @@ class ArrayKind(Kind):
 
 
 class Rescale(nn.Module):
-    """The map of a scaler as the first layer of an exported network: cast, or `scaled`.
+    """The map of a scaler as the first layer of an exported network: cast, or shift and scale.
 
     Parameters
     ----------

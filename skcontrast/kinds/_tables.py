@@ -17,10 +17,10 @@ from torch import Tensor, nn
 from .._checks import POSITIVE_INT, learned, parameter, validate_parameters
 from .._data._array_like import refuse_unordered
 from .._data._columns import ColumnType, Table, Values, mixed_table
-from .._data._statistics import FARTHEST, mean_and_std
+from .._data._statistics import mean_and_std
 from .._warnings import warn
 from ._base import Kind, Request, Schema
-from ._scaling import ArrayKind, rows_for, scaled
+from ._scaling import AffineScaler, ArrayKind, rows_for
 from ._table_input import TableInput, feature_names, n_features
 
 _DAY = 86400.0
@@ -383,7 +383,7 @@ def _places(table: Table, seen: Schema, owner: str) -> list[int]:
     return list(range(n))
 
 
-class TableScaler:
+class TableScaler(AffineScaler):
     """The map from coded rows to the float32 tensors that augmentations and networks work on.
 
     Numbers are standardised, in float64; codes of categories and gaps stay.
@@ -396,11 +396,11 @@ class TableScaler:
         If False, numbers stay too; times are standardised all the same.
     """
 
-    finds_nonfinite = False
+    only_casts_ = False
 
     def __init__(self, columns: tuple[Column, ...], standardize: bool = True):
+        super().__init__(standardize)
         self.columns = columns
-        self.standardize = standardize
 
     def fit(self, X: NDArray) -> TableScaler:
         """Learn mean and standard deviation of the columns, without their gaps."""
@@ -412,10 +412,6 @@ class TableScaler:
                 mean, std = mean_and_std(known)
                 self.center_[j], self.scale_[j] = mean[0], std[0]
         return self
-
-    def to_tensor(self, X: NDArray, device: torch.device | str) -> Tensor:
-        """Return coded rows as a float32 tensor on a device."""
-        return scaled(X, self.center_, self.scale_, -FARTHEST, FARTHEST).to(device)
 
     def from_tensor(self, batch: Tensor, X: NDArray) -> NDArray[np.object_]:
         """Return views as an array of numbers, names of categories and times; gaps are None."""

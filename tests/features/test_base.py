@@ -221,9 +221,13 @@ def test_images_with_their_channels_last_are_refused():
     "function, error, message",
     [
         (lambda x: x - x.mean(0), ValueError, "must map each sample by itself"),
-        (lambda x: x[:1], ValueError, r"shape \(2, n_features\), got shape \(1, 192\)"),
-        (lambda x: x[:, 0], ValueError, r"got shape \(2,\)"),
-        (lambda x: x.int(), ValueError, "got a Tensor"),
+        (
+            lambda x: x[:1],
+            ValueError,
+            r"shape \(2, n_features\), got a tensor of shape \(1, 192\)",
+        ),
+        (lambda x: x[:, 0], ValueError, r"got a tensor of shape \(2,\)"),
+        (lambda x: x.int(), ValueError, "dtype torch.int32"),
         (lambda x: x / 0, ValueError, r"module of Own\.learn returns NaN or infinity"),
         (None, TypeError, r"Own\.learn must return an instance of torch\.nn\.Module"),
     ],
