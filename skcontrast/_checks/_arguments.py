@@ -25,14 +25,7 @@ _OBJECT = np.dtype(object)
 # Lists within lists that can be an array.
 _DEEPEST = 8
 # Errors that numpy, torch, pandas and scikit-learn raise at values that they cannot convert.
-_FROM_THE_DEPTHS = (
-    ValueError,
-    TypeError,
-    AttributeError,
-    LookupError,
-    RuntimeError,
-    ArithmeticError,
-)
+_RAISED = (ValueError, TypeError, AttributeError, LookupError, RuntimeError, ArithmeticError)
 
 
 def checked(**constraints: Any) -> Callable[[_F], _F]:
@@ -120,7 +113,7 @@ def naming(name: str, expected: str, values: Any = None) -> Iterator[None]:
     """
     try:
         yield
-    except _FROM_THE_DEPTHS as error:
+    except _RAISED as error:
         place = _odd_item(values)
         # The word "a" need not be the argument of that name.
         named = rf"\b{name}\b" if len(name) > 1 or name.isupper() else rf"^(Input )?{name}\b"
@@ -214,7 +207,7 @@ def _odd_item(values: Any) -> str:
             if array.dtype.kind == "c" or np.ma.is_masked(item):
                 return f", but item {place} is {brief(item, 40)}"
             shape = array.astype(np.float64).shape
-        except _FROM_THE_DEPTHS:
+        except _RAISED:
             return f", but item {place} is {brief(item, 40)}"
         first = (type(item), shape) if first is None else first
         if shape != first[1]:

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from ._contrast import Contrast
-from ._tile import Anchors, Tile, column
+from ._tile import Anchors, Tile
 
 if TYPE_CHECKING:
     from ..losses import Loss
@@ -194,7 +194,7 @@ class Objective(NamedTuple):
         if gradients is None:
             return total, None
         d_scores = _added(
-            RowScaled(column(d_sum if part.factor == 1 else d_sum * part.factor), part.slope)
+            RowScaled((d_sum if part.factor == 1 else d_sum * part.factor)[:, None], part.slope)
             for part, d_sum in zip(expectations.sums, gradients.sums, strict=True)
             if part.slope is not None
         )

@@ -217,7 +217,7 @@ def exponentials(logits: Tensor) -> Exponentials:
     Logits of −∞ give exactly 0, also in a row that holds nothing else.
     """
     top = logits.amax(1).clamp_min(torch.finfo(logits.dtype).min / 4)
-    terms = logits.sub_(column(top)).exp_()
+    terms = logits.sub_(top[:, None]).exp_()
     return Exponentials(top, terms.sum(1), terms)
 
 
@@ -227,8 +227,3 @@ def log_weights(tile: Tile, prior: Tensor | None, beta: float) -> Tensor:
     if prior is not None:
         logits += prior.log()
     return logits.scatter_(1, tile.excluded, -torch.inf)
-
-
-def column(row_values: Tensor) -> Tensor:
-    """Return one value per row as a column, shape (n, 1)."""
-    return row_values[:, None]

@@ -97,15 +97,10 @@ class _InfoGraphSession(Session):
     def __init__(self, framework: InfoGraph, context: FitContext):
         super().__init__(context)
         module: Any = context.module
-        if hasattr(getattr(module.encoder, "deep", None), "nodes"):
-            raise ValueError(
-                "InfoGraph contrasts nodes, beside which the features of Wide have no place: pass "
-                "the encoder alone, such as GIN()."
-            )
         if not hasattr(module.encoder, "nodes"):
             raise ValueError(
                 "InfoGraph contrasts the nodes of graphs with whole graphs: it needs X to be a "
-                "list of graphs."
+                "list of graphs, and an encoder of nodes alone, such as GIN() without Wide."
             )
         self.objective = framework.objective
         self.head = copy.deepcopy(module.projector)
