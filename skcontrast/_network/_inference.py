@@ -104,12 +104,8 @@ def encode(
     ValueError
         If the output for a sample is not finite.
     """
-    module.eval()
-    parts = []
-    for batch in row_blocks(data, batch_size):
-        h = _of_any_size(module, batch if to_tensor is None else to_tensor(batch))
-        parts.append(h.float().cpu())
-    h = torch.cat(parts) if len(parts) > 1 else parts[0]
+    blocks = row_blocks(data, batch_size)
+    h = encode_batches(module, blocks if to_tensor is None else map(to_tensor, blocks), "cpu")
     check_finite(h, data)
     return h.numpy()
 
@@ -142,7 +138,9 @@ def _ends_early(X: Any) -> bool:
 
 
 @torch.inference_mode()
-def encode_batches(module: nn.Module, batches: Iterable[Any]) -> Tensor:
+def encode_batches(
+    module: nn.Module, batches: Iterable[Any], device: torch.device | str | None = None
+) -> Tensor:
     """Return the output of a module in inference mode for batches, as one tensor in float32.
 
     Parameters
@@ -151,9 +149,12 @@ def encode_batches(module: nn.Module, batches: Iterable[Any]) -> Tensor:
         Maps (n, ...) to (n, d).
     batches : iterable of Tensor of shape (n, ...)
         The samples, on the device of the module.
+    device : torch.device or str, default=None
+        Where the outputs are gathered; None leaves them where they are.
     """
     module.eval()
-    return torch.cat([_of_any_size(module, batch).float() for batch in batches])
+    rows = [_of_any_size(module, batch).to(device, torch.float32) for batch in batches]
+    return torch.cat(rows) if len(rows) > 1 else rows[0]
 
 
 def _of_any_size(module: Callable, batch: Any) -> Tensor:
@@ -176,21 +177,19 @@ _BATCH = 256
 Measure = Callable[[NDArray[np.float32], NDArray[np.float32]], float]
 
 
-def score_views(
-    measure: Measure, parts: Iterable[tuple[int, NDArray[np.float32]]], n_samples: int
-) -> float:
+def score_views(measure: Measure, parts: Iterable[NDArray[np.float32]], n_samples: int) -> float:
     """Return a measure of two views of each sample, the mean over parts of `embedded_views`.
 
     Parameters
     ----------
     measure : callable
         ``measure(z1, z2)`` compares embeddings (n, d) of two views of the same samples.
-    parts : iterable of (int, ndarray of shape (2, n, d))
+    parts : iterable of ndarray of shape (2, n, d)
         As `embedded_views` yields them.
     n_samples : int
         Number of samples in all.
     """
-    return sum(n * float(measure(z1, z2)) for n, (z1, z2) in parts) / n_samples
+    return sum(len(z1) * float(measure(z1, z2)) for z1, z2 in parts) / n_samples
 
 
 @torch.inference_mode()
@@ -200,8 +199,8 @@ def embedded_views(
     n_samples: int,
     read: Callable[[NDArray[np.int64]], Any],
     device: torch.device,
-) -> Iterator[tuple[int, NDArray[np.float32]]]:
-    """Yield the number of samples in each part and embeddings (2, n, d) of their views.
+) -> Iterator[NDArray[np.float32]]:
+    """Yield embeddings (2, n, d) of the views of samples, part by part.
 
     Parts have at most 1,024 samples and differ by at most one, and each is spread evenly over the
     samples, which may be sorted.
@@ -229,4 +228,4 @@ def embedded_views(
             z = torch.stack([network(draw(batch, generator)) for _ in range(2)]).float().cpu()
             check_finite(z.transpose(0, 1))
             batches.append(z.numpy())
-        yield len(rows), np.concatenate(batches, axis=1)
+        yield np.concatenate(batches, axis=1)
