@@ -44,16 +44,14 @@ class Arena:
             place, start = place + 1, 0
         if place == len(self._chunks):
             # Chunks double what there is, so that there are few.
-            self._add_chunk(max(n_bytes, self.n_bytes, _CHUNK_BYTES))
+            size_of_chunk = max(n_bytes, self.n_bytes, _CHUNK_BYTES)
+            self._chunks.append(torch.UntypedStorage(size_of_chunk, device=self._device))
         self._taken = place, start + -(-n_bytes // _ALIGNMENT) * _ALIGNMENT
         with torch.inference_mode(False):  # whose tensors cannot be used for training afterwards
             array = torch.empty(0, dtype=dtype, device=self._device)
             # Unlike a view, it does not count changes of other arrays as its own.
             array.set_(self._chunks[place], start // dtype.itemsize, (size,), (1,))
             return array.view(*shape)
-
-    def _add_chunk(self, n_bytes: int) -> None:
-        self._chunks.append(torch.UntypedStorage(n_bytes, device=self._device))
 
     @contextlib.contextmanager
     def released(self) -> Iterator[None]:
@@ -72,7 +70,7 @@ class Arena:
         if len(self._chunks) > 1:  # as one chunk they hold larger arrays
             n_held = self.n_bytes
             self._chunks.clear()
-            self._add_chunk(n_held)
+            self._chunks.append(torch.UntypedStorage(n_held, device=self._device))
 
     @property
     def n_bytes(self) -> int:

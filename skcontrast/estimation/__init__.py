@@ -20,7 +20,6 @@ is computed from embeddings and labels::
     negative_bias(loss, sample), push_share(loss, sample), reliability(loss, sample)
 """
 
-from ._from_embedder import project_views
 from ._from_labels import (
     alpha_from_auc,
     estimate_soft_ring,
@@ -36,7 +35,7 @@ from ._from_ranks import (
 )
 from ._known_scores import Reliability, negative_bias, push_share, reliability
 from ._rank_statistics import Estimate
-from ._samples import ScoreSample
+from ._samples import ScoreSample, project_views
 
 __all__ = [
     "Estimate",
