@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import fields
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 import torch
@@ -19,7 +20,6 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from .._checks import Interval, checked
-from .._network._build import Network, Widths
 from .._network._inference import resolve_device
 from .._storage._file import (
     MALFORMED,
@@ -33,13 +33,9 @@ from .._storage._file import (
 )
 from .._storage._values import Reader, Writer
 from .._version import versions
-from ..augmentation import Augmentation
 from ..classifier import ContrastiveClassifier
 from ..embedder import ContrastiveEmbedder
-from ..frameworks import Framework
-from ..kinds._base import Kind, Schema
-from ..losses import Loss
-from ..similarity import Similarity
+from ..kinds._base import Kind
 from ._classes import LINEAR, classes
 
 if TYPE_CHECKING:
@@ -53,21 +49,8 @@ _FIELDS = {
     "outputs",
 }  # fmt: skip
 _PACKAGES = ("skcontrast", "torch", "numpy", "scikit-learn", "skorch")
-# What the parts of a fitted embedder are.
-_PARTS: dict[str, type | tuple[type, ...]] = {
-    "loss": Loss,
-    "framework": Framework,
-    "similarity": Similarity,
-    "schema": Schema,
-    "network": Network,
-    "widths": Widths,
-    "augmentation": list,
-    "symmetries": (tuple, type(None)),
-    "built_from": dict,
-    "history": list,
-    "estimates": dict,
-    "n_samples": int,
-}
+# What annotations mean in a file.
+_WIDER: dict[Any, Any] = {Any: object, float: (int, float)}
 # What a file has of a fit besides its setup; the rest is needed to train on, or about its end.
 _OF_A_FIT = ("history", "estimates", "n_samples")
 # What set_output leaves in an estimator.
@@ -366,27 +349,26 @@ def _embedder(cls: type, parameters: dict[str, Any], parts: dict[str, Any]) -> C
     of_setup = [field.name for field in fields(Setup)]
     if wrong := sorted(parts.keys() ^ {*of_setup, *_OF_A_FIT}):
         raise ValueError(f"its fitted parts lack or have unknown {', '.join(wrong)}")
-    for name, value, kind in _typed(parts):
-        if not isinstance(value, kind):
-            raise ValueError(f"its {name} is or holds a {type(value).__name__}")
-    if not hasattr(parts["scaler"], "finds_nonfinite"):
-        raise ValueError(f"its scaler is a {type(parts['scaler']).__name__}")
+    parts = {**parts, "history": History(parts["history"])}
+    hints = {**get_type_hints(Setup), **get_type_hints(Fitted)}
+    for name, value in parts.items():
+        _check_type(name, value, hints[name])
+    _check_type("schema", parts["schema"].kind, Kind)
+    _check_type("history", list(parts["history"]), list[dict])
     setup = Setup(**{name: parts[name] for name in of_setup})
-    estimates, n_samples = parts["estimates"], parts["n_samples"]
-    return cls(**parameters)._adopt(Fitted(setup, History(parts["history"]), estimates, n_samples))
+    return cls(**parameters)._adopt(Fitted(setup, **{name: parts[name] for name in _OF_A_FIT}))
 
 
-def _typed(parts: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """Yield name and value of the parts, and of what is in them, with the type it must have."""
-    for name, kind in _PARTS.items():
-        yield name, parts[name], kind
-    yield "schema", parts["schema"].kind, Kind
-    for step in parts["augmentation"]:
-        yield "augmentation", step, Augmentation
-    for row in parts["history"]:
-        yield "history", row, dict
-    for number in parts["estimates"].values():
-        yield "estimates", number, (int, float)
+def _check_type(name: str, value: Any, hint: Any) -> None:
+    """Raise ValueError unless a part is what an annotation says, with all that it holds."""
+    if get_origin(hint) is UnionType:  # of something and None
+        hint = NoneType if value is None else get_args(hint)[0]
+    kind, of = _WIDER.get(hint, get_origin(hint) or hint), get_args(hint)
+    if not isinstance(value, kind):
+        raise ValueError(f"its {name} is or holds a {type(value).__name__}")
+    held: Any = value.values() if kind is dict else value
+    for item in held if of else ():
+        _check_type(name, item, of[kind is dict])
 
 
 def _check_network(setup: Setup, before: Any, is_ours: bool) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -125,6 +125,7 @@ class Request:
         )
 
 
+@runtime_checkable
 class Scaler(Protocol):
     """Maps checked samples to the batches that augmentations and the network work on."""
 

@@ -583,7 +583,7 @@ ATTACKS = {
         lambda c, t: schema_of(c).update(sample_shape={"$tuple": [1] * 10**4}),
         "its samples have the shape",
     ),
-    "no scaler": (lambda c, t: c["fitted"].update(scaler=None), "scaler is a NoneType"),
+    "no scaler": (lambda c, t: c["fitted"].update(scaler=None), "scaler is or holds a NoneType"),
     "no augmentation": (
         lambda c, t: c["fitted"].update(augmentation=[1]),
         "augmentation is or holds a int",
