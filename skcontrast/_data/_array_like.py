@@ -299,12 +299,8 @@ def checked_numbers(
     in_place = is_sparse or is_simple or getattr(own, "kind", "") != "f"
     # scikit-learn looks for NaN in the sum of X, which overflows for finite values near 1e308.
     with np.errstate(over="ignore", invalid="ignore"), naming("X", expected, X):
-        X = convert(
-            X,
-            dtype=dtypes,
-            ensure_all_finite=check_finite and in_place,
-            ensure_min_samples=min_samples,
-        )
+        finite = check_finite and in_place
+        X = convert(X, dtype=dtypes, ensure_all_finite=finite, ensure_min_samples=min_samples)
         if check_finite and not in_place:
             for rows in row_blocks(X):
                 refuse_nonfinite(rows)

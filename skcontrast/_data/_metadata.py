@@ -264,16 +264,10 @@ def _numbers_of(
     """Return metadata of a name as numbers, None if there are none."""
     if value is None:
         return None
+    options: dict[str, Any] = {"dtype": dtype, "ensure_2d": False, "allow_nd": True}
+    options |= {"ensure_min_samples": 0, "ensure_min_features": 0}
     with np.errstate(over="ignore"):  # values beyond float32 are refused as infinite
-        value = numbers(
-            value,
-            name,
-            dtype=dtype,
-            allow_nd=True,
-            ensure_2d=False,
-            ensure_min_samples=0,
-            ensure_min_features=0,
-        )
+        value = numbers(value, name, **options)
     if value.ndim != ndim or len(value) != n_samples:
         shape = f"({n_samples},)" if ndim == 1 else f"({n_samples}, d)"
         raise ValueError(f"{name} must have shape {shape}, got {value.shape}.")

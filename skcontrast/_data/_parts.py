@@ -217,11 +217,8 @@ class TensorBatch:
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> Self:
         """Return the batch on a device."""
-        return self._mapped(
-            lambda t: (
-                t.to(device, non_blocking=non_blocking) if isinstance(t, Tensor) else t.to(device)
-            )
-        )
+        options = {"non_blocking": non_blocking}
+        return self._mapped(lambda t: t.to(device, **(options if isinstance(t, Tensor) else {})))
 
     def pin_memory(self) -> Self:
         """Return the batch with its tensors in pinned memory, from which a GPU copies faster."""

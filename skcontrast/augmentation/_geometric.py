@@ -65,13 +65,9 @@ class RandomAffine(GeometricAugmentation):
         sign = (u[:, :4] * 2 - 1) * drawn.unsqueeze(1)
         factor = 1 + (between(u[:, 4], self.scale) - 1) * drawn
         height, width = shape
-        return rotations(
-            angle=sign[:, 0] * math.radians(self.rotation),
-            shear=sign[:, 1] * math.radians(self.shear),
-            factor=factor,
-            shift=sign[:, 2:] * self.translate,
-            aspect=width / height,
-        )
+        angle = sign[:, 0] * math.radians(self.rotation)
+        shear = sign[:, 1] * math.radians(self.shear)
+        return rotations(angle, shear, factor, sign[:, 2:] * self.translate, width / height)
 
 
 class RandomResizedCrop(GeometricAugmentation):

@@ -292,12 +292,8 @@ def _corrupts_memory(layer: Any) -> bool:
     On processors without AVX-512, PyTorch 2.13 writes out of bounds in the backward pass of a
     1×1 convolution that has a stride above 1 and two to seven input channels.
     """
-    return (
-        isinstance(layer, nn.Conv2d)
-        and set(layer.kernel_size) == {1}
-        and max(layer.stride) > 1
-        and layer.in_channels < 8
-    )
+    is_pointwise = isinstance(layer, nn.Conv2d) and set(layer.kernel_size) == {1}
+    return is_pointwise and max(layer.stride) > 1 and layer.in_channels < 8
 
 
 def _resolve(

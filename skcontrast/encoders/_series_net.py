@@ -208,18 +208,10 @@ class _SeriesBlock(nn.Module):
 
     def __init__(self, channels: int, width: int, place: int):
         super().__init__()
-        dilation = 2**place
-        self.convolution: nn.Module = init_kaiming(
-            nn.Conv1d(
-                channels,
-                width,
-                _SIZE,
-                stride=1 if place else _FIRST_STRIDE,
-                padding=_SIZE // 2 * dilation,
-                dilation=dilation,
-                bias=False,
-            )
-        )
+        stride, dilation = 1 if place else _FIRST_STRIDE, 2**place
+        padding = _SIZE // 2 * dilation
+        convolution = nn.Conv1d(channels, width, _SIZE, stride, padding, dilation, bias=False)
+        self.convolution: nn.Module = init_kaiming(convolution)
         self.normal = nn.BatchNorm1d(width)
         self.short_cut: nn.Module | None = None
         if place:

@@ -170,12 +170,8 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
         kind, scaler = self._schema.kind, self._scaler
         samples = kind.read(X, Request(self, self._schema))[0]
         with plain_modes(_CPU), naming_kind(kind):
-            found = encode(
-                self.module_,
-                samples,
-                kind.rows_per_call(samples),
-                to_tensor=lambda rows: scaler.to_tensor(rows, _CPU),
-            )
+            n = kind.rows_per_call(samples)
+            found = encode(self.module_, samples, n, to_tensor=lambda X: scaler.to_tensor(X, _CPU))
         return labeled_output(found, X, self)
 
     @torch.inference_mode()

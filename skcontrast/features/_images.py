@@ -194,10 +194,5 @@ class GradientLayer(nn.Module):
         energy = avg_pool2d(pad(counts.square().sum(1, keepdim=True), (1, 1, 1, 1)), 2, 1) * 4
         unit = (energy + _LEAST_ENERGY).rsqrt()
         rows, columns = counts.shape[2:]
-        corners = [(i, j) for i in (0, 1) for j in (0, 1)]
-        return torch.stack(
-            [
-                (counts * unit[..., i : i + rows, j : j + columns]).clamp(max=_GREATEST_SHARE)
-                for i, j in corners
-            ]
-        ).sum(0)
+        units = [unit[..., i : i + rows, j : j + columns] for i in (0, 1) for j in (0, 1)]
+        return torch.stack([(counts * one).clamp(max=_GREATEST_SHARE) for one in units]).sum(0)

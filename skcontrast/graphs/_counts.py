@@ -29,13 +29,8 @@ class Profile(nn.Module):
         edges, triangles, clustering = _links(topology).T
         n_edges, n_triangles = graph_sum(torch.stack([edges, triangles / 3], 1), topology).T
         pairs = (sizes * (sizes - 1) / 2).clamp_min(1)
-        whole = [
-            sizes.log(),
-            n_edges.log1p(),
-            n_triangles.log1p(),
-            n_edges / sizes,
-            n_edges / pairs,
-        ]
+        whole = [sizes.log(), n_edges.log1p(), n_triangles.log1p()]
+        whole += [n_edges / sizes, n_edges / pairs]
         of_nodes = [degrees.float().log1p()[:, None], clustering[:, None], graphs.dense]
         of_nodes.insert(1, _of_neighbours(of_nodes[0], topology))
         shares = [_counts(degrees.clamp_max(_LARGEST_DEGREE), _LARGEST_DEGREE + 1, topology)]
@@ -43,14 +38,9 @@ class Profile(nn.Module):
             found = _counts(graphs.codes, graphs.n_codes, topology)
             shares.append(found)
             whole.extend(found.log1p().T)
-        return torch.cat(
-            [
-                torch.stack(whole, 1),
-                *(found / sizes[:, None] for found in shares),
-                *_statistics(torch.cat(of_nodes, 1), topology),
-            ],
-            1,
-        )
+        shares = [found / sizes[:, None] for found in shares]
+        over_nodes = _statistics(torch.cat(of_nodes, 1), topology)
+        return torch.cat([torch.stack(whole, 1), *shares, *over_nodes], 1)
 
 
 def _statistics(x: Tensor, topology: Topology) -> list[Tensor]:
@@ -136,14 +126,9 @@ class ColourCounts(nn.Module):
         cls, graphs: GraphBatch, n_rounds: int, min_share: float, max_features: int
     ) -> ColourCounts:
         """Return the counts of the colours that occur in enough training graphs."""
-        owner = graphs.batch
-        occurs = torch.cat(
-            [
-                # Once for each graph, however often it occurs there.
-                torch.unique(torch.stack([colours, owner]), dim=1)[0]
-                for colours in _colours(graphs, n_rounds)
-            ]
-        )
+        pairs = [torch.stack([one, graphs.batch]) for one in _colours(graphs, n_rounds)]
+        # Once for each graph, however often it occurs there.
+        occurs = torch.cat([torch.unique(pair, dim=1)[0] for pair in pairs])
         colours, n_graphs = torch.unique(occurs, return_counts=True)
         least = min(max(2.0, min_share * len(graphs)), len(graphs))
         most_first = n_graphs.argsort(descending=True, stable=True)

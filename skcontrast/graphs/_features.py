@@ -68,12 +68,10 @@ class EdgeFeatures:
         if not n_edges:  # and so nothing that describes them
             numbers, labels = torch.empty(0, len(self.mean_)), torch.empty(0, dtype=torch.int64)
             weights = torch.empty(0) if "weights" in self.seen_ else None
-        return EdgeColumns(
-            standardised(numbers, self.mean_, self.std_),
-            None if self.codes_ is None else coded(labels, graphs.edge_categories, self.codes_),
-            len(self.codes_ or ()),
-            weight=None if weights is None else (weights.double() / self.unit_).float(),
-        )
+        codes = None if self.codes_ is None else coded(labels, graphs.edge_categories, self.codes_)
+        dense, n_codes = standardised(numbers, self.mean_, self.std_), len(self.codes_ or ())
+        weight = None if weights is None else (weights.double() / self.unit_).float()
+        return EdgeColumns(dense, codes, n_codes, weight=weight)
 
     def restore(self, edges: EdgeColumns, graphs: PackedGraphs) -> None:
         """Give packed graphs the attributes, weights and labels of features.

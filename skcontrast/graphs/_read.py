@@ -67,16 +67,9 @@ def read_networkx(graph: Any) -> GraphParts:
     data = [link[2] for link in links] if is_described else []
     nodes = _Items("node", [node[1] for node in graph.nodes(data=True)], lambda: list(graph))
     joined = _Items("edge", data, lambda: [link[:2] for link in links])
-    return GraphParts(
-        len(number),
-        edges,
-        graph.is_directed(),
-        not graph.is_directed(),
-        nodes.described(),
-        joined.described(),
-        joined.weights(),
-        nodes.ignored() | joined.ignored(),
-    )
+    described = nodes.described(), joined.described(), joined.weights()
+    is_directed, ignored = graph.is_directed(), nodes.ignored() | joined.ignored()
+    return GraphParts(len(number), edges, is_directed, not is_directed, *described, ignored)
 
 
 class _Items:
@@ -182,15 +175,10 @@ def read_pyg(data: Any) -> GraphParts:
     if weights is not None and weights.ndim == 2 and weights.shape[1] != 1:
         raise ValueError(f"'edge_weight' must hold a number for each edge, got {weights.shape}.")
     known = [torch.from_numpy(a) for a in (edge_attributes, weights) if a is not None]
-    return GraphParts(
-        n_nodes,
-        edges.numpy(),
-        not is_symmetric(edges, n_nodes, *known),
-        False,
-        Described(x, _labels_of_pyg(data, n_nodes)),
-        Described(edge_attributes),
-        None if weights is None else weights.reshape(-1),
-    )
+    is_directed = not is_symmetric(edges, n_nodes, *known)
+    of_nodes, of_edges = Described(x, _labels_of_pyg(data, n_nodes)), Described(edge_attributes)
+    weights = None if weights is None else weights.reshape(-1)
+    return GraphParts(n_nodes, edges.numpy(), is_directed, False, of_nodes, of_edges, weights)
 
 
 def _labels_of_pyg(data: Any, n_nodes: int) -> list | None:

@@ -120,12 +120,10 @@ class Topology(NamedTuple):
         """Return the graphs of several topologies as one."""
         starts = accumulate((part.n_nodes for part in topologies), initial=0)
         moved = [part.sources + start for part, start in zip(topologies, starts, strict=False)]
-        return Topology(
-            offsets(torch.cat([part.sizes for part in topologies])),
-            offsets(torch.cat([part.in_degrees for part in topologies])),
-            torch.cat(moved),
-            all(part.symmetric for part in topologies),
-        )
+        node_ptr = offsets(torch.cat([part.sizes for part in topologies]))
+        edge_ptr = offsets(torch.cat([part.in_degrees for part in topologies]))
+        symmetric = all(part.symmetric for part in topologies)
+        return Topology(node_ptr, edge_ptr, torch.cat(moved), symmetric)
 
     def to(self, device: torch.device | str) -> Topology:
         """Return the topology on a device."""

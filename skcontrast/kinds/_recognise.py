@@ -23,13 +23,7 @@ from ._vectors import Vectors
 
 KindName: TypeAlias = Literal["vectors", "tables", "series", "images", "graphs"]
 # In the order in which they are asked whether X is theirs; vectors take what is left.
-KINDS: dict[str, Any] = {
-    "graphs": Graphs,
-    "tables": Tables,
-    "series": Series,
-    "images": Images,
-    "vectors": Vectors,
-}
+KINDS: dict[str, Any] = {kind.name: kind for kind in (Graphs, Tables, Series, Images, Vectors)}
 
 
 def read_samples(
@@ -280,10 +274,8 @@ class PartsKind(Kind):
             raise ValueError(
                 f"The 'of' parameter of PartsKind has {len(of)} kinds, but X has {n_parts} parts."
             )
-        return [
-            None if kind is None else named_kind(kind, owner="PartsKind", parameter="of")
-            for kind in of
-        ]
+        where = {"owner": "PartsKind", "parameter": "of"}
+        return [None if kind is None else named_kind(kind, **where) for kind in of]
 
     def _schema(self, schemas: list[Schema]) -> Schema:
         """Return the schema of samples by those of their parts."""

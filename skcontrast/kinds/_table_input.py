@@ -37,12 +37,8 @@ def feature_names(columns: Sequence[Any], names: Sequence[str]) -> list[str]:
     numbers = [(column, name) for column, name in named if column.type != "category"]
     found = [name for _, name in numbers]
     found += [f"{name}_missing" for column, name in numbers if column.has_gaps]
-    for wave in ("sin", "cos"):
-        found += [
-            f"{name}_{_CYCLES[int(period) // 86400]}_{wave}"
-            for column, name in numbers
-            for period in column.periods
-        ]
+    cycles = [(name, _CYCLES[int(T) // 86400]) for column, name in numbers for T in column.periods]
+    found += [f"{name}_{cycle}_{wave}" for wave in ("sin", "cos") for name, cycle in cycles]
     categories = [(column, name) for column, name in named if column.type == "category"]
     for column, name in sorted(categories, key=lambda pair: _is_embedded(pair[0])):
         own = range(_width(column)) if _is_embedded(column) else _components(column)
@@ -111,11 +107,8 @@ class TableInput(nn.Module):
         cycles = [(j, period) for j, column in enumerate(columns) for period in column.periods]
         self._keep("times", [j for j, _ in cycles])
         turns = [2 * math.pi / period for _, period in cycles]
-        self._keep(
-            "phases",
-            [2 * math.pi * (float(center[j]) % period) / period for j, period in cycles],
-            torch.float32,
-        )
+        phases = [2 * math.pi * (float(center[j]) % period) / period for j, period in cycles]
+        self._keep("phases", phases, torch.float32)
         speeds = [turn * float(scale[j]) for turn, (j, _) in zip(turns, cycles, strict=True)]
         self._keep("speeds", speeds, torch.float32)
 
