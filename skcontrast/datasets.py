@@ -328,9 +328,8 @@ def read_image(path: Path, size: tuple[int, int], mode: str, resize: str) -> NDA
         with Image.open(path, formats=[name for name in _FORMATS if name in Image.OPEN]) as image:
             # A JPEG file is decoded to half, a quarter or an eighth if that is still large enough.
             image.draft(None, (2 * max(size),) * 2)
-            depth_16 = image.mode.startswith("I;16") or (
-                image.mode == "I" and image.format in ("PNG", "PPM")
-            )
+            is_wide = image.mode == "I" and image.format in ("PNG", "PPM")
+            depth_16 = is_wide or image.mode.startswith("I;16")
             if math.prod(image.size) > (Image.MAX_IMAGE_PIXELS or math.inf):
                 raise ValueError(
                     f"it has {image.width} × {image.height} pixels, which exceeds the limit "

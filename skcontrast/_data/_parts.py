@@ -87,9 +87,8 @@ class Parts:
     @property
     def index(self) -> Any:
         """The row labels of the first part that has any, an index of pandas, or None."""
-        return next(
-            (labels for part in self.parts if (labels := row_labels(part)) is not None), None
-        )
+        found = (row_labels(part) for part in self.parts)
+        return next((labels for labels in found if labels is not None), None)
 
     def __len__(self) -> int:
         return self.shape[0]

@@ -221,11 +221,8 @@ class FunctionAugmentation(Augmentation):
         self._was_tried = True
         first, second = self._views(subset, seed), self._views(subset, seed)
         seeds = np.random.default_rng(seed).integers(2**32, size=_TRIALS - 1).tolist()
-        if (
-            subset.unique().numel() > 1
-            and torch.equal(first, subset)
-            and all(torch.equal(self._views(subset, other), subset) for other in seeds)
-        ):
+        is_still = subset.unique().numel() > 1 and torch.equal(first, subset)
+        if is_still and all(torch.equal(self._views(subset, seed), subset) for seed in seeds):
             warn(
                 f"{self._name} returned its samples unchanged for {_TRIALS} seeds: both views of "
                 "a sample would be the same, from which there is little to learn."

@@ -328,9 +328,8 @@ def arrival_times(topology: Topology, starts: Tensor, generator: Generator) -> T
     """
     delays = torch.empty(topology.n_nodes, dtype=torch.float32, device=starts.device)
     delays.exponential_(generator=generator).mul_(_UNIT_OF_TIME)
-    found = shortest_paths(
-        topology.reversed().to("cpu"), starts.cpu(), delays.long().add_(1).cpu()
-    )
+    outwards = topology.reversed().to("cpu")
+    found = shortest_paths(outwards, starts.cpu(), delays.long().add_(1).cpu())
     return found.to(starts.device)
 
 

@@ -84,10 +84,8 @@ class _Steps:
         places = places.clamp(min=0).minimum(self.last)
         low = places.floor().long()
         weight = (places - low)[:, None].to(batch.dtype)
-        low, high = (
-            batch.gather(2, step[:, None].expand_as(batch))
-            for step in (low, (low + 1).minimum(self.last))
-        )
+        high = (low + 1).minimum(self.last)
+        low, high = (batch.gather(2, step[:, None].expand_as(batch)) for step in (low, high))
         return self.only(low + weight * (high - low))
 
 
@@ -102,9 +100,8 @@ def _curves(n: int, relative: Tensor, generator: torch.Generator) -> Tensor:
     place = relative * (_N_KNOTS - 1)
     low = place.floor().clamp(max=_N_KNOTS - 2)
     weight = (0.5 - 0.5 * torch.cos(math.pi * (place - low)))[:, None]
-    start, end = (
-        knots.gather(2, step.long()[:, None].expand(-1, n, -1)) for step in (low, low + 1)
-    )
+    places = [step.long()[:, None].expand(-1, n, -1) for step in (low, low + 1)]
+    start, end = (knots.gather(2, step) for step in places)
     return start + weight * (end - start)
 
 

@@ -220,9 +220,8 @@ class Pretrained(Encoder):
             size = _free_size(sample_shape[-2:])
         with naming("size", "an int, or height and width, in Pretrained", size):
             height, width = np.broadcast_to(size, 2).tolist()
-        return Pixels(
-            np.resize(found[0], channels), np.resize(found[1], channels), (height, width)
-        )
+        of_channels = [np.resize(one, channels) for one in found]
+        return Pixels(of_channels[0], of_channels[1], (height, width))
 
 
 def _free_size(sides: Sequence[int]) -> tuple[int, int]:
@@ -273,9 +272,8 @@ def _processor_of(network: Any) -> Any:
     from transformers import AutoImageProcessor
 
     try:
-        return AutoImageProcessor.from_pretrained(
-            network.name_or_path, local_files_only=True, trust_remote_code=False
-        )
+        options = {"local_files_only": True, "trust_remote_code": False}
+        return AutoImageProcessor.from_pretrained(network.name_or_path, **options)
     except Exception:
         return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import torch
 import torch.nn.functional as F
@@ -91,10 +92,8 @@ class SeriesNet(Encoder):
             If a hyperparameter is outside its range, or the samples are not series.
         """
         check_build(self, sample_shape, n_components)
-        channels = [sample_shape[0], *self.widths]
-        blocks = [
-            _SeriesBlock(channels[place], width, place) for place, width in enumerate(self.widths)
-        ]
+        sizes = enumerate(pairwise([sample_shape[0], *self.widths]))
+        blocks = [_SeriesBlock(channels, width, place) for place, (channels, width) in sizes]
         learned_width = sum(self.widths) * (self.pool_size + 1)
         last: nn.Module = nn.Identity()
         if n_components is not None:

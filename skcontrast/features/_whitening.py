@@ -94,10 +94,8 @@ class PartialWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declar
         array = self._checked(X, ensure_min_samples=2)
         n_components = min(self.n_components, *array.shape)
         # Equal rows have no variance to take shares of.
-        with (
-            np.errstate(invalid="ignore", over="ignore"),
-            naming("X", "numbers of finite variance"),
-        ):
+        quiet = np.errstate(invalid="ignore", over="ignore")
+        with quiet, naming("X", "numbers of finite variance"):
             self.pca_ = PCA(n_components, random_state=self.random_state).fit(array)
             spread = np.sqrt(self.pca_.explained_variance_)
             assert_all_finite(spread)

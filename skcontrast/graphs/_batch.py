@@ -90,9 +90,8 @@ def mapped(columns: _C, function: Callable[[Tensor], Tensor]) -> _C:
 def joined(parts: Sequence[_C]) -> _C:
     """Return the columns of several batches, or several batches, as one."""
     tensors = zip(*map(_tensors, parts), strict=True)
-    return replace(
-        parts[0], **{named[0][0]: torch.cat([value for _, value in named]) for named in tensors}
-    )
+    columns = {named[0][0]: torch.cat([value for _, value in named]) for named in tensors}
+    return replace(parts[0], **columns)
 
 
 def _tensors(columns: Any) -> list[tuple[str, Tensor]]:

@@ -162,9 +162,8 @@ def _colours(graphs: GraphBatch, n_rounds: int) -> list[Tensor]:
         links = _hashed(graphs.edges.codes)
     for _ in range(n_rounds):
         last = colours[-1]
-        around = torch.zeros_like(last).index_add_(
-            0, topology.targets, _hashed(last[topology.sources] + links)
-        )
+        messages = _hashed(last[topology.sources] + links)
+        around = torch.zeros_like(last).index_add_(0, topology.targets, messages)
         colours.append(_hashed(3 * last + _hashed(around)))
     return colours
 

@@ -203,9 +203,8 @@ class PackedGraphs:
         graph = (nx.Graph if topology.symmetric else nx.DiGraph)()
         if len(set(map(tuple, edges))) < len(edges):
             graph = (nx.MultiGraph if topology.symmetric else nx.MultiDiGraph)()
-        own = _described(
-            topology.n_nodes, x=self.attributes, label=_named(self.labels, self.categories)
-        )
+        names = _named(self.labels, self.categories)
+        own = _described(topology.n_nodes, x=self.attributes, label=names)
         graph.add_nodes_from(enumerate(own))
         of_edges = _described(len(edges), x=x, weight=weight, label=label)
         graph.add_edges_from((*edge, own) for edge, own in zip(edges, of_edges, strict=True))

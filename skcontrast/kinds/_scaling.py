@@ -88,9 +88,8 @@ class AffineScaler:
         """Return the map as a layer on tensors of the dtype of `fit`."""
         if self.only_casts_:
             return Rescale()
-        center, scale = (
-            torch.as_tensor(x, dtype=torch.float64) for x in (self.center_, self.scale_)
-        )
+        moments = self.center_, self.scale_
+        center, scale = (torch.as_tensor(x, dtype=torch.float64) for x in moments)
         return Rescale(center, scale, self.lowest, self.highest)
 
 

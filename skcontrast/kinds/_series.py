@@ -17,7 +17,7 @@ from .._checks import check_entries, learned, naming, parameter
 from .._data._array_like import PAIRS_ADVICE, as_array_like, checked_numbers
 from .._data._memory_maps import row_blocks
 from .._data._sources import LazySamples, subset
-from .._data._statistics import FARTHEST, as_tensor, mean_and_std
+from .._data._statistics import FARTHEST, as_array, as_tensor, mean_and_std
 from .._warnings import warn
 from ._base import Request, Schema
 from ._scaling import AffineScaler, ArrayKind, float_of, rows_for
@@ -286,9 +286,7 @@ def _refuse_frames(X: Any) -> None:
 
 def padded(X: Sequence, names: Sequence[int] | None = None) -> NDArray:
     """Return a list of series as one array, (n, n_channels, n_times), with NaN behind ends."""
-    arrays = [
-        np.atleast_2d(np.asarray(x.detach().cpu() if hasattr(x, "detach") else x)) for x in X
-    ]
+    arrays = [np.atleast_2d(as_array(x) if isinstance(x, Tensor) else np.asarray(x)) for x in X]
     names = range(len(X)) if names is None else names
     for place, array in zip(names, arrays, strict=True):
         if array.dtype.kind not in "biuf":

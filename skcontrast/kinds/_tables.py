@@ -315,9 +315,8 @@ class Tables(ArrayKind):
 
     def first_layer(self, subset: Tensor, scaler: Any, *, channels_last: bool) -> nn.Module:
         """Return a `TableInput`."""
-        return TableInput(
-            self.columns_, torch.from_numpy(scaler.center_), torch.from_numpy(scaler.scale_)
-        )
+        moments = map(torch.from_numpy, (scaler.center_, scaler.scale_))
+        return TableInput(self.columns_, *moments)
 
     def rows_per_call(self, X: Any) -> int:
         """Return the number of rows that have about a million features."""
