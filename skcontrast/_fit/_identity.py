@@ -153,12 +153,13 @@ def _is_random(X: Any) -> bool:
 # Networks
 def network_parameters(settings: Settings) -> dict[str, Any]:
     """Return, by name, the parameters that the network depends on, except the kind."""
+    similarity = settings.similarity
     return {
         "encoder": _named(settings.encoder),
         "n_components": settings.n_components,
         "projection_dim": settings.projection_dim,
         "framework": settings.framework.network_signature,
-        "similarity": settings.similarity.network_signature,
+        "similarity": type(similarity).__name__ if similarity.n_extra else None,
     }
 
 

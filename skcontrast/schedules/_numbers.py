@@ -59,13 +59,9 @@ class Schedule(ParameterObject):
     HCL(beta=0.25)
     """
 
-    def _check_protocol(self) -> None:
-        if type(self).__call__ is Schedule.__call__:
-            raise TypeError(f"{type(self).__name__} must implement __call__(self, progress).")
-
     def __call__(self, progress: float) -> float:
         """Return the value at `progress` in [0, 1]."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} must implement __call__(progress).")
 
 
 def _checked(schedule: Schedule, progress: float) -> float:

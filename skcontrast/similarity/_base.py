@@ -94,11 +94,6 @@ class Similarity(ParameterObject):
         """Whether ``scores(u, v)`` is ``u @ v.T``."""
         return type(self).scores is Similarity.scores
 
-    @property
-    def network_signature(self) -> str | None:
-        """The similarity's name if the network is built for this similarity only, else None."""
-        return type(self).__name__ if self.n_extra else None
-
     def __call__(self, z1: Embeddings, z2: Embeddings) -> Tensor:
         """Return the scores of all pairs of two sets of embeddings.
 

@@ -75,5 +75,5 @@ def test_a_schedule_without_a_call_is_refused():
         lambda: at_progress(HCL(beta=own), 0.5),
         lambda: small(lr_schedule=own).fit([[1]]),
     ):
-        with pytest.raises(TypeError, match=r"Own must implement __call__\(self, progress\)"):
+        with pytest.raises(NotImplementedError, match=r"Own must implement __call__\(progress\)"):
             use()
