@@ -132,20 +132,18 @@ class Tile(NamedTuple):
         Candidates of the anchor's group do neither if groups are neutral. If groups are positive,
         they are what a loss pulls most; a loss that pulls nothing pulls them and nothing else.
         """
-        prior, attracts = self.prior(loss), self.group_role == "positive"
+        prior = self.prior(loss)
+        attracted = self.same_group if self.group_role == "positive" else None
         if not loss.overrides("push_and_pull"):
-            pull = None
-            if self.same_group is not None and attracts:
-                pull = self.of_pairs(self.same_group.to(self.scores.dtype))
+            pull = None if attracted is None else self.of_pairs(attracted.to(self.scores.dtype))
             return self.without_group(prior), pull
         if prior is None:
             prior = torch.ones_like(self.scores)
-        if self.same_group is not None and attracts:
-            prior = prior.masked_fill(self.same_group, 1.0)
+        if attracted is not None:
+            prior = prior.masked_fill(attracted, 1.0)
         push, pull = loss.push_and_pull(prior)
-        if self.same_group is None or attracts:
-            return self.of_pairs(push), self.of_pairs(pull)
-        return self.without_group(push), self.without_group(pull)
+        kept = self.without_group if attracted is None else self.of_pairs
+        return kept(push), kept(pull)
 
 
 class LossInputs(NamedTuple):
