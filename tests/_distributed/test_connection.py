@@ -102,7 +102,7 @@ def assert_rank_1_failed(ends, kind, text):
     [
         ({"lr": -1.0}, "InvalidParameterError", "'lr'"),
         ({"loss": BCL(tau_plus=2.0)}, "InvalidParameterError", "'tau_plus'"),
-        ({"loss": "InfoNCE"}, "TypeError", "InfoNCE"),
+        ({"loss": "InfoNCE"}, "InvalidParameterError", "InfoNCE"),
         ({"X": NAN}, "ValueError", "NaN"),
         ({"X": X[0]}, "ValueError", "2D array"),
         ({"augmentation": GaussianNoise(-1.0)}, "InvalidParameterError", "'scale'"),
