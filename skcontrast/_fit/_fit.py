@@ -90,17 +90,14 @@ def fit_network(
             improvement = improvement_from_now(net, data.X, is_new=past is None)
             interrupted = train(net)
             check_embeddings(net)
+            is_continued = settings.warm_start or settings.one_epoch
             fitted = Fitted(
                 replace(setup, network=net.module_.eval()),
                 history=net.history,
                 estimates=net.auto.values,
                 n_samples=n_samples,
                 improvement=improvement(),
-                **(
-                    states_to_resume(net, data)
-                    if settings.warm_start or settings.one_epoch
-                    else {}
-                ),
+                **(states_to_resume(net, data) if is_continued else {}),
             )
             if world is not None:
                 interrupted = any(exchange(interrupted))

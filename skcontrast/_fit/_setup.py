@@ -196,7 +196,9 @@ def new_setup(
             with naming_kind(kind):
                 _check_rows(network.encoder, kind, scaler, array)
     mixes_channels = not (isinstance(split, Split) and split.is_of_channels)
-    symmetries = _symmetries(kind, scaler, array)
+    # They depend on X alone, so that embedders of the same X are scored by the same views.
+    found = symmetries_of(array, scaler, seed=0) if isinstance(kind, Images) else None
+    symmetries = None if found is None else found.shown
     if chain is None:
         chain = default_chain(
             kind,
@@ -384,12 +386,3 @@ def _check_trainable(network: Network, settings: Settings) -> None:
             "All parameters of 'encoder' are frozen: fit trains the projection head alone, and "
             "transform with output='representation' does not show it. Pass output='projection'."
         )
-
-
-def _symmetries(kind: Kind, scaler: Scaler, array: Any) -> tuple[str, ...] | None:
-    """Return the symmetries that images show, None where there are none to tell.
-
-    They depend on X alone, so that embedders of the same X are scored by the same views.
-    """
-    found = symmetries_of(array, scaler, seed=0) if isinstance(kind, Images) else None
-    return None if found is None else found.shown
