@@ -439,7 +439,7 @@ def test_memory_does_not_grow_with_rows_times_classes(monkeypatch):
     monkeypatch.setattr(_label_spreading, "_LARGEST_GRAPH", 400)
     for module, name in ((_label_spreading, "_CHUNK"), (classifier, "_BATCH")):
         monkeypatch.setattr(module, name, 128)
-    n, n_classes = 8000, 200
+    n, n_classes = 4000, 200
     y = np.arange(n) % n_classes
     rows = (
         np.random.default_rng(0).normal(size=(n, 6))

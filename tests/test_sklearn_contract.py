@@ -30,13 +30,14 @@ from skcontrast.optimizers import Optimizer
 from skcontrast.similarity import Cosine, VonMisesFisher
 from tests.common import LOSSES, small
 
-# One loss of each path through the engine: no weights, weights by rank, weights by label.
+# One loss of each path through the engine: no weights, weights by rank, weights by label. What
+# does not depend on the loss is checked along with one of them.
 VARIANTS = [
     small(),
-    small(loss=BCL(alpha=0.8, tau_plus=0.2), augmentation=GaussianNoise()),
-    small(loss=Supervised(), output="projection", projection_dim=8),
-    small(similarity=VonMisesFisher(), output="projection", projection_dim=8),
+    small(loss=Supervised(), similarity=VonMisesFisher(), output="projection", projection_dim=8),
     small(
+        loss=BCL(alpha=0.8, tau_plus=0.2),
+        augmentation=GaussianNoise(),
         projection_dim=0,
         n_components=5,
         n_views=3,
