@@ -18,6 +18,7 @@ from skcontrast.augmentation import (
     RandomFlip,
     RandomResizedCrop,
     SimCLRAugmentation,
+    _symmetries,
     compose,
 )
 from skcontrast.augmentation._symmetries import SYMMETRIES
@@ -48,10 +49,12 @@ GREY = [
 ]
 
 
-def stripes():
-    """Return grey images of vertical stripes, which allow all but quarter turns."""
+@pytest.fixture
+def stripes(monkeypatch):
+    """Grey images of vertical stripes, which allow all but quarter turns, and are enough."""
+    monkeypatch.setattr(_symmetries, "_FEWEST_IMAGES", 200)
     rng = np.random.default_rng(0)
-    return rng.normal(size=(600, 1, 16)) + rng.normal(size=(600, 16, 16))
+    return rng.normal(size=(200, 1, 16)) + rng.normal(size=(200, 16, 16))
 
 
 def test_default_views_suit_the_kind_of_input():
@@ -129,8 +132,7 @@ def test_views_of_contrasted_channels_are_mirrored_as_the_images_allow():
     assert repr(default(SYMMETRIES[:1])) == repr([RandomFlip(0.5, 0.0), RandomAffine()])
 
 
-def test_symmetries_are_found_once_in_fit_whatever_the_seed_and_are_kept(capsys):
-    X = stripes()
+def test_symmetries_are_found_once_in_fit_whatever_the_seed_and_are_kept(stripes, capsys):
     fitted = [
         small(
             encoder=ConvNet(widths=(4,)),
@@ -138,27 +140,27 @@ def test_symmetries_are_found_once_in_fit_whatever_the_seed_and_are_kept(capsys)
             random_state=seed,
             augmentation=chain,
             verbose=1,
-        ).fit(X)
+        ).fit(stripes)
         for seed, chain in [(0, None), (1, None), (1, [])]
     ]
     told = [line for line in capsys.readouterr().err.splitlines() if "mirrors and turns" in line]
     assert len(told) == 2 and "left right, up down, half turn, as" in told[0]
     chains = [embedder.augmentation_ for embedder in fitted[:2]]
-    chains += [scored_views(embedder._fitted.setup, X[:20]) for embedder in fitted]
+    chains += [scored_views(embedder._fitted.setup, stripes[:20]) for embedder in fitted]
     flip = RandomFlip(0.5, 0.5)
     assert all(repr(chain) == repr([flip, *GREY]) for chain in chains)
 
 
-def test_symmetries_are_kept_by_a_fit_that_continues_and_in_files(tmp_path):
-    embedder = small(encoder=ConvNet(widths=(4,)), max_epochs=1).fit(stripes())
-    embedder.partial_fit(stripes()[:40])
+def test_symmetries_are_kept_by_a_fit_that_continues_and_in_files(stripes, tmp_path):
+    embedder = small(encoder=ConvNet(widths=(4,)), max_epochs=1).fit(stripes)
+    embedder.partial_fit(stripes[:40])
     assert embedder._fitted.setup.symmetries == SYMMETRIES[:3]
     assert isinstance(embedder.augmentation_[0], RandomFlip)
     save(embedder, tmp_path / "embedder")
     assert load(tmp_path / "embedder")._fitted.setup.symmetries == SYMMETRIES[:3]
 
 
-def test_views_drawn_before_a_fit_follow_what_a_dataset_shows():
+def test_views_drawn_before_a_fit_follow_what_a_dataset_shows(stripes):
     class Stripes(Dataset):
         def __len__(self):
             return len(X)
@@ -166,7 +168,7 @@ def test_views_drawn_before_a_fit_follow_what_a_dataset_shows():
         def __getitem__(self, row):
             return X[row]
 
-    X = (stripes() * 20 + 128).clip(0, 255).astype(np.uint8)
+    X = (stripes * 20 + 128).clip(0, 255).astype(np.uint8)
     embedder = small(encoder=ConvNet(widths=(4,)), random_state=0)
     drawn = [embedder.views(Z, rows=[0, 1], random_state=0) for Z in (X, Stripes())]
     np.testing.assert_array_equal(*drawn)
