@@ -19,7 +19,6 @@ from torch import Tensor
 from . import _rows
 from ._base import Expectations, Gradients
 from ._buffers import Arena, buffers_on
-from ._pairwise import pairwise_scores
 from ._tile import LossInputs
 
 # Up to so many scores of the batch, slopes are kept between the two walks and not computed twice.
@@ -86,7 +85,7 @@ def _strips(
         with contextlib.nullcontext() if keeps else buffers.released():
             first, rest = vectors[rows], vectors[start:]
             out = buffers.empty((len(first), len(rest)), vectors.dtype)
-            scores = pairwise_scores(first, rest, inputs.similarity, False, out).values
+            scores = torch.mm(first, rest.T, out=out)
             excluded = inputs.contrast.excluded[rows]
             if start:
                 # The anchor itself replaces those before it, as it is excluded anyway.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -12,12 +13,33 @@ from ..similarity import Similarity
 from ._base import RowScaled
 
 
-class Products:
-    """Scores that are dot products: two matrix products give the gradients."""
+@dataclass(eq=False)
+class PairwiseScores:
+    """The scores of a tile of anchors with all candidates.
 
-    def __init__(self, anchors: Tensor, candidates: Tensor, out: Tensor):
-        self.anchors, self.candidates = anchors, candidates
-        self.values = torch.mm(anchors, candidates.T, out=out)
+    Parameters
+    ----------
+    anchors : Tensor of shape (n, k)
+    candidates : Tensor of shape (m, k)
+    similarity : Similarity
+        Without schedules.
+    needs_gradient : bool
+        Whether gradients will be asked for.
+    values : Tensor of shape (n, m)
+        Room for the scores, which may be overwritten: `add_gradients` does not read them.
+    unused : Tensor of shape (n, n_unused), dtype int64, or None
+        For each anchor, candidates whose scores are not read: their slopes may be infinite.
+    """
+
+    anchors: Tensor
+    candidates: Tensor
+    similarity: Similarity
+    needs_gradient: bool
+    values: Tensor
+    unused: Tensor | None
+
+    def __post_init__(self) -> None:
+        """Write the scores."""
 
     def add_gradients(
         self, d_scores: RowScaled, d_anchors: Tensor, d_candidates: Tensor | None, is_whole: bool
@@ -36,6 +58,17 @@ class Products:
             Whether the tile holds the scores of all vectors with themselves. Then the gradient of
             the candidates may be added to `d_anchors` instead.
         """
+
+
+class Products(PairwiseScores):
+    """Scores that are dot products: two matrix products give the gradients."""
+
+    def __post_init__(self) -> None:
+        torch.mm(self.anchors, self.candidates.T, out=self.values)
+
+    def add_gradients(
+        self, d_scores: RowScaled, d_anchors: Tensor, d_candidates: Tensor | None, is_whole: bool
+    ) -> None:
         scale, matrix = d_scores
         if is_whole:
             # One tile of all vectors with themselves: one product gives both gradients.
@@ -50,28 +83,21 @@ class Products:
             d_candidates.addmm_(matrix.T, scale * self.anchors)
 
 
-class LinkedProducts:
+class LinkedProducts(PairwiseScores):
     """Scores that are a function of dot products and of a few numbers (terms) of each vector.
 
     The slopes of that function give the gradients: two matrix products, and sums for the terms.
     """
 
-    def __init__(
-        self,
-        anchors: Tensor,
-        candidates: Tensor,
-        similarity: Similarity,
-        needs_gradient: bool,
-        out: Tensor,
-    ):
-        self.similarity, self.d = similarity, anchors.shape[1] - similarity.n_terms
+    def __post_init__(self) -> None:
+        self.d = self.anchors.shape[1] - self.similarity.n_terms
         (self.anchors, self.terms), (self.candidates, self.candidate_terms) = (
-            u.tensor_split([self.d], 1) for u in (anchors, candidates)
+            u.tensor_split([self.d], 1) for u in (self.anchors, self.candidates)
         )
-        self.values = torch.mm(self.anchors, self.candidates.T, out=out)
-        self.slopes = torch.empty_like(out if needs_gradient else out[:0])
-        slopes = self.slopes if needs_gradient else None
-        similarity.link(out, self.terms, self.candidate_terms, slopes, d=self.d)
+        torch.mm(self.anchors, self.candidates.T, out=self.values)
+        self.slopes = torch.empty_like(self.values if self.needs_gradient else self.values[:0])
+        slopes = self.slopes if self.needs_gradient else None
+        self.similarity.link(self.values, self.terms, self.candidate_terms, slopes, d=self.d)
 
     def add_gradients(
         self, d_scores: RowScaled, d_anchors: Tensor, d_candidates: Tensor | None, is_whole: bool
@@ -93,29 +119,20 @@ class LinkedProducts:
             )
 
 
-class AnyScores:
+class AnyScores(PairwiseScores):
     """Scores of any kind, differentiated by autograd."""
 
-    def __init__(
-        self,
-        anchors: Tensor,
-        candidates: Tensor,
-        similarity: Similarity,
-        needs_gradient: bool,
-        out: Tensor,
-        unused: Tensor | None,
-    ):
+    def __post_init__(self) -> None:
+        given, needs_gradient = (self.anchors, self.candidates), self.needs_gradient
         with torch.set_grad_enabled(needs_gradient):
-            self.leaves = [
-                t.detach().requires_grad_(needs_gradient) for t in (anchors, candidates)
-            ]
-            self.scores = similarity.scores(*self.leaves)
-        self.values = out.copy_(self.scores.detach())
-        if unused is not None and unused.numel():
+            self.leaves = [t.detach().requires_grad_(needs_gradient) for t in given]
+            self.scores = self.similarity.scores(*self.leaves)
+        self.values.copy_(self.scores.detach())
+        if self.unused is not None and self.unused.numel():
             # They must be finite: factors of 0 follow.
-            entries = out.gather(1, unused)
-            out.scatter_(1, unused, entries.masked_fill(~entries.isfinite(), 0.0))
-            _keep_apart(self.scores.grad_fn, out.shape, unused)
+            entries = self.values.gather(1, self.unused)
+            self.values.scatter_(1, self.unused, entries.masked_fill(~entries.isfinite(), 0.0))
+            _keep_apart(self.scores.grad_fn, self.values.shape, self.unused)
 
     def add_gradients(
         self, d_scores: RowScaled, d_anchors: Tensor, d_candidates: Tensor | None, is_whole: bool
@@ -152,36 +169,8 @@ def _keep_apart(root: Any, shape: torch.Size, unused: Tensor) -> None:
             nodes += [parent for parent, _ in node.next_functions]
 
 
-# Each has the scores as `values`, shape (n, m), which may be overwritten: `add_gradients` does not
-# read them.
-PairwiseScores: TypeAlias = Products | LinkedProducts | AnyScores
-
-
-def pairwise_scores(
-    anchors: Tensor,
-    candidates: Tensor,
-    similarity: Similarity,
-    needs_gradient: bool,
-    out: Tensor,
-    unused: Tensor | None = None,
-) -> PairwiseScores:
-    """Return the scores of one tile in the cheapest form that a similarity has.
-
-    Parameters
-    ----------
-    anchors : Tensor of shape (n, k)
-    candidates : Tensor of shape (m, k)
-    similarity : Similarity
-        Without schedules.
-    needs_gradient : bool
-        Whether gradients will be asked for.
-    out : Tensor of shape (n, m)
-        Room for the scores; it becomes the ``values`` of what is returned.
-    unused : Tensor of shape (n, n_unused), dtype int64, default=None
-        For each anchor, candidates whose scores are not read: their slopes may be infinite.
-    """
+def form_of(similarity: Similarity) -> type[PairwiseScores]:
+    """Return the cheapest form that the scores of a similarity have."""
     if similarity.bilinear:
-        return Products(anchors, candidates, out)
-    if similarity.n_terms:
-        return LinkedProducts(anchors, candidates, similarity, needs_gradient, out)
-    return AnyScores(anchors, candidates, similarity, needs_gradient, out, unused)
+        return Products
+    return LinkedProducts if similarity.n_terms else AnyScores

@@ -16,7 +16,7 @@ from ..similarity import Similarity
 from ._base import Gradients
 from ._buffers import Arena, buffers_on
 from ._contrast import Contrast
-from ._pairwise import PairwiseScores, pairwise_scores
+from ._pairwise import PairwiseScores, form_of
 from ._tile import LossInputs
 
 # Scores held at a time: large enough to keep the matrix products efficient, small enough to stay
@@ -71,10 +71,8 @@ def _scored(
                 # Of a contrast whose positives are places, excluded scores are read.
                 is_read = not contrast.positives.is_floating_point()
                 unused = None if is_read else contrast.excluded[rows]
-                scores = pairwise_scores(
-                    anchors[rows], candidates, similarity, needs_gradient, out, unused
-                )
-                yield rows, scores, buffers
+                given = anchors[rows], candidates, similarity, needs_gradient, out, unused
+                yield rows, form_of(similarity)(*given), buffers
 
 
 def tile_rows(anchors: Tensor, n_candidates: int) -> int:
