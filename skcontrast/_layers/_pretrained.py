@@ -264,8 +264,9 @@ def _kept_bytes(encode: Encode, x: Tensor) -> int:
     def pack(tensor: Tensor) -> Tensor:
         storage = tensor.untyped_storage()
         found[storage.data_ptr()] = storage.nbytes()
-        alive.append(tensor)
-        return tensor
+        # Nothing that its own graph holds may hold that graph: it would never be freed.
+        alive.append(tensor.detach())
+        return alive[-1]
 
     with saved_tensors_hooks(pack, lambda tensor: tensor):
         encode(x)

@@ -1,7 +1,9 @@
 """Pretrained: right pixels or a clear error; a network that stays what it was, at its own rate."""
 
+import gc
 import pickle
 import warnings
+import weakref
 
 import numpy as np
 import pytest
@@ -416,6 +418,15 @@ def test_what_a_network_keeps_for_an_image_is_counted_without_its_weights(net):
     # pixels, stem, norm with relu, body with relu, means
     least = 4 * (3 * 32 * 32 + 2 * 8 * 15 * 15 + 16 * 7 * 7)
     assert least <= kept <= 1.2 * least
+
+
+def test_the_network_whose_memory_was_measured_is_freed(net):
+    module = pretrained(net, frozen=0).build((3, 32, 32)).train()
+    _pretrained._bytes_per_row(module._rows, module, torch.rand(3, 3, 32, 32))
+    weight = weakref.ref(module.network.stem.weight)
+    del module
+    gc.collect()
+    assert weight() is None
 
 
 # What is a classifier
