@@ -129,7 +129,7 @@ def test_nodes_have_no_features_of_graphs_beside_them():
     import networkx as nx
 
     graphs = [nx.path_graph(4 + k % 3) for k in range(20)]
-    with pytest.raises(ValueError, match="pass the encoder alone"):
+    with pytest.raises(ValueError, match="an encoder of nodes alone"):
         small(encoder=Wide(GIN()), framework=InfoGraph()).fit(graphs)
 
 
