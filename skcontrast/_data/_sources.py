@@ -234,16 +234,11 @@ class Streamed(Dataset):
     def _read(self, parts: Iterable[NDArray], seed: int) -> Generator[Any, None, None]:
         """Yield all samples of each part."""
         on_gpu = self.device.type == "cuda"
-        loader = DataLoader(
-            self,
-            sampler=parts,
-            batch_size=None,
-            num_workers=self.n_workers,
-            pin_memory=on_gpu,
-            # Seeds the workers; without it, the loader would draw from the global generator.
-            generator=torch.Generator().manual_seed(seed),
-            worker_init_fn=_start_worker,
-        )
+        # Seeds the workers; without it, the loader would draw from the global generator.
+        generator = torch.Generator().manual_seed(seed)
+        options: dict[str, Any] = {"num_workers": self.n_workers, "pin_memory": on_gpu}
+        options |= {"generator": generator, "worker_init_fn": _start_worker}
+        loader = DataLoader(self, sampler=parts, batch_size=None, **options)
         with closing(_until_interrupted(loader)) as batches:
             for x in batches:
                 yield x.to(self.device, non_blocking=on_gpu)

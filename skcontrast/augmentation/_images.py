@@ -243,7 +243,6 @@ class SimCLRAugmentation(ImageAugmentation):
             ColorJitter(amount, amount, amount, hue=0.2 * self.strength, p=0.8),
             RandomGrayscale(self.grayscale),
         )
-        large = min(sample_shape[-2:]) >= _LEAST_SIDE_FOR_BLUR
-        if self.blur is True or (self.blur == "auto" and large):
-            return (*parts, GaussianBlur())
-        return parts
+        is_large = min(sample_shape[-2:]) >= _LEAST_SIDE_FOR_BLUR
+        is_blurred = is_large if self.blur == "auto" else self.blur
+        return (*parts, GaussianBlur()) if is_blurred else parts

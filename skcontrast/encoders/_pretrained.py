@@ -253,13 +253,8 @@ def _preprocessing(network: nn.Module, processor: Any) -> dict[str, Any]:
                     f"The processor of Pretrained has {name}={has(name, usual)!r}, which is not "
                     "followed: pass X as the network knows it in [0, 1], with mean= and std=."
                 )
-        return {
-            "mean": has("image_mean", None) or has("mean", None),
-            "std": has("image_std", None) or has("std", None),
-        }
-    known: Any = getattr(network, "pretrained_cfg", None)
-    if known is None:
-        return {}
+        return {name: has(f"image_{name}", None) or has(name, None) for name in ("mean", "std")}
+    known: Any = getattr(network, "pretrained_cfg", None) or {}
     known = known if isinstance(known, dict) else vars(known)
     size = known.get("input_size")
     is_fixed = known.get("fixed_input_size") and size is not None

@@ -2,9 +2,8 @@
 
 from ._base import Features
 from ._graphs import GraphProfile, GraphSize, WeisfeilerLehman
-from ._images import OrientedGradients, PatchDictionary
 from ._raw import Frozen, Raw
-from ._series import MiniRocket
+from ._signals import MiniRocket, OrientedGradients, PatchDictionary
 from ._whitening import PartialWhitening
 
 __all__ = [

@@ -292,12 +292,11 @@ def padded(X: Sequence, names: Sequence[int] | None = None) -> NDArray:
         if array.dtype.kind not in "biuf":
             raise TypeError(f"X must hold series of numbers: series {place} has {array.dtype}.")
         if array.shape[0] != arrays[0].shape[0]:
-            same = array.shape[1] == arrays[0].shape[1]
             advice = (
                 ": if the channels are last, pass [x.T for x in X]; if they are batches, "
                 "np.concatenate(X); images must have one size"
             )
-            advice = advice if same else ""
+            advice = advice if array.shape[1] == arrays[0].shape[1] else ""
             raise ValueError(
                 f"The series in X must have as many channels as each other: series {place} has "
                 f"shape {array.shape}, series {names[0]} has {arrays[0].shape}{advice}."
@@ -357,8 +356,7 @@ def _gap(series: NDArray, row: int) -> str:
     length = _length(series)
     if not length:
         return f"Series {row} of X contains NaN alone."
-    n_known = _length(series.T)
-    if n_known and not np.isnan(series[:n_known]).any():
+    if (n_known := _length(series.T)) and not np.isnan(series[:n_known]).any():
         return (
             f"NaN follows the end of series {row} of X along its first axis: the channels seem to "
             "be last. Pass X.transpose(0, 2, 1)."

@@ -255,23 +255,20 @@ class Tables(ArrayKind):
             coded = [column.encode(table.values(place)) for column, place in columns]
             return np.column_stack(coded), seen
         kind, coded = self._with_columns(table)
-        shape = (table.shape[1],)
-        return np.column_stack(coded), Schema(kind, shape, shape[0], table.names)
+        n = table.shape[1]
+        return np.column_stack(coded), Schema(kind, (n,), n, table.names)
 
     def _with_columns(self, table: Table) -> tuple[Tables, list[NDArray[np.float64]]]:
         """Return a copy of the kind that knows the columns of a table, and the coded columns."""
         validate_parameters(self)
         categorical = _positions(self.categorical, table)
-        columns, coded = [], []
-        for j in range(table.shape[1]):
-            values = table.values(j)
-            values = values.as_categories() if j in categorical else values
-            column = _learned(values, table.label(j), self.min_frequency)
-            columns.append(column)
-            coded.append(column.encode(values))
+        found = [table.values(j) for j in range(table.shape[1])]
+        found = [v.as_categories() if j in categorical else v for j, v in enumerate(found)]
         kind = clone(self)
-        kind.columns_ = tuple(columns)
-        return kind, coded
+        kind.columns_ = tuple(
+            _learned(values, table.label(j), self.min_frequency) for j, values in enumerate(found)
+        )
+        return kind, [c.encode(values) for c, values in zip(kind.columns_, found, strict=True)]
 
     def check_unusual(self, X: Any, *, is_declared: bool) -> None:
         """Warn about columns of categories that are rare, or that are dates."""

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 from skcontrast._checks import InvalidParameterError
 from skcontrast.features import OrientedGradients, PatchDictionary
-from skcontrast.features._images import GradientLayer
+from skcontrast.features._signals import GradientLayer
 from tests.common import images
 
 SCALED = torch.from_numpy(images(20, side=16).astype(np.float32) / 255)
