@@ -86,13 +86,9 @@ class ColorJitter(ColorAugmentation):
         """Draw the maps of grey or colour images, of which only the drawn ones change."""
         u = uniform(len(mean), 4, generator).to(mean.dtype)
         brightness, contrast, saturation, hue = ((u * 2 - 1) * drawn).unbind(dim=1)
-        return jitters(
-            brightness=1 + self.brightness * brightness,
-            contrast=1 + self.contrast * contrast,
-            saturation=1 + self.saturation * saturation,
-            hue=2 * math.pi * self.hue * hue,
-            mean=mean,
-        )
+        brightness, contrast = 1 + self.brightness * brightness, 1 + self.contrast * contrast
+        saturation, hue = 1 + self.saturation * saturation, 2 * math.pi * self.hue * hue
+        return jitters(brightness, contrast, saturation, hue, mean)
 
 
 class RandomGrayscale(ColorAugmentation):
@@ -237,12 +233,9 @@ class SimCLRAugmentation(ImageAugmentation):
     def parts(self, sample_shape: tuple) -> tuple[Augmentation, ...]:
         """Return the tuple of augmentations that the recipe consists of for such images."""
         amount = 0.8 * self.strength
-        parts: tuple[Augmentation, ...] = (
-            RandomResizedCrop(scale=self.crop_scale),
-            RandomFlip(horizontal=self.flip),
-            ColorJitter(amount, amount, amount, hue=0.2 * self.strength, p=0.8),
-            RandomGrayscale(self.grayscale),
-        )
+        moves = RandomResizedCrop(scale=self.crop_scale), RandomFlip(horizontal=self.flip)
+        jitter = ColorJitter(amount, amount, amount, hue=0.2 * self.strength, p=0.8)
         is_large = min(sample_shape[-2:]) >= _LEAST_SIDE_FOR_BLUR
         is_blurred = is_large if self.blur == "auto" else self.blur
-        return (*parts, GaussianBlur()) if is_blurred else parts
+        blur = (GaussianBlur(),) if is_blurred else ()
+        return (*moves, jitter, RandomGrayscale(self.grayscale), *blur)
