@@ -13,6 +13,7 @@ from torch.nn.parameter import UninitializedBuffer, is_lazy
 
 from .._checks import (
     POSITIVE_INT,
+    Numbers,
     ParameterObject,
     are_rows,
     check_argument,
@@ -24,6 +25,8 @@ from .._checks import (
 from ..kinds._base import Kind
 from ..kinds._recognise import KindName, check_fits, kind_of_shape
 
+# Widths of one layer or more.
+LAYER_WIDTHS = Numbers(POSITIVE_INT[0], min_length=1)
 KindOrName: TypeAlias = Kind | KindName
 
 

@@ -9,10 +9,10 @@ from typing import Any, cast
 import numpy as np
 from torch import Tensor, nn
 
-from .._checks import POSITIVE_INT, Numbers, parameter
+from .._checks import POSITIVE_INT, parameter
 from .._layers._patches import Octaves, PatchLayer, octave_sides
 from .._layers._pooling import average_to
-from ._base import Encoder, check_build, init_kaiming
+from ._base import LAYER_WIDTHS, Encoder, check_build, init_kaiming
 
 # A side is halved only if at least this many pixels remain.
 _SMALLEST_SIDE = 4
@@ -69,9 +69,7 @@ class ConvNet(Encoder):
     """
 
     kind = "images"
-    widths: Sequence[int] | None = parameter(
-        [Numbers(POSITIVE_INT[0], min_length=1), None], default=None
-    )
+    widths: Sequence[int] | None = parameter([LAYER_WIDTHS, None], default=None)
     batch_norm: bool = parameter(["boolean"], default=True)
     pool_size: int | None = parameter([*POSITIVE_INT, None], default=None)
 
@@ -173,7 +171,7 @@ class PatchNet(Encoder):
     kind = "images"
     n_patches: int = parameter(POSITIVE_INT, default=128)
     patch_size: int = parameter(POSITIVE_INT, default=6)
-    widths: Sequence[int] = parameter([Numbers(POSITIVE_INT[0], min_length=1)], default=(128, 128))
+    widths: Sequence[int] = parameter([LAYER_WIDTHS], default=(128, 128))
     pool_size: int = parameter(POSITIVE_INT, default=3)
     largest_side: int | None = parameter(  # type: ignore[misc]
         [*POSITIVE_INT, None], default=96

@@ -9,9 +9,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .._checks import POSITIVE_INT, Numbers, parameter
+from .._checks import POSITIVE_INT, parameter
 from .._layers._kernels import in_order, is_traced, of_like_length, without_end
-from ._base import Encoder, check_build, init_kaiming
+from ._base import LAYER_WIDTHS, Encoder, check_build, init_kaiming
 
 _SIZE, _FIRST_STRIDE = 5, 2
 _TINY = 1e-12  # a variance, so that its root has a gradient
@@ -62,9 +62,7 @@ class SeriesNet(Encoder):
     """
 
     kind = "series"
-    widths: Sequence[int] = parameter(
-        [Numbers(POSITIVE_INT[0], min_length=1)], default=(32, 64, 128)
-    )
+    widths: Sequence[int] = parameter([LAYER_WIDTHS], default=(32, 64, 128))
     pool_size: int = parameter(POSITIVE_INT, default=4)
 
     def build(self, sample_shape: tuple, n_components: int | None = None) -> nn.Module:

@@ -160,12 +160,12 @@ def _packed(parts: Sequence[GraphParts]) -> PackedGraphs:
     nodes = {k: part.of_nodes for k, part in enumerate(parts)}
     linked = {k: part.of_edges for k, part in enumerate(parts) if part.edges.shape[1]}
     weights = _joined_weights(parts)
-    check_finite(weights, node_ptr, edges[0], "edge weights")
+    check_finite(weights, node_ptr, "edge weights", edges[0])
     edge_attributes = _joined_attributes(linked, "edge")
-    check_finite(edge_attributes, node_ptr, edges[0], "edge attributes")
+    check_finite(edge_attributes, node_ptr, "edge attributes", edges[0])
     codes, edge_categories = _joined_labels(linked, "edge")
     attributes = _joined_attributes(nodes, "node")
-    check_finite(attributes, node_ptr)
+    check_finite(attributes, node_ptr, "node attributes")
     labels, categories = _joined_labels(nodes, "node")
     return assemble(
         torch.cat([edges, edges[:, back].flip(0)], 1),

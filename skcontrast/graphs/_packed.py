@@ -273,10 +273,7 @@ def subset(column: Tensor | None, rows: Tensor) -> Tensor | None:
 
 
 def check_finite(
-    values: Tensor | None,
-    node_ptr: Tensor,
-    nodes: Tensor | None = None,
-    what: str = "node attributes",
+    values: Tensor | None, node_ptr: Tensor, what: str, nodes: Tensor | None = None
 ) -> None:
     """Raise ValueError, naming the graph, if a row of values holds NaN or infinity.
 
@@ -286,10 +283,10 @@ def check_finite(
         A row for each node, or for each edge.
     node_ptr : Tensor of shape (n_graphs + 1,)
         The first node of each graph.
+    what : str
+        The name of the values, for messages.
     nodes : Tensor of shape (n,), default=None
         The node that each row belongs to; None is a row per node.
-    what : str, default="node attributes"
-        The name of the values, for messages.
     """
     if values is None:
         return
@@ -361,7 +358,7 @@ def _checked_numbers(
         shape = f"({n}, n_attributes)" if ndim == 2 else f"({n},)"
         raise ValueError(f"{name} must have shape {shape}, got {tuple(values.shape)}.")
     what = "node attributes" if nodes is None else name
-    check_finite(values, node_ptr, nodes, what)
+    check_finite(values, node_ptr, what, nodes)
     return values
 
 
