@@ -1,24 +1,21 @@
 """One fit at a time has a folder to itself, until it ends or its process dies."""
 
 import os
-import signal
-import subprocess
-import sys
 import threading
 
 import pytest
 
 from skcontrast._fit._checkpoint import exclusive
+from tests.common import processes
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs fcntl")
 
-HOLDS = """
-import pathlib, sys
-from skcontrast._fit._checkpoint import exclusive
-with exclusive(pathlib.Path(sys.argv[1])):
-    print("held", flush=True)
-    sys.stdin.read()
-"""
+
+def hold(folder, pipe):
+    """Keep a folder until the other end is closed."""
+    with exclusive(folder):
+        pipe.send("held")
+        pipe.recv()
 
 
 def test_a_folder_is_made_and_can_be_taken_again(tmp_path):
@@ -62,16 +59,18 @@ def test_a_link_in_the_place_of_the_lock_is_refused_and_its_target_kept(tmp_path
 
 
 def test_a_second_process_is_kept_out_until_the_first_is_killed(tmp_path):
-    command = [sys.executable, "-c", HOLDS, str(tmp_path)]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe) as holder:
-        assert holder.stdout.readline() == b"held\n"
+    ours, theirs = processes().Pipe()
+    holder = processes().Process(target=hold, args=(tmp_path, theirs), daemon=True)
+    holder.start()
+    try:
+        assert ours.recv() == "held"
         with (
             pytest.raises(ValueError, match=f"another fit is using {tmp_path}"),
             exclusive(tmp_path),
         ):
             pass
-        holder.send_signal(signal.SIGKILL)
-        holder.wait()
+    finally:
+        holder.kill()
+        holder.join()
     with exclusive(tmp_path):
         pass
