@@ -5,7 +5,6 @@ from collections import Counter
 import numpy as np
 import pytest
 from sklearn.metrics import label_ranking_average_precision_score
-from sklearn.model_selection import LeaveOneOut, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 
 from skcontrast.metrics import _search, knn_accuracy, map_at_r, recall_at_k
@@ -77,7 +76,7 @@ def test_the_accuracy_is_that_of_scikit_learn(seed, metric):
     classifier = KNeighborsClassifier(7, metric=metric)
     found = knn_accuracy(H, y, H_test, y_test, n_neighbors=7, metric=metric)
     assert found == classifier.fit(H, y).score(H_test, y_test)
-    alone = cross_val_score(classifier, H, y, cv=LeaveOneOut()).mean()
+    alone = (classifier.fit(H, y).predict(None) == y).mean()  # each without itself
     assert knn_accuracy(H, y, n_neighbors=7, metric=metric) == pytest.approx(alone)
 
 
