@@ -126,7 +126,8 @@ def stubs(monkeypatch, tmp_path):
 
     def briefly(estimator):
         settings = resolve(estimator)
-        return replace(settings, max_epochs=1, n_workers=0, encoder=small_network)
+        given = {**settings.given, "n_workers": 0, "encoder": small_network}
+        return replace(settings, max_epochs=1, given=given)
 
     monkeypatch.setattr(_settings, "resolve_settings", briefly)
     monkeypatch.setattr(_settings, "automatic_epochs", lambda *args: 1)
