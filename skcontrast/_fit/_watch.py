@@ -200,7 +200,7 @@ def tell_of_pretrained() -> None:
     """Say that a pretrained network is likely ahead of one that begins from nothing."""
     text = (
         "colour images of this size: a pretrained network is likely ahead, "
-        "encoder=skcontrast.encoders.Pretrained(network)"
+        "encoder=skcontrast.encoders.Pretrained(network, mean=..., std=...)"
     )
     tqdm.write(text, file=sys.stderr)
 

@@ -30,7 +30,7 @@ _ADVICE = (
     "does not say for which pixels it was trained: pass the mean= and std= of its intensities in "
     "[0, 1], such as mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225) for most networks of "
     "ImageNet, or what holds them as processor=: weights.transforms() of torchvision, "
-    "model.visual.preprocess_cfg of open_clip, AutoImageProcessor.from_pretrained(name)."
+    "model.visual of open_clip, AutoImageProcessor.from_pretrained(name)."
 )
 
 
@@ -193,7 +193,9 @@ class Pretrained(Encoder):
         mean = known.get("mean") if self.mean is None else self.mean
         std = known.get("std") if self.std is None else self.std
         if mean is None or std is None:
-            raise ValueError(f"The network {name} of Pretrained {_ADVICE}")
+            given = {"mean": mean, "std": std}.items()
+            known = [f" It has {text}={one!r} alone." for text, one in given if one is not None]
+            raise ValueError(f"The network {name} of Pretrained {_ADVICE}{''.join(known)}")
         found = [np.atleast_1d(np.asarray(one, dtype=np.float64)) for one in (mean, std)]
         if max(abs(found[0]).max(), found[1].max()) > 2:
             raise ValueError(
@@ -209,11 +211,14 @@ class Pretrained(Encoder):
                 f"channel, got {mean!r} and {std!r}."
             )
         if sample_shape[0] not in (1, channels):
+            fewer = f"X[:, :{channels}] if the others are transparency, or "
+            if channels == 1:
+                fewer = "X.mean(axis=1, keepdims=True), or "
             raise ValueError(
                 f"X has {sample_shape[0]} channels, the network {name} takes "
                 f"{f'{channels}, or 1, which is repeated' if channels > 1 else 1}: pass "
-                "X[:, :3] if the others are transparency, or a network with another first layer, "
-                "and the mean and std of each channel."
+                f"{fewer if sample_shape[0] > channels else ''}a network with another first "
+                "layer, and the mean and std of each channel."
             )
         size = known.get("size") if self.size is None else self.size
         if size is None:

@@ -128,6 +128,22 @@ def test_wrong_pixels_are_refused(net, wrong, message):
             Frozen(pretrained(net)).fit(wrong)
 
 
+@pytest.mark.parametrize(
+    "channels, advice",
+    [(1, r"pass X\.mean\(axis=1, keepdims=True\), or a network"), (4, "pass a network with")],
+)
+def test_what_to_pass_follows_the_channels_of_the_network(channels, advice):
+    with pytest.raises(ValueError, match=advice):
+        frozen(Net(channels=channels), X)
+
+
+@pytest.mark.parametrize("given", [{"mean": 0.5}, {"std": 0.25}])
+def test_a_mean_alone_is_not_enough(given):
+    (name,) = given
+    with pytest.raises(ValueError, match=rf"pass the mean= and std=.*It has {name}=0\.\d+ alone"):
+        small(encoder=Pretrained(Net(), **given)).fit(X)
+
+
 def test_a_network_has_as_many_channels_as_its_first_layer():
     grey = Frozen(Pretrained(Net(channels=1), mean=0.5, std=0.25, size=32)).fit_transform(X[:, :1])
     assert grey.shape == (24, 16)
