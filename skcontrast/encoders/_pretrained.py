@@ -195,7 +195,7 @@ class Pretrained(Encoder):
         if mean is None or std is None:
             given = {"mean": mean, "std": std}.items()
             alone = [f" It has {text}={one!r} alone." for text, one in given if one is not None]
-            raise ValueError(f"The network {name} of Pretrained {_ADVICE}{''.join(known)}")
+            raise ValueError(f"The network {name} of Pretrained {_ADVICE}{''.join(alone)}")
         found = [np.atleast_1d(np.asarray(one, dtype=np.float64)) for one in (mean, std)]
         if max(abs(found[0]).max(), found[1].max()) > 2:
             raise ValueError(
