@@ -73,7 +73,7 @@ def fit_network(
         If the user interrupts before an epoch is finished.
     """
     data = read_training_data(settings, X, y, metadata, owner, past)
-    settings = settings.for_samples(len(data.X), data.schema)
+    settings = settings.for_samples(len(data.X))
     world = current_world()
     n_samples = max(len(data.X), 0 if past is None else past.n_samples)
     if past is None and leads(world):

@@ -18,7 +18,6 @@ from .._checks import (
     parameter_owners,
     validate_parameters,
 )
-from .._layers._patches import octave_sides
 from .._network._inference import resolve_device
 from .._runtime._random import resolve_seed
 from .._skorch import Callback, LRScheduler, ScoringBase
@@ -26,8 +25,7 @@ from ..augmentation import Augmentation
 from ..callbacks import Evaluation
 from ..encoders import Encoder
 from ..frameworks import Framework, SimCLR
-from ..kinds._base import Kind, Schema
-from ..kinds._images import Images
+from ..kinds._base import Kind
 from ..kinds._recognise import named_kind
 from ..losses import InfoNCE, Loss
 from ..optimizers import Optimizer, as_optimizer
@@ -43,8 +41,6 @@ COMPONENTS = {
 
 # max_epochs="auto": steps beyond which further passes pay little, and the bounds of the epochs.
 _STEPS, _FEWEST_EPOCHS, _MOST_EPOCHS = 4_000, 5, 100
-# The most epochs of images of several octaves, each of which takes longer.
-_MOST_OF_LARGE = 80
 
 
 @dataclass(frozen=True)
@@ -103,17 +99,13 @@ class Settings:
         except KeyError:
             raise AttributeError(name) from None
 
-    def for_samples(self, n_samples: int, schema: Schema | None = None) -> Settings:
-        """Return the same with the epochs for which so many samples, of a schema, are trained."""
+    def for_samples(self, n_samples: int) -> Settings:
+        """Return the same with the epochs for which so many samples are trained."""
         if self.given["max_epochs"] != "auto" or self.one_epoch:
             return self
         named = [getattr(encoder, "n_steps", None) for encoder in encoders_of(self.encoder)]
         bounds = (max(map(int, filter(None, named))), 1) if any(named) else ()
-        n_epochs = automatic_epochs(n_samples, self.batch_size, *bounds)
-        if schema is not None and isinstance(schema.kind, Images) and not bounds:
-            is_large = len(octave_sides(*schema.sample_shape[-2:])) > 1
-            n_epochs = min(n_epochs, _MOST_OF_LARGE) if is_large else n_epochs
-        return replace(self, max_epochs=n_epochs)
+        return replace(self, max_epochs=automatic_epochs(n_samples, self.batch_size, *bounds))
 
     @property
     def grouped_optimizer(self) -> Optimizer:

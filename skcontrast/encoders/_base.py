@@ -22,6 +22,7 @@ from .._checks import (
     got,
     validate_parameters,
 )
+from .._layers._patches import PatchLayer
 from ..kinds._base import Kind
 from ..kinds._recognise import KindName, check_fits, kind_of_shape
 
@@ -266,8 +267,9 @@ def to_channels_last(module: nn.Module, kind: Kind, sample_shape: tuple) -> bool
 
     Returns
     -------
-    works : bool
-        Whether the module is now in channels-last format, and its input should be too.
+    takes_channels_last : bool
+        Whether its input should be in channels-last format too: not that of a dictionary of
+        patches, whose averages over three channels are slower in it.
     """
     is_image = kind.image_shape(sample_shape) is not None
     if not is_image or any(map(_corrupts_memory, module.modules())):
@@ -281,7 +283,7 @@ def to_channels_last(module: nn.Module, kind: Kind, sample_shape: tuple) -> bool
     except Exception:
         return False
     _channels_last(module)
-    return True
+    return not any(isinstance(layer, PatchLayer) for layer in module.modules())
 
 
 def _channels_last(module: Any) -> nn.Module:

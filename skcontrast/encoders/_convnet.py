@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from .._checks import POSITIVE_INT, parameter
 from .._layers._patches import Octaves, PatchLayer, octave_sides
-from .._layers._pooling import average_to
+from .._layers._pooling import GridMeans, average_to
 from ._base import LAYER_WIDTHS, Encoder, check_build, init_kaiming
 
 # A side is halved only if at least this many pixels remain.
@@ -220,9 +220,10 @@ class PatchNet(Encoder):
             grid = [min(_GRID, side) for side in grid]
         else:
             grid = [side // 2 if side >= 2 * _SMALLEST_SIDE else side for side in grid]
-        # Windows that overlap by a pixel at most; its gradient, which is not always
-        # deterministic, is not needed.
-        maps = [nn.Sequential(layer, nn.AdaptiveAvgPool2d((grid[0], grid[1]))) for layer in layers]
+        maps = [
+            nn.Sequential(layer, GridMeans(grid, layer.places(sides)))
+            for layer, sides in zip(layers, octaves, strict=True)
+        ]
         return Octaves(maps), n_patches * len(octaves), grid
 
     def learn(self, module: nn.Module, batch: Tensor, rng: np.random.RandomState) -> None:

@@ -1,11 +1,11 @@
-"""Images made smaller: to a bounded area, by either of two ways alike."""
+"""Means over grids, and images made smaller to a bounded area, by either of two ways alike."""
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from skcontrast._layers._pooling import Reduced, reduced, reduced_sides
+from skcontrast._layers._pooling import GridMeans, Reduced, reduced, reduced_sides
 
 
 @pytest.mark.parametrize(
@@ -38,3 +38,12 @@ def test_what_is_small_enough_is_passed_on():
     x = torch.zeros(2, 1, 21, 17, dtype=torch.uint8)
     assert Reduced(nn.Identity(), (50, 40), (21, 17))(x) is x
     assert reduced(x, None) is x and reduced(x, (21, 17)) is x
+
+
+@pytest.mark.parametrize(
+    ("sides", "cells"), [((23, 22), (5, 5)), ((9, 4), (4, 2)), ((3, 1), (3, 1))]
+)
+def test_means_over_a_grid_are_those_of_adaptive_pooling(sides, cells):
+    x = torch.from_numpy(np.random.RandomState(0).normal(size=(4, 3, *sides))).float()
+    found = GridMeans(cells, sides)(x)
+    torch.testing.assert_close(found, nn.functional.adaptive_avg_pool2d(x, cells))

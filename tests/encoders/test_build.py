@@ -39,6 +39,13 @@ def test_convolutions_run_channels_last_and_give_the_same():
     torch.testing.assert_close(actual, expected, rtol=1e-4, atol=1e-5)
 
 
+def test_a_dictionary_reads_contiguous_images_before_channels_last_convolutions():
+    module = PatchNet(widths=(8,)).build((3, 16, 16))
+    assert not to_channels_last(module, Images(), (3, 16, 16))
+    (convolution,) = (layer for layer in module if isinstance(layer, nn.Conv2d))
+    assert convolution.weight.is_contiguous(memory_format=torch.channels_last)
+
+
 def test_a_strided_convolution_of_few_channels_is_not_tried():
     """Its backward pass in channels-last format ends the process on some processors."""
     module = ResNet(width=4).build((3, 16, 16))
