@@ -177,14 +177,28 @@ def schedules(figures, args):
             table.add({"loss": named, **cells(of, scores[BIASED] if is_compared else None)})
 
 
+class Drawn(NonparametricBCL):
+    """The rebuttal's loss on as many candidates, drawn with ψ instead of weighted by it."""
+
+    def row_loss(self, scores, positives):
+        """Return the InfoNCE of each anchor with its positives and the drawn candidates."""
+        is_candidate = scores.isfinite()
+        n = int(is_candidate[0].sum())
+        ranks = (scores.argsort(1).argsort(1) + 1 - scores.shape[1] + n).clamp_min(1)
+        weights = self.rank_weights(ranks.double(), n) * is_candidate
+        drawn = scores.gather(1, torch.multinomial(weights, n, replacement=True))
+        return (torch.logaddexp(drawn.logsumexp(1, keepdim=True), positives) - positives).mean(1)
+
+
 def rebuttal(figures, args):
-    """The rebuttal's loss, by rank alone, against what mines by score."""
+    """The rebuttal's loss, by rank alone, against what mines by score, and drawn."""
     losses = {
         BIASED: InfoNCE(),
         "HCL, β 2 → 0": HCL(0.1, beta=Linear(2, 0, n_steps=20)),
         "HCL, β = .5": HCL(0.1, beta=0.5),
         "HCL, β = 1": HCL(0.1, beta=1.0),
         "rebuttal": NonparametricBCL(Linear(0.5, 0.85), beta=1.0),
+        "rebuttal, drawn": Drawn(Linear(0.5, 0.85), beta=1.0),
     }
     scores = {
         name: figures.of(setting, args.seeds)
@@ -192,9 +206,9 @@ def rebuttal(figures, args):
     }
     with axis_table("rebuttal", args, labels=2) as table:
         for name, reference in product(
-            losses, (BIASED, "HCL, β 2 → 0", "HCL, β = .5", "HCL, β = 1")
+            losses, (BIASED, "HCL, β 2 → 0", "HCL, β = .5", "HCL, β = 1", "rebuttal")
         ):
-            if name == "rebuttal" or (reference == BIASED and name != BIASED):
+            if name != reference and ("rebuttal" in name or reference == BIASED):
                 found = differences(scores[name], scores[reference], PROBES)
                 table.add({"loss": name, "from": reference, **found})
 
