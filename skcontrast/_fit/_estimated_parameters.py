@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from torch import Tensor
 
-from .._checks import InvalidParameterError, validate_parameters
+from .._checks import validate_parameters
 from .._distributed._world import World, pool
 from .._objective._contrast import Contrast
 from ..estimation import alpha_from_auc, estimate_alpha_and_tau_plus, tau_plus_from_labels
@@ -60,7 +60,7 @@ class AutoParameters:
     Attributes
     ----------
     settings : dict of str to Auto
-        How often each is estimated, and its initial value, by name.
+        How often each is estimated, by name.
     values : dict of str to float
         The current value of each, by name.
     """
@@ -70,10 +70,7 @@ class AutoParameters:
     ):
         self.settings = auto_parameters(loss)
         self.declared = estimable_parameters(loss)
-        self.values = {
-            name: _INITIAL[self._quantity(name)] if auto.initial is None else auto.initial
-            for name, auto in self.settings.items()
-        }
+        self.values = {name: _INITIAL[self._quantity(name)] for name in self.settings}
         past = past or {}
         self.values.update((name, past[name]) for name in self.settings if name in past)
         validate_parameters(self.apply_to(loss))
@@ -83,25 +80,9 @@ class AutoParameters:
         n_known = 0 if labels is None else int((labels >= 0).sum())
         self.has_labels = n_known > 0
         self.has_all_labels = labels is not None and 0 < n_known == len(labels)
-        self._take_numbers_of_classes()
         if labels is not None and self.has_labels and self.settings:
             self.tau_plus = tau_plus_from_labels(labels.cpu().numpy()).value
             self._set(self._of_quantity("tau_plus", self.settings), "tau_plus", self.tau_plus)
-
-    def _take_numbers_of_classes(self) -> None:
-        """Set the priors of which the number of classes is known, where labels are not."""
-        self.of_equal_classes = set()
-        for name, auto in self.settings.items():
-            if auto.n_classes is None:
-                continue
-            if self._quantity(name) != "tau_plus":
-                raise InvalidParameterError(
-                    f"The {name!r} parameter of the loss cannot be estimated from a number of "
-                    "classes: Auto(n_classes=...) is for 'tau_plus'."
-                )
-            if not self.has_labels:
-                self.of_equal_classes.add(name)
-                self._set({name}, "tau_plus", 1 / auto.n_classes)
 
     def state_dict(self) -> dict[str, Any]:
         """Return what lasts from epoch to epoch."""
@@ -115,9 +96,7 @@ class AutoParameters:
 
     def never_estimated(self, n_epochs: int) -> list[str]:
         """Return the names whose first estimate would come after `n_epochs` epochs."""
-        known = self.of_equal_classes
-        if self.has_labels:
-            known = self._of_quantity("tau_plus", self.settings)
+        known = self._of_quantity("tau_plus", self.settings) if self.has_labels else ()
         return [
             name
             for name, auto in self.settings.items()
@@ -153,7 +132,7 @@ class AutoParameters:
         self.due = {name for name, auto in self.settings.items() if (epoch + 1) % auto.every == 0}
         if self.has_all_labels:
             self.due -= self._of_quantity("tau_plus", self.due)
-        self.due -= self.of_equal_classes | set(self.need_labels())
+        self.due -= set(self.need_labels())
         self.observed, self.by_rank = [], []
 
     def take_shares(self, shares: NDArray) -> None:
@@ -232,7 +211,6 @@ class AutoParameters:
             names = {name for name, found in self.declared.items() if found.owner == owner}
             # A given τ⁺ is a fact about the classes; a given α tells nothing about the encoder.
             given = self._of_quantity("tau_plus", names) - set(self.settings)
-            given |= self._of_quantity("tau_plus", names) & self.of_equal_classes
             estimates = estimate_alpha_and_tau_plus(
                 ranks.clip(0, 1),
                 n_candidates=self.n_candidates,

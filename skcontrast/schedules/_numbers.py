@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, cast, get_args
 
 from sklearn.base import clone
 
 from .._checks import (
     FRACTION,
-    NON_NEGATIVE,
     POSITIVE_INT,
     Closed,
     Interval,
@@ -210,12 +209,7 @@ class Auto(ParameterObject):
     ----------
     every : int, default=5
         Epochs between two estimates.
-    initial : float, default=None
-        Value until the first estimate, ≥ 0. None is .5 for α, 0 for a sharpness (both trust no
-        ranks), 0 for a floor, and .1 for τ⁺.
-    n_classes : int, default=None
-        The number of classes, at least 2, where it is all that is known: without y, τ⁺ is
-        1/n_classes, as for classes of equal size, from the first epoch on. For ``tau_plus`` only.
+        Until the first, α is .5 and a sharpness 0, which trust no ranks, a floor 0 and τ⁺ .1.
 
     See Also
     --------
@@ -231,10 +225,6 @@ class Auto(ParameterObject):
     """
 
     every: int = parameter(POSITIVE_INT, default=5)
-    initial: float | None = parameter([*NON_NEGATIVE, None], default=None)
-    n_classes: int | None = parameter(
-        [Interval(Integral, 2, None, closed="left"), None], default=None
-    )
 
 
 class Estimated(StrOptions):

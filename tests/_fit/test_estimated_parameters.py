@@ -54,9 +54,9 @@ def test_every_loss_with_a_prior_takes_auto(loss, target):
 
 
 def test_values_change_every_few_epochs_only():
-    embedder = small(loss=BCL(alpha=Auto(every=2, initial=0.6)), max_epochs=6, lr=0.01).fit(X)
+    embedder = small(loss=BCL(alpha=Auto(every=2)), max_epochs=6, lr=0.01).fit(X)
     alpha = embedder.history_[:, "loss__alpha"]
-    assert alpha[0] == alpha[1] == 0.6
+    assert alpha[0] == alpha[1] == 0.5
     assert alpha[2] == alpha[3] != alpha[1]
     assert alpha[4] == alpha[5] != alpha[3]
 
@@ -152,15 +152,18 @@ def test_grid_search_reaches_into_auto_and_the_estimates_of_negatives():
 
 
 def test_labels_without_pairs_keep_the_value():
+    rows = np.flatnonzero(y == 0)[:2].tolist() + np.flatnonzero(y == 1)[:2].tolist()
+    pairs = X[rows]
+
     def alphas(batch_size):
-        loss = BCL(alpha=Auto(every=1, initial=0.7))
+        loss = BCL(alpha=Auto(every=1))
         embedder = small(loss=loss, batch_size=batch_size, max_epochs=4)
-        return embedder.fit(X[:4], [0, 0, 1, 1]).history_[:, "loss__alpha"]
+        return embedder.fit(pairs, y[rows]).history_[:, "loss__alpha"]
 
     # A pair: a candidate of the anchor's class, not its own view, and one of a different class.
-    assert alphas(batch_size=2) == [0.7] * 4
+    assert alphas(batch_size=2) == [0.5] * 4
     first, *later = alphas(batch_size=4)
-    assert first == 0.7 and 0.7 not in later
+    assert first == 0.5 < max(later)
 
 
 def test_a_step_without_pairs_does_not_count():
@@ -181,9 +184,6 @@ def test_a_step_without_pairs_does_not_count():
     "loss, message",
     [
         (DCL(tau_plus=Auto(every=0)), "'every' parameter of Auto"),
-        (DCL(tau_plus=Auto(initial=2)), "'tau_plus' parameter of DCL"),
-        (DCL(tau_plus=Auto(initial=-1)), "'initial' parameter of Auto"),
-        (BCL(alpha=Auto(initial=0.2)), "'alpha' parameter of BCL"),
         (HCL(beta="auto"), "'beta' parameter of HCL"),
         (DCL(tau_plus="estimated"), "'tau_plus' parameter of DCL .*'auto'"),
     ],
@@ -242,7 +242,7 @@ def few_of(y, n=5, seed=0):
 
 
 def test_a_few_labels_estimate_the_prior_and_the_auc_of_all_labels():
-    loss = BCL(alpha=Auto(every=1, initial=0.6), tau_plus=Auto(every=1))
+    loss = BCL(alpha=Auto(every=1), tau_plus=Auto(every=1))
     pixels, classes = load_digits(return_X_y=True)
     some = (classes < 5) | (np.arange(len(classes)) % 3 == 0)
     pixels, classes = pixels[some], classes[some]
@@ -280,21 +280,6 @@ def test_labels_that_the_loss_reads_are_not_replaced_by_draws():
     assert seen == [few.tolist()] * 2
 
 
-def test_a_number_of_classes_gives_the_prior_from_the_first_epoch():
-    loss = BCL(alpha=Auto(every=1), tau_plus=Auto(n_classes=4))
-    embedder = small(loss=loss, max_epochs=3).fit(X)
-    assert embedder.history_[:, "loss__tau_plus"] == [0.25] * 3
-    given = small(loss=BCL(alpha=Auto(every=1), tau_plus=0.25), max_epochs=3).fit(X)
-    assert embedder.history_[:, "loss__alpha"] == given.history_[:, "loss__alpha"]
-    known = small(loss=loss, max_epochs=3).fit(X, y).history_[:, "loss__tau_plus"]
-    assert known == [tau_plus_from_labels(y).value] * 3
-
-
-def test_a_number_of_classes_says_nothing_of_other_quantities():
-    with pytest.raises(ValueError, match="'alpha' parameter of the loss cannot be estimated from"):
-        small(loss=BCL(alpha=Auto(n_classes=4))).fit(X)
-
-
 def test_schedules_are_replaced_by_their_values_at_a_progress():
     loss, similarity = HCL(tau_plus=0.1, beta=Linear(2, 0)), Cosine(Linear(1.0, 0.5))
     now = AutoParameters(loss).at(loss, similarity, 0.5)
@@ -305,8 +290,8 @@ def test_schedules_are_replaced_by_their_values_at_a_progress():
 
 
 def test_estimates_are_taken_as_they_stand():
-    loss = BCL(alpha=Auto(initial=0.8), tau_plus="auto")
+    loss = BCL(alpha="auto", tau_plus="auto")
     auto = AutoParameters(loss, past={"tau_plus": 0.25})
     now, _, values = auto.at(loss, Cosine(), 0.0)
-    assert (now.alpha, now.tau_plus) == (0.8, 0.25)
-    assert values == {"loss__alpha": 0.8, "loss__tau_plus": 0.25}
+    assert (now.alpha, now.tau_plus) == (0.5, 0.25)
+    assert values == {"loss__alpha": 0.5, "loss__tau_plus": 0.25}
