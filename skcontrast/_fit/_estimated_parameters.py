@@ -1,4 +1,4 @@
-"""α, τ⁺, the sharpness and the floor of a loss, estimated from the data while it trains."""
+"""α and τ⁺ of a loss, estimated from the data while it trains."""
 
 from __future__ import annotations
 
@@ -14,26 +14,17 @@ from .._checks import validate_parameters
 from .._distributed._world import World, pool
 from .._objective._contrast import Contrast
 from ..estimation import alpha_from_auc, estimate_alpha_and_tau_plus, tau_plus_from_labels
-from ..estimation._from_labels import fit_posterior, mean_auc
-from ..estimation._rank_statistics import class_aucs, classes_by_rank, count_outscored
+from ..estimation._from_labels import mean_auc
+from ..estimation._rank_statistics import class_aucs, count_outscored
 from ..losses import Loss
 from ..schedules import Schedule, at_progress
 from ..schedules._numbers import Auto, estimable_parameters, is_auto
 from ..similarity import Similarity
 
-# α = .5 and a sharpness of 0 trust no ranks; τ⁺ = .1 is the default of the losses.
-_INITIAL = {"alpha": 0.5, "floor": 0.0, "sharpness": 0.0, "tau_plus": 0.1}
+# α = .5 trusts no ranks; τ⁺ = .1 is the default of the losses.
+_INITIAL = {"alpha": 0.5, "tau_plus": 0.1}
 # At the ends of these ranges, a loss may lose all its negative or all its positive terms.
-_INSIDE = {
-    "alpha": (0.5, 1 - 1e-6),
-    "floor": (0.0, 1.0),
-    "sharpness": (0.0, 100.0),
-    "tau_plus": (0.001, 0.99),
-}
-# Ranks of views do not show these: a view is much closer than a sample of the same class.
-_OF_POSTERIOR = {"floor", "sharpness"}
-# The ranks of the candidates are counted in so many equal parts.
-_PARTS = 512
+_INSIDE = {"alpha": (0.5, 1 - 1e-6), "tau_plus": (0.001, 0.99)}
 
 
 def auto_parameters(loss: Loss) -> dict[str, Auto]:
@@ -76,23 +67,20 @@ class AutoParameters:
         validate_parameters(self.apply_to(loss))
         self.due: set[str] = set()
         self.observed: list[Tensor] = []
-        self.by_rank: list[Tensor] = []
         n_known = 0 if labels is None else int((labels >= 0).sum())
         self.has_labels = n_known > 0
         self.has_all_labels = labels is not None and 0 < n_known == len(labels)
         if labels is not None and self.has_labels and self.settings:
-            self.tau_plus = tau_plus_from_labels(labels.cpu().numpy()).value
-            self._set(self._of_quantity("tau_plus", self.settings), "tau_plus", self.tau_plus)
+            prior = tau_plus_from_labels(labels.cpu().numpy()).value
+            self._set(self._of_quantity("tau_plus", self.settings), "tau_plus", prior)
 
     def state_dict(self) -> dict[str, Any]:
         """Return what lasts from epoch to epoch."""
-        return {"values": dict(self.values), "tau_plus": getattr(self, "tau_plus", None)}
+        return {"values": dict(self.values)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from what `state_dict` has returned."""
         self.values = dict(state["values"])
-        if state["tau_plus"] is not None:
-            self.tau_plus = state["tau_plus"]
 
     def never_estimated(self, n_epochs: int) -> list[str]:
         """Return the names whose first estimate would come after `n_epochs` epochs."""
@@ -102,12 +90,6 @@ class AutoParameters:
             for name, auto in self.settings.items()
             if auto.every >= n_epochs and name not in known
         ]
-
-    def need_labels(self) -> list[str]:
-        """Return the names that can only be estimated from classes, where none are known."""
-        if self.has_labels:
-            return []
-        return [name for name in self.settings if self._quantity(name) in _OF_POSTERIOR]
 
     def apply_to(self, loss: Loss) -> Loss:
         """Return the loss with the current values."""
@@ -132,24 +114,20 @@ class AutoParameters:
         self.due = {name for name, auto in self.settings.items() if (epoch + 1) % auto.every == 0}
         if self.has_all_labels:
             self.due -= self._of_quantity("tau_plus", self.due)
-        self.due -= set(self.need_labels())
-        self.observed, self.by_rank = [], []
+        self.observed = []
 
     def take_shares(self, shares: NDArray) -> None:
         """Estimate τ⁺ from the shares of the classes, shape (n_classes,), if that is due."""
-        self.tau_plus = float((shares**2).sum())
-        self._set(self._of_quantity("tau_plus", self.due), "tau_plus", self.tau_plus)
+        prior = float((shares**2).sum())
+        self._set(self._of_quantity("tau_plus", self.due), "tau_plus", prior)
 
     def observe(self, contrast: Contrast, similarity: Similarity) -> None:
         """Note the ranks of the positives in a step or, with labels, those of the classes."""
         if not self.due:
             return
         if self.has_labels:
-            due = {self._quantity(name) for name in self.due}
-            if "alpha" in due:
+            if self._of_quantity("alpha", self.due):
                 self.observed.append(class_aucs(contrast, similarity))
-            if due & _OF_POSTERIOR:
-                self.by_rank.append(classes_by_rank(contrast, similarity, _PARTS))
             return
         n_candidates = len(contrast.candidates) - contrast.excluded.shape[1]
         ranks = count_outscored(contrast, similarity).flatten().double() / n_candidates
@@ -158,51 +136,18 @@ class AutoParameters:
 
     def end_epoch(self, loss: Loss, world: World | None = None) -> None:
         """Make the due estimates from the observations of all processes."""
-        if self.observed:
-            observed = torch.cat(self.observed)
-            if world is not None:
-                observed = pool(observed)
-            if not self.has_labels:
-                self._estimate_from_ranks(observed.cpu().numpy(), loss)
-            elif not bool(observed.isnan().all()):
-                auc, given = mean_auc(observed), loss.get_params()
-                for name in self._of_quantity("alpha", self.due):
-                    printed = given.get(f"{self.declared[name].owner}form") == "printed"
-                    self._set({name}, "alpha", (auc if printed else alpha_from_auc(auc)).value)
-        if self.by_rank:
-            counts = torch.stack(self.by_rank).sum(0)
-            if world is not None:
-                counts = pool(counts[None]).sum(0)
-            n_same, n_all = counts.sum(1).tolist()
-            if 0 < n_same < n_all:
-                self._fit_to_classes(counts.cpu(), loss)
-
-    def _fit_to_classes(self, counts: Tensor, loss: Loss) -> None:
-        """Make the due estimates of sharpness and floor from the classes by rank."""
-        present = estimable_parameters(loss)
-        due = {name for name in self.due if self._quantity(name) in _OF_POSTERIOR}
-        for owner in {self.declared[name].owner for name in due}:
-            given = {
-                found.quantity: found.value
-                for name, found in present.items()
-                if found.owner == owner and name not in due and found.quantity in _OF_POSTERIOR
-            }
-            names = {name for name in due if self.declared[name].owner == owner}
-            if not self._of_quantity("floor", names):
-                given.setdefault("floor", 0.0)
-            fitted = fit_posterior(counts[0], counts[1], self._prior(owner, loss), **given)
-            for quantity, value in zip(("sharpness", "floor"), fitted, strict=True):
-                self._set(self._of_quantity(quantity, names), quantity, value)
-
-    def _prior(self, owner: str, loss: Loss) -> float:
-        """Return τ⁺ of an object inside the loss, or of the classes where it has none."""
-        priors = [
-            self.values.get(name, found.value)
-            for name, found in estimable_parameters(loss).items()
-            if found.owner == owner and found.quantity == "tau_plus"
-        ]
-        low, high = _INSIDE["tau_plus"]
-        return min(max([*priors, self.tau_plus][0], low), high)
+        if not self.observed:
+            return
+        observed = torch.cat(self.observed)
+        if world is not None:
+            observed = pool(observed)
+        if not self.has_labels:
+            self._estimate_from_ranks(observed.cpu().numpy(), loss)
+        elif not bool(observed.isnan().all()):
+            auc, given = mean_auc(observed), loss.get_params()
+            for name in self._of_quantity("alpha", self.due):
+                printed = given.get(f"{self.declared[name].owner}form") == "printed"
+                self._set({name}, "alpha", (auc if printed else alpha_from_auc(auc)).value)
 
     def _estimate_from_ranks(self, ranks: NDArray, loss: Loss) -> None:
         """Make the due estimates, once for each object inside the loss that has any."""

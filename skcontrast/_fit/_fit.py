@@ -229,12 +229,6 @@ def _context(
 def _auto(settings: Settings, labels: Tensor | None, past: Fitted | None) -> AutoParameters:
     """Return the hyperparameters that are "auto"; warn if one keeps its initial value."""
     auto = AutoParameters(settings.loss, labels, None if past is None else past.estimates)
-    for name in auto.need_labels():
-        warn(
-            f"The {name!r} parameter of the loss is estimated from classes, but y holds no "
-            f"two classes: it keeps {auto.values[name]:g}. Pass y, with -1 where they are "
-            "unknown."
-        )
     if past is None and not settings.one_epoch:
         for name in auto.never_estimated(settings.max_epochs):
             warn(

@@ -259,48 +259,25 @@ def estimate_soft_ring(sample: ScoreSample) -> dict[str, float]:
     tau_plus = float(observed.mean())
     if not 0 < tau_plus < 1:
         raise ValueError("sample must hold both true and false negatives.")
-    sharpness, floor = fit_posterior(observed, torch.ones_like(observed), tau_plus)
+    sharpness, floor = _fit_posterior(observed, tau_plus)
     return {"sharpness": sharpness, "tau_plus": tau_plus, "floor": floor}
 
 
-def fit_posterior(
-    false: Tensor,
-    counts: Tensor,
-    tau_plus: float,
-    sharpness: float | None = None,
-    floor: float | None = None,
-) -> tuple[float, float]:
+def _fit_posterior(observed: Tensor, tau_plus: float) -> tuple[float, float]:
     """Return the sharpness and the floor of the least Brier score.
 
-    Parameters
-    ----------
-    false : Tensor of shape (n,), dtype float64
-        Numbers of false negatives among the candidates in n equal parts of the ranks.
-    counts : Tensor of shape (n,), dtype float64
-        Numbers of candidates in these parts.
-    tau_plus : float
-        Class prior in (0, 1).
-    sharpness, floor : float, default=None
-        The one that is known; it is returned unchanged.
-
-    Returns
-    -------
-    sharpness, floor : float
+    `observed`, shape (n,), are the shares of false negatives in n equal parts of the ranks.
     """
-    u, weights = ranks_inside(len(counts)), counts / counts.sum()
-    observed = false / counts.clamp_min(1)
-    is_free = np.array([sharpness is None, floor is None])
+    u, weights = ranks_inside(len(observed)), torch.ones_like(observed) / len(observed)
 
     def parameters(point: np.ndarray) -> tuple[float, float]:
-        k = float(np.exp(point[0])) if sharpness is None else sharpness
-        return k, float(point[-1]) if floor is None else floor
+        return float(np.exp(point[0])), float(point[1])
 
     def error(point: np.ndarray) -> float:
         k, f = parameters(point)
         return float(weights @ (false_negative_probability(u, k, tau_plus, f) - observed) ** 2)
 
-    start = min((np.array([np.log(k), _FLOOR])[is_free] for k in _SHARPNESSES), key=error)
-    bounds = np.array(_BOUNDS)[is_free]
+    start = min((np.array([np.log(k), _FLOOR]) for k in _SHARPNESSES), key=error)
     options = {"xatol": 1e-3, "fatol": 1e-9, "maxiter": 200}
-    found = minimize(error, start, method="Nelder-Mead", bounds=bounds, options=options)
+    found = minimize(error, start, method="Nelder-Mead", bounds=_BOUNDS, options=options)
     return parameters(found.x)

@@ -69,29 +69,6 @@ def class_aucs(contrast: Contrast, similarity: Similarity) -> Tensor:
     return aucs
 
 
-def classes_by_rank(contrast: Contrast, similarity: Similarity, n_parts: int) -> Tensor:
-    """Return how many candidates there are of each rank, of the anchor's class and of any.
-
-    The contrast must have labels. Anchors and candidates of unknown class are left out.
-
-    Returns
-    -------
-    counts : Tensor of shape (2, n_parts), dtype float64
-        First of the anchor's class, then of all, in equal parts of the share of an anchor's
-        candidates that score lower.
-    """
-    counts = torch.zeros(2, n_parts, dtype=torch.float64, device=contrast.anchors.device)
-    for tile, scores in _scores(contrast, similarity):
-        known = _are_known(contrast, tile)
-        order = scores.sort(dim=1, stable=True).indices
-        known, same = known.gather(1, order), contrast.same_class(tile).gather(1, order)
-        u = (known.cumsum(1) - 0.5) / known.sum(1, keepdim=True)
-        parts = (u * n_parts).long()
-        counts[0] += torch.bincount(parts[same], minlength=n_parts)
-        counts[1] += torch.bincount(parts[known], minlength=n_parts)
-    return counts
-
-
 def _are_known(contrast: Contrast, rows: slice) -> Tensor:
     """Return where the classes of anchor and candidate are known, except excluded candidates."""
     if contrast.anchor_labels is None or contrast.candidate_labels is None:

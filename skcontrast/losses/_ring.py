@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from numbers import Real
 
 import torch
 from torch import Tensor
 
-from .._checks import FRACTION, parameter
-from ..schedules._numbers import EstimableNumber, Number, current_value, interval
+from .._checks import FRACTION, Interval, parameter
+from ..schedules._numbers import EstimableNumber, Number, Schedule, current_value, interval
 from ._base import Loss
 from ._posterior import false_negative_probability
 
@@ -79,6 +80,13 @@ def _floor(share: float) -> int:
     return math.floor(share * (1 + 1e-12))
 
 
+class _Fitted(Interval):
+    """Constraint on a hyperparameter that labels can tell, but not while the loss trains."""
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}, as skcontrast.estimation.estimate_soft_ring finds it,"
+
+
 class SoftRing(Loss):
     r"""Contrastive loss that discounts candidates by their probability of being false negatives.
 
@@ -104,17 +112,15 @@ class SoftRing(Loss):
 
     Parameters
     ----------
-    sharpness : float, Schedule or "auto", default=2.0
-        The sharpness k ≥ 0. A poor encoder needs a small one, which grows as it learns; "auto"
-        follows the labeled samples.
+    sharpness : float or Schedule, default=2.0
+        The sharpness k ≥ 0. A poor encoder needs a small one, which grows as it learns.
     tau_plus : float, Schedule or "auto", default=0.1
         Class prior τ⁺ in [0, 1).
     beta : float or Schedule, default=0.0
         Hardness β ≥ 0, as in :class:`HCL`.
-    floor : float, Schedule or "auto", default=0.0
+    floor : float or Schedule, default=0.0
         The least probability f, as a share of τ⁺, in [0, 1]: where classes are made of several
         clusters, part of a class is far away. At 1 ranks carry no information, as at k = 0.
-        "auto" follows the labeled samples.
     detach_weights : bool, default=True
         Whether the factor :math:`e^{\beta s}` of the weights carries no gradient. The probability
         never does.
@@ -136,12 +142,10 @@ class SoftRing(Loss):
     True
     """
 
-    sharpness: EstimableNumber = parameter(
-        interval(0, None, "left", auto="sharpness"), default=2.0
-    )
+    sharpness: Number = parameter([_Fitted(Real, 0, None, closed="left"), Schedule], default=2.0)
     tau_plus: EstimableNumber = parameter(interval(0, 1, "left", auto="tau_plus"), default=0.1)
     beta: Number = parameter(interval(0, None, "left"), default=0.0)
-    floor: EstimableNumber = parameter(interval(0, 1, "both", auto="floor"), default=0.0)
+    floor: Number = parameter([_Fitted(Real, 0, 1, closed="both"), Schedule], default=0.0)
     detach_weights: bool = parameter(["boolean"], default=True)
 
     def hardness(self) -> float:
@@ -175,7 +179,7 @@ class SoftSupCon(Loss):
 
     Parameters
     ----------
-    sharpness : float, Schedule or "auto", default=20.0
+    sharpness : float or Schedule, default=20.0
         The sharpness k ≥ 0. With 20, nearly all of the pull goes to the closest share τ⁺.
     tau_plus : float, Schedule or "auto", default=0.1
         Class prior τ⁺ in (0, 1).
@@ -203,9 +207,7 @@ class SoftSupCon(Loss):
     True
     """
 
-    sharpness: EstimableNumber = parameter(
-        interval(0, None, "left", auto="sharpness"), default=20.0
-    )
+    sharpness: Number = parameter([_Fitted(Real, 0, None, closed="left"), Schedule], default=20.0)
     tau_plus: EstimableNumber = parameter(interval(0, 1, "neither", auto="tau_plus"), default=0.1)
     pull: float = parameter(FRACTION, default=0.3)
 

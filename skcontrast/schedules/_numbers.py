@@ -24,7 +24,7 @@ from .._checks import (
     validate_parameters,
 )
 
-Quantity: TypeAlias = Literal["alpha", "floor", "sharpness", "tau_plus"]
+Quantity: TypeAlias = Literal["alpha", "tau_plus"]
 # Any finite number.
 NUMBER = [Interval(Real, None, None, closed="neither")]
 
@@ -189,27 +189,23 @@ class Steps(Schedule):
 class Auto(ParameterObject):
     """A hyperparameter that is estimated from the data while the embedder trains.
 
-    May replace ``alpha``, ``tau_plus``, ``sharpness`` and ``floor`` of losses, and every
-    hyperparameter of a custom loss whose constraint names one of them; the string
-    ``"auto"`` is short for ``Auto()``. Every few epochs the value is estimated again from the
-    ranks of the positives, pooled over an epoch, as in
-    :func:`skcontrast.estimation.estimate_alpha`. If `fit` gets classes as y, the estimates are
+    May replace ``alpha`` and ``tau_plus`` of losses, and every hyperparameter of a custom loss
+    whose constraint names one of them; the string ``"auto"`` is short for ``Auto()``. Every few
+    epochs the value is estimated again from the ranks of the positives, pooled over an epoch, as
+    in :func:`skcontrast.estimation.estimate_alpha`. If `fit` gets classes as y, the estimates are
     those of :func:`skcontrast.estimation.alpha_from_auc` and
     :func:`skcontrast.estimation.tau_plus_from_labels` instead, the latter from the first epoch on.
-    A sharpness and a floor are estimated from classes only: they are those of the least Brier
-    score, as in :func:`skcontrast.estimation.estimate_soft_ring`.
 
     If only part of the samples have classes, these are spread to the others through the
     representation at every estimate, as by :class:`skcontrast.losses.SemiSupCon`. The shares of
     the spread classes give τ⁺, so that the labeled samples need not be drawn at random: five of
-    each class will do. Labels that are drawn from the probabilities of the classes give the rest,
+    each class will do. Labels that are drawn from the probabilities of the classes give α,
     unless the loss reads labels itself; then only given labels do.
 
     Parameters
     ----------
     every : int, default=5
-        Epochs between two estimates.
-        Until the first, α is .5 and a sharpness 0, which trust no ranks, a floor 0 and τ⁺ .1.
+        Epochs between two estimates. Until the first, α is .5, which trusts no ranks, and τ⁺ .1.
 
     See Also
     --------
@@ -232,7 +228,7 @@ class Estimated(StrOptions):
 
     Parameters
     ----------
-    quantity : {"alpha", "floor", "sharpness", "tau_plus"}
+    quantity : {"alpha", "tau_plus"}
         The quantity that the hyperparameter is, whatever its own name.
     """
 
@@ -252,7 +248,7 @@ class Estimable(NamedTuple):
 
     Attributes
     ----------
-    quantity : {"alpha", "floor", "sharpness", "tau_plus"}
+    quantity : {"alpha", "tau_plus"}
         The quantity that it is.
     owner : str
         Its place: the part of its name before its own, such as ``"negatives__"``.
@@ -316,7 +312,7 @@ def interval(
         The ends of the range; None is infinite.
     closed : {"left", "right", "both", "neither"}
         Which ends belong to it.
-    auto : {"alpha", "floor", "sharpness", "tau_plus"}, default=None
+    auto : {"alpha", "tau_plus"}, default=None
         The quantity whose estimate the hyperparameter becomes if it is "auto"; None if it may not
         be "auto".
 
@@ -382,8 +378,6 @@ def at_progress(obj: _P, progress: float) -> _P:
 
 _ESTIMATORS = {
     "alpha": "estimate_alpha(ranks)",
-    "floor": "estimate_soft_ring(sample)",
-    "sharpness": "sharpness_from_auc(auc, tau_plus)",
     "tau_plus": "estimate_tau_plus(ranks)",
 }
 

@@ -22,7 +22,7 @@ from skcontrast.datasets import Parts
 from skcontrast.encoders import GIN, MLP, ConvNet, SeriesNet
 from skcontrast.frameworks import CMC, InfoGraph, MoCo
 from skcontrast.graphs import pack_graphs
-from skcontrast.losses import BCL, DCL, SemiSupCon, SoftRing, SupCon
+from skcontrast.losses import BCL, DCL, SemiSupCon, SupCon
 from skcontrast.schedules import Auto
 from tests._distributed.common import CASES, IMAGES, X, Y, rank
 from tests.common import Trains, small
@@ -106,11 +106,6 @@ MORE = {
     "streamed, a custom framework": {"framework": Trains(), "memory_budget": 0},
     "auto from labels": {
         "loss": BCL(alpha=Auto(every=1), tau_plus="auto"),
-        "y": Y,
-        "max_epochs": 3,
-    },
-    "sharpness and floor from labels": {
-        "loss": SoftRing(Auto(every=1), "auto", floor=Auto(every=1)),
         "y": Y,
         "max_epochs": 3,
     },

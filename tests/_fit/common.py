@@ -10,7 +10,7 @@ from torch.utils.data import TensorDataset
 from skcontrast.callbacks import Evaluation
 from skcontrast.encoders import GIN, MLP, ConvNet, PatchNet
 from skcontrast.frameworks import CMC, InfoGraph, MoCo
-from skcontrast.losses import BCL, DCL, SemiSupCon, SoftRing
+from skcontrast.losses import BCL, DCL, SemiSupCon
 from skcontrast.schedules import Auto, Linear
 from tests.common import Trains, small
 
@@ -50,10 +50,7 @@ CASES = {
     "InfoGraph": {"framework": InfoGraph(), "X": GRAPHS, "encoder": GIN(n_layers=2, width=8)},
     "spread labels": {"loss": SemiSupCon(every=3), "y": FEW},
     "auto from ranks": {"loss": BCL(alpha=Auto(every=2), tau_plus=Auto(every=3))},
-    "auto from few labels": {
-        "loss": SoftRing(Auto(every=2), Auto(every=3), floor=Auto(every=3)),
-        "y": FEW,
-    },
+    "auto from few labels": {"loss": BCL(alpha=Auto(every=2), tau_plus=Auto(every=3)), "y": FEW},
     "schedules": {"loss": DCL(tau_plus=Linear(0.0, 0.2)), "optimizer": "sgd"},
     "dropout": {"encoder": MLP((16,), dropout=0.3)},
     "a Dataset": {"X": TensorDataset(torch.as_tensor(X))},

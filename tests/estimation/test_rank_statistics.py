@@ -7,9 +7,8 @@ from sklearn.metrics import roc_auc_score
 
 from skcontrast._objective import _rows
 from skcontrast._objective._contrast import in_batch
-from skcontrast.estimation import ScoreSample, macro_auc, positive_ranks
-from skcontrast.estimation._rank_statistics import class_aucs, classes_by_rank
-from skcontrast.estimation._samples import true_negatives_by_rank
+from skcontrast.estimation import macro_auc, positive_ranks
+from skcontrast.estimation._rank_statistics import class_aucs
 from skcontrast.similarity import Cosine, VonMisesFisher
 from tests.common import random_views
 
@@ -54,14 +53,3 @@ def test_areas_need_labels():
     z = Cosine().embed(torch.stack(random_views(4, 3)))
     with pytest.raises(ValueError, match="The contrast has no labels"):
         class_aucs(in_batch(z, Cosine()), Cosine())
-
-
-@pytest.mark.parametrize("n_known", [12, 8])
-def test_classes_by_rank_are_those_of_the_known_candidates(n_known):
-    z = torch.stack(random_views(12, 4))
-    y = torch.where(torch.arange(12) < n_known, torch.arange(12) % 3, -1)
-    n = 2 * (n_known - 1)
-    same, counts = classes_by_rank(in_batch(Cosine().embed(z), Cosine(), y), Cosine(), n)
-    sample = ScoreSample.from_views(*z, y=y.numpy())
-    assert (counts == 2 * n_known).all()
-    np.testing.assert_allclose(1 - same / counts, true_negatives_by_rank(sample))

@@ -114,7 +114,7 @@ AXES: dict[str, tuple[float, list[Any]]] = {
                             "too short", "NaN"]),
     "loss": (0.9, [InfoNCE(), DCL(), DCL(0.999), HCL(0.1, 1.0), HCL(1e-6, 20.0), PUCL(), Ring(),
                    Ring(1.0, 0.0), BCL(), BCL(1.0, 2.0, 0.9), BCL("auto"), NonparametricBCL(),
-                   SoftRing(), SoftRing("auto"), SoftSupCon(), PositiveDebiased(),
+                   SoftRing(), SoftRing(2.0, "auto"), SoftSupCon(), PositiveDebiased(),
                    PositiveDebiased(0.001, negatives=DCL()), Supervised(), SupCon(),
                    SemiSupCon(every=1), HCL(Linear(0, 0.5), Linear(2, 0))]),
     "framework": (0.5, [SimCLR(), MoCo(8), MoCo(4, 0.5, True), MoCo("auto"), CMC(),

@@ -8,20 +8,13 @@ import torch
 from sklearn.metrics import roc_auc_score
 
 from skcontrast import ContrastiveEmbedder, contrastive_loss
-from skcontrast._fit._estimated_parameters import AutoParameters
-from skcontrast._objective._contrast import in_batch
-from skcontrast.augmentation import GaussianNoise
 from skcontrast.estimation import (
     Estimate,
-    ScoreSample,
-    estimate_soft_ring,
-    macro_auc,
-    reliability,
     sharpness_from_auc,
 )
 from skcontrast.losses import InfoNCE, Loss, Ring, SoftRing, SoftSupCon, SupCon
 from skcontrast.losses._posterior import false_negative_probability, ranks_inside
-from skcontrast.schedules import Auto, Linear, interval
+from skcontrast.schedules import Auto
 from skcontrast.similarity import Cosine
 from tests.common import X_DIGITS, random_views
 
@@ -114,145 +107,6 @@ def test_the_weights_are_all_there_is_to_it():
     )
 
 
-def clusters(n=300):
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 3, n)
-    return 3 * np.eye(3, 8)[y] + rng.normal(size=(n, 8)), y
-
-
-@pytest.mark.parametrize("share_known", [1.0, 0.2])
-def test_the_sharpness_follows_the_known_classes(share_known):
-    X, y = clusters()
-    y = np.where(np.random.default_rng(1).random(len(y)) < share_known, y, -1)
-    loss = SoftRing(sharpness=Auto(every=1), tau_plus="auto")
-    views = GaussianNoise(0.1)
-    embedder = ContrastiveEmbedder(
-        loss=loss, augmentation=views, max_epochs=8, random_state=0
-    ).fit(X, y)
-    sharpness = embedder.history_[:, "loss__sharpness"]
-    assert sharpness[0] == 0 and sharpness[-1] > 0.3
-    assert embedder.estimates_["tau_plus"] == pytest.approx(1 / 3, abs=0.05)
-
-
-def test_without_classes_the_sharpness_stays_with_a_warning():
-    X, _ = clusters()
-    loss = SoftRing(sharpness=Auto(every=1))
-    with pytest.warns(UserWarning, match=r"'sharpness'.* y holds no two classes: it keeps 0"):
-        embedder = ContrastiveEmbedder(loss=loss, max_epochs=2, random_state=0).fit(X)
-    assert embedder.estimates_["sharpness"] == 0
-
-
-class Sharp(Loss):
-    """A loss of one's own with a sharpness and without a prior."""
-
-    _parameter_constraints = {"k": interval(0, None, "left", auto="sharpness")}
-
-    def __init__(self, k="auto"):
-        self.k = k
-
-    def rank_weights(self, ranks, n_candidates):
-        return SoftRing(self.k, 0.3).rank_weights(ranks, n_candidates)
-
-
-@pytest.mark.parametrize(
-    "loss", [SoftRing(sharpness=Auto(every=1), tau_plus=0.0), Sharp(Auto(every=1))], ids=repr
-)
-def test_without_a_prior_the_sharpness_is_estimated_with_that_of_the_classes(loss):
-    X, y = clusters()
-    embedder = ContrastiveEmbedder(
-        loss=loss, augmentation=GaussianNoise(0.1), max_epochs=3, random_state=0
-    ).fit(X, y)
-    (sharpness,) = embedder.estimates_.values()
-    assert 0 < sharpness < 100
-
-
-def distant_parts():
-    """Return two classes of two clusters each, which lie on all sides of each other."""
-    rng = np.random.default_rng(0)
-    part = rng.integers(0, 4, 400)
-    return 3 * np.eye(4, 8)[part] + rng.normal(size=(400, 8)), part % 2
-
-
-def test_an_estimated_floor_and_sharpness_are_those_of_the_least_brier_score():
-    X, y = distant_parts()
-    z, labels = torch.tensor(X), torch.tensor(y)
-    auto = AutoParameters(SoftRing(Auto(every=1), "auto", floor=Auto(every=1)), labels)
-    auto.start_epoch(0)
-    auto.observe(in_batch(Cosine().embed(z[None].repeat(2, 1, 1)), Cosine(), labels), Cosine())
-    auto.end_epoch(SoftRing(**auto.values))
-    sample = ScoreSample.from_views(z, z, y=y)
-    expected = estimate_soft_ring(sample)
-    assert expected["floor"] > 0.2
-    assert auto.values["floor"] == pytest.approx(expected["floor"], abs=0.02)
-    assert auto.values["sharpness"] == pytest.approx(expected["sharpness"], rel=0.05)
-    fitted = reliability(SoftRing(**auto.values), sample)
-    by_auc = sharpness_from_auc(macro_auc(z, z, y=y), expected["tau_plus"]).value
-    assert fitted.largest_gap < 0.5 * reliability(SoftRing(by_auc, 0.5), sample).largest_gap
-
-
-@pytest.mark.parametrize("sharpness", [3.0, Linear(3.0, 1.0)], ids=repr)
-def test_beside_a_given_sharpness_the_floor_alone_is_estimated(sharpness):
-    X, y = distant_parts()
-    loss = SoftRing(sharpness, 0.5, floor=Auto(every=1))
-    embedder = ContrastiveEmbedder(
-        loss=loss, augmentation=GaussianNoise(0.1), max_epochs=3, random_state=0
-    ).fit(X, y)
-    assert set(embedder.estimates_) == {"floor"}
-    assert 0 < embedder.estimates_["floor"] < 1
-
-
-def test_without_classes_the_floor_stays_with_a_warning():
-    X, _ = clusters()
-    loss = SoftRing(2.0, floor=Auto(every=1))
-    with pytest.warns(UserWarning, match=r"'floor'.* y holds no two classes: it keeps 0"):
-        embedder = ContrastiveEmbedder(loss=loss, max_epochs=2, random_state=0).fit(X)
-    assert embedder.estimates_["floor"] == 0
-
-
-def test_a_few_labels_give_a_floor_too():
-    X, y = distant_parts()
-    few = np.where(np.arange(len(y)) < 20, y, -1)
-    loss = SoftRing(Auto(every=1), "auto", floor=Auto(every=1))
-    embedder = ContrastiveEmbedder(
-        loss=loss, augmentation=GaussianNoise(0.1), max_epochs=4, random_state=0
-    ).fit(X, few)
-    assert 0 <= embedder.estimates_["floor"] <= 1
-    assert embedder.estimates_["sharpness"] > 0
-
-
-def test_an_estimated_floor_outside_of_fit_is_refused():
-    with pytest.raises(ValueError, match=r"'floor'.* in fit only.*estimate_soft_ring"):
-        contrastive_loss(*random_views(4, 3), loss=SoftRing(floor="auto"))
-
-
-@pytest.mark.parametrize("floor", [0.0, 0.3])
-def test_beside_a_given_floor_the_sharpness_alone_is_fitted_to_the_classes(floor):
-    X, y = distant_parts()
-    z, labels = torch.tensor(X), torch.tensor(y)
-    auto = AutoParameters(SoftRing(Auto(every=1), 0.5, floor=floor), labels)
-    auto.start_epoch(0)
-    auto.observe(in_batch(Cosine().embed(z[None].repeat(2, 1, 1)), Cosine(), labels), Cosine())
-    auto.end_epoch(SoftRing(tau_plus=0.5, floor=floor))
-    sample = ScoreSample.from_views(z, z, y=y)
-
-    def brier(factor):
-        return reliability(
-            SoftRing(factor * auto.values["sharpness"], 0.5, floor=floor), sample
-        ).brier
-
-    assert set(auto.values) == {"sharpness"}
-    assert brier(1.0) < min(brier(0.9), brier(1.1))
-
-
-def test_one_class_leaves_sharpness_and_floor_as_they_are():
-    auto = AutoParameters(SoftRing(Auto(every=1), 0.5, floor=Auto(every=1)), torch.zeros(8).long())
-    auto.start_epoch(0)
-    z = Cosine().embed(torch.stack(random_views(8, 3)))
-    auto.observe(in_batch(z, Cosine(), torch.zeros(8).long()), Cosine())
-    auto.end_epoch(SoftRing(tau_plus=0.5))
-    assert auto.values == {"sharpness": 0.0, "floor": 0.0}
-
-
 @pytest.mark.parametrize("sharpness", [0.5, 4.0, 1e6])
 def test_without_pull_it_is_soft_ring(sharpness):
     views = random_views(16, 6)
@@ -321,30 +175,24 @@ def test_candidates_that_tie_are_treated_alike():
     torch.testing.assert_close(contrastive_loss(views[order], views[order], loss=loss), value)
 
 
-def test_auto_follows_the_labels():
-    y = torch.arange(200) % 10
-    loss = SoftSupCon("auto", "auto")
-    embedder = ContrastiveEmbedder(loss=loss, max_epochs=6, random_state=0).fit(X_DIGITS, y)
-    assert embedder.estimates_["tau_plus"] == pytest.approx(0.1)
-    assert embedder.estimates_["sharpness"] >= 0
-
-
 @pytest.mark.parametrize("kwargs", [{"pull": -0.1}, {"pull": 1.1}, {"tau_plus": 0.0}])
 def test_parameters_out_of_range_are_refused(kwargs):
     with pytest.raises(ValueError, match=next(iter(kwargs))):
         contrastive_loss(*random_views(8, 4), loss=SoftSupCon(**kwargs))
 
 
+@pytest.mark.parametrize(
+    "loss", [SoftRing("auto"), SoftRing(floor=Auto(every=1)), SoftSupCon("auto")], ids=repr
+)
+def test_sharpness_and_floor_are_estimated_before_a_fit(loss):
+    message = r"'(sharpness|floor)' parameter of Soft.*, as skcontrast\.estimation\.estimate_soft_"
+    with pytest.raises(ValueError, match=message):
+        ContrastiveEmbedder(loss=loss).fit(X_DIGITS)
+    with pytest.raises(ValueError, match=message):
+        contrastive_loss(*random_views(4, 3), loss=loss)
+
+
 def test_its_probability_by_rank_is_that_of_soft_ring():
     ranks = torch.arange(1, 41, dtype=torch.float64)
     expected = SoftRing(3.0, 0.2).true_negative_probability(ranks, 40)
     torch.testing.assert_close(SoftSupCon(3.0, 0.2).true_negative_probability(ranks, 40), expected)
-
-
-def test_one_label_a_class_is_enough_for_auto():
-    y = np.full(200, -1)
-    y[:10] = np.arange(10)
-    loss = SoftSupCon(Auto(every=1), Auto(every=1))
-    embedder = ContrastiveEmbedder(loss=loss, max_epochs=3, random_state=0).fit(X_DIGITS, y)
-    assert embedder.estimates_["tau_plus"] == pytest.approx(0.1, abs=0.03)
-    assert embedder.estimates_["sharpness"] > 0
