@@ -16,9 +16,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.stats import norm, uniform
 
-from skcontrast.estimation import ScoreSample, sharpness_from_auc
+from skcontrast.estimation import ScoreSample
 from skcontrast.estimation._known_scores import estimate
 from skcontrast.losses import (
     BCL,
@@ -31,6 +32,7 @@ from skcontrast.losses import (
     SoftRing,
     Supervised,
 )
+from skcontrast.losses._posterior import false_negative_probability, ranks_inside
 
 # Scores drawn at a time: enough to keep the arrays efficient, few enough to stay in cache.
 CHUNK = 2**19
@@ -116,6 +118,20 @@ def _draw(lower, rng):
     return p / (lower + np.sqrt(np.maximum(lower**2 + (1 - 2 * lower) * p, 0)))
 
 
+def sharpness_of(auc, tau_plus):
+    """Return the sharpness, at most 100, with which SoftRing's ranks have an AUC."""
+    u = ranks_inside(2**12)
+
+    def excess(sharpness):
+        p = false_negative_probability(u, sharpness, tau_plus)
+        true = (1 - p) / (1 - p).sum()
+        return float((p * (true.cumsum(0) - true / 2)).sum() / p.sum()) - auc
+
+    if excess(0.0) >= 0:
+        return 0.0
+    return brentq(excess, 0.0, 100.0) if excess(100.0) > 0 else 100.0
+
+
 def matched_estimators(model):
     """Return the losses as estimators, their hyperparameters set to the truth of a model.
 
@@ -124,7 +140,7 @@ def matched_estimators(model):
     HCL do better here than in training, where positives are not draws of the false negatives.
     """
     alpha, tau_plus = model.alpha, model.tau_plus
-    sharpness = sharpness_from_auc(model.auc, tau_plus).value if tau_plus else 0.0
+    sharpness = sharpness_of(model.auc, tau_plus) if tau_plus else 0.0
     return {
         "BIASED": InfoNCE(),
         "DCL": DCL(tau_plus),

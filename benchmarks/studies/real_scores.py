@@ -22,6 +22,7 @@ import numpy as np
 import torch
 from sklearn.datasets import load_digits
 
+from benchmarks._bcl_scores import sharpness_of
 from benchmarks._graph_sets import load_graphs
 from benchmarks._image_sets import load_images
 from benchmarks._results import Table, make_parser, means
@@ -36,7 +37,6 @@ from skcontrast.estimation import (
     project_views,
     push_share,
     reliability,
-    sharpness_from_auc,
 )
 from skcontrast.frameworks import SimCLR
 from skcontrast.losses import BCL, DCL, HCL, PUCL, InfoNCE, Ring, SoftRing
@@ -91,7 +91,7 @@ def stages(X, own, lengths, seed):
 def losses(auc, sample):
     """Return the losses by name; those with "fitted" know what labels say of other samples."""
     tau_plus = (~sample.is_negative).mean()
-    alpha, sharpness = alpha_from_auc(auc).value, sharpness_from_auc(auc, tau_plus).value
+    alpha, sharpness = alpha_from_auc(auc).value, sharpness_of(auc.value, tau_plus)
     return {
         "InfoNCE": InfoNCE(),
         "DCL": DCL(tau_plus),

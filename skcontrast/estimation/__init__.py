@@ -1,4 +1,4 @@
-r"""α, τ⁺ and sharpness estimated from the data, and how well losses do on its scores.
+r"""α, τ⁺ and what SoftRing takes, estimated from the data, and how well losses do on its scores.
 
 Under the model of BCL, the rank v of an anchor's positive among the candidate negatives (the
 share of candidates that score at most as high) has the density
@@ -7,8 +7,8 @@ share of candidates that score at most as high) has the density
     v = b\,u + a\,u^2,\quad a = (1 - 2\alpha)(1 - 2\tau^+),\; b = 1 - a,
 
 so that both parameters can be estimated by maximum likelihood from unlabeled data. Where labels
-are known, τ⁺ is the probability that two samples share a class, and α and the
-sharpness of ``SoftRing`` follow from the macro-AUC.
+are known, τ⁺ is the probability that two samples share a class, α follows from the macro-AUC, and
+the sharpness and the floor of ``SoftRing`` are those that fit the classes at each rank best.
 Augmented views are closer to each other than samples of one class are, which the model does not
 know: on real data, compare the estimate from ranks with the one from labels where these are known.
 
@@ -24,7 +24,6 @@ from ._from_labels import (
     alpha_from_auc,
     estimate_soft_ring,
     macro_auc,
-    sharpness_from_auc,
     tau_plus_from_labels,
 )
 from ._from_ranks import (
@@ -52,6 +51,5 @@ __all__ = [
     "project_views",
     "push_share",
     "reliability",
-    "sharpness_from_auc",
     "tau_plus_from_labels",
 ]

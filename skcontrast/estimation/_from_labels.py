@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from numbers import Real
 from typing import Any
 
 import numpy as np
 import torch
-from scipy.optimize import brentq, minimize
+from scipy.optimize import minimize
 from torch import Tensor
 
-from .._checks import FRACTION, NON_NEGATIVE, Interval, check_component, checked
+from .._checks import FRACTION, NON_NEGATIVE, check_component, checked
 from .._data._metadata import validate_labels
 from .._objective._functional import contrast_of
 from ..losses._posterior import false_negative_probability, ranks_inside
@@ -21,9 +20,6 @@ from ..similarity import Similarity
 from ._rank_statistics import Estimate, class_aucs
 from ._samples import ScoreSample, checked_sample, true_negatives_by_rank
 
-# The sharpest posterior that is looked for, and how finely ranks are divided.
-_SHARPEST = 100.0
-_RANKS = 2**12
 # Where the search for the best SoftRing begins.
 _SHARPNESSES = np.geomspace(0.1, 10.0, 9)
 _FLOOR = 0.1
@@ -65,61 +61,6 @@ def alpha_from_auc(auc: float | Estimate, standard_error: float = math.nan) -> E
     value, error = auc if isinstance(auc, Estimate) else (auc, standard_error)
     alpha = min(max((6 * value - 1) / 4, 0.5), 1.0)
     return Estimate(float(alpha), 1.5 * error)
-
-
-@checked(auc=[*FRACTION, Estimate], tau_plus=[Interval(Real, 0, 1, closed="neither")])
-def sharpness_from_auc(auc: float | Estimate, tau_plus: float) -> Estimate:
-    r"""Return the sharpness of :class:`~skcontrast.losses.SoftRing` from a macro-AUC.
-
-    With the densities of the ranks u of false and of true negatives,
-    :math:`f_{\mathrm{FN}} = p/\tau^+` and :math:`f_{\mathrm{TN}} = (1 - p)/(1 - \tau^+)` where
-    p is the probability that the loss gives, the AUC is
-
-    .. math:: A(k) = \int_0^1 f_{\mathrm{FN}}(u) \int_0^u f_{\mathrm{TN}}(v)\, dv\, du,
-
-    which increases in the sharpness k from 1/2 at k = 0 to 1; k is its root.
-
-    Parameters
-    ----------
-    auc : float or Estimate
-        Probability, in [0, 1], that a sample of the anchor's class scores above one of a different
-        class, as :func:`macro_auc` returns it. Below 1/2 the sharpness is 0.
-    tau_plus : float
-        Class prior in (0, 1).
-
-    Returns
-    -------
-    sharpness : Estimate
-        At most 100; its standard error is that of the AUC, by the slope of A: NaN where `auc` is a
-        float, or too low for a sharpness above 0.
-
-    See Also
-    --------
-    alpha_from_auc : The same for BCL.
-
-    Examples
-    --------
-    >>> from skcontrast.estimation import sharpness_from_auc
-    >>> round(sharpness_from_auc(0.9, tau_plus=0.1).value, 2)
-    1.23
-    """
-    value, error = auc if isinstance(auc, Estimate) else (auc, math.nan)
-    if value <= _auc_of(0.0, tau_plus):  # 1/2, but for rounding
-        return Estimate(0.0, math.nan)
-    sharpness = _SHARPEST
-    if _auc_of(sharpness, tau_plus) > value:
-        sharpness = float(brentq(lambda k: _auc_of(k, tau_plus) - value, 0.0, sharpness))
-    step = 1e-3 * max(sharpness, 1e-3)
-    slope = (_auc_of(sharpness + step, tau_plus) - _auc_of(sharpness, tau_plus)) / step
-    return Estimate(sharpness, error / slope if slope > 0 else math.nan)
-
-
-def _auc_of(sharpness: float, tau_plus: float) -> float:
-    """Return the AUC of ranks that are false negatives with the probability of SoftRing."""
-    p = false_negative_probability(ranks_inside(_RANKS), sharpness, tau_plus)
-    true = (1 - p) / (1 - p).sum()
-    below = true.cumsum(0) - true / 2
-    return float((p * below).sum() / p.sum())
 
 
 def tau_plus_from_labels(y: Sequence | np.ndarray) -> Estimate:
@@ -216,8 +157,8 @@ def estimate_soft_ring(sample: ScoreSample) -> dict[str, float]:
 
     They minimise the Brier score, the mean over all candidates of
     :math:`(p(\mathrm{FN} \mid u) - \mathbb 1[\mathrm{FN}])^2`, with τ⁺ set to the share of
-    false negatives. The sharpness that belongs to the AUC (:func:`sharpness_from_auc`) fits the
-    order of all pairs instead, and is too low where part of a class is far from the rest.
+    false negatives. The sharpness whose ranks have the macro-AUC would be too low where part of a
+    class is far from the rest.
 
     Parameters
     ----------
@@ -240,7 +181,6 @@ def estimate_soft_ring(sample: ScoreSample) -> dict[str, float]:
     See Also
     --------
     skcontrast.estimation.reliability : How well the probabilities fit a different sample.
-    sharpness_from_auc : The sharpness where only the AUC is known.
 
     Examples
     --------

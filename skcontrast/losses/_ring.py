@@ -106,9 +106,8 @@ class SoftRing(Loss):
     At k = 0 ranks carry no information and the loss is :class:`InfoNCE`. For k → ∞ the closest
     share τ⁺ of the candidates is dropped, as by :class:`Ring` with ``outer=1, inner=tau_plus``,
     except that N is not replaced by the size of the ring. Unlike in :class:`BCL`, whose model of
-    the scores has an AUC of at most 5/6, k belongs to any AUC between 1/2 and 1, see
-    :func:`skcontrast.estimation.sharpness_from_auc`, and nothing has to be inverted: u is the rank
-    among unlabeled candidates itself.
+    the scores has an AUC of at most 5/6, there is a k for any AUC between 1/2 and 1, and nothing
+    has to be inverted: u is the rank among unlabeled candidates itself.
 
     Parameters
     ----------

@@ -9,7 +9,7 @@ from scipy.stats import kstest
 from sklearn.metrics import roc_auc_score
 
 from benchmarks import _bcl_scores
-from benchmarks._bcl_scores import ScoreModel, compare_estimators, matched_estimators
+from benchmarks._bcl_scores import ScoreModel, compare_estimators, matched_estimators, sharpness_of
 from skcontrast._objective._contrast import Contrast
 from skcontrast._objective._mean_loss import objective_value
 from skcontrast.estimation import ScoreSample
@@ -31,6 +31,7 @@ from skcontrast.losses import (
     Supervised,
 )
 from skcontrast.losses import __all__ as exported_losses
+from skcontrast.losses._posterior import false_negative_probability, ranks_inside
 from skcontrast.schedules import Linear
 from skcontrast.similarity import Similarity
 
@@ -401,3 +402,17 @@ def test_the_lowest_score_bounds_all_others_at_high_temperature():
     sample = ScoreModel(form="printed", temperature=2.0, gamma=1.0).sample(50, random_state=0)
     assert sample.scores.min() >= sample.lower_bound
     assert ScoreModel(proposal="normal").lower_bound == -np.inf
+
+
+@pytest.mark.parametrize("tau_plus", [0.05, 0.1, 0.5])
+@pytest.mark.parametrize("auc", [0.55, 0.75, 0.9, 0.97])
+def test_the_sharpness_gives_back_the_auc(auc, tau_plus):
+    sharpness = sharpness_of(auc, tau_plus)
+    u = ranks_inside(200_000)
+    p = false_negative_probability(u, sharpness, tau_plus).numpy()
+    is_false = np.random.default_rng(0).random(len(u)) < p
+    assert roc_auc_score(is_false, u.numpy()) == pytest.approx(auc, abs=0.005)
+
+
+def test_the_sharpness_ends_where_the_auc_says_nothing_or_all():
+    assert [sharpness_of(auc, 0.1) for auc in (0.3, 0.5, 1.0)] == [0.0, 0.0, 100.0]

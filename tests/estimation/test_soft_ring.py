@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks._bcl_scores import ScoreModel
-from skcontrast.estimation import ScoreSample, estimate_soft_ring, reliability, sharpness_from_auc
+from benchmarks._bcl_scores import ScoreModel, sharpness_of
+from skcontrast.estimation import ScoreSample, estimate_soft_ring, reliability
 from skcontrast.losses import SoftRing
 
 
@@ -32,7 +32,7 @@ def test_a_far_part_of_a_class_does_not_lower_the_sharpness():
     false = (~sample.is_negative).mean(0)
     below = np.cumsum(1 - false) - (1 - false) / 2
     auc = (false * below).sum() / false.sum() / (1 - false).sum()
-    by_auc = SoftRing(sharpness_from_auc(auc, 0.1).value, 0.1)
+    by_auc = SoftRing(sharpness_of(auc, 0.1), 0.1)
     fitted = SoftRing(**estimate_soft_ring(sample))
     assert by_auc.sharpness < 2 < fitted.sharpness
     assert reliability(fitted, sample).largest_gap < 0.02

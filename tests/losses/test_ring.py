@@ -1,17 +1,11 @@
-"""Ring, SoftRing and SoftSupCon: limits, ties, and the AUC that belongs to a sharpness."""
+"""Ring, SoftRing and SoftSupCon: limits and ties."""
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 import torch
-from sklearn.metrics import roc_auc_score
 
 from skcontrast import ContrastiveEmbedder, contrastive_loss
-from skcontrast.estimation import (
-    Estimate,
-    sharpness_from_auc,
-)
 from skcontrast.losses import InfoNCE, Loss, Ring, SoftRing, SoftSupCon, SupCon
 from skcontrast.losses._posterior import false_negative_probability, ranks_inside
 from skcontrast.schedules import Auto
@@ -65,31 +59,6 @@ def test_the_mean_probability_is_the_prior_and_the_least_is_the_floor(sharpness,
 def test_a_sharpness_of_nearly_nothing_leaves_the_prior():
     p = false_negative_probability(ranks_inside(100), 1e-310, 0.1)
     torch.testing.assert_close(p, torch.full_like(p, 0.1))
-
-
-@pytest.mark.parametrize("tau_plus", [0.05, 0.1, 0.5])
-@pytest.mark.parametrize("auc", [0.55, 0.75, 0.9, 0.97])
-def test_the_sharpness_gives_back_the_auc(auc, tau_plus):
-    sharpness = sharpness_from_auc(auc, tau_plus).value
-    u = ranks_inside(200_000)
-    p = false_negative_probability(u, sharpness, tau_plus).numpy()
-    is_false = np.random.default_rng(0).random(len(u)) < p
-    assert roc_auc_score(is_false, u.numpy()) == pytest.approx(auc, abs=0.005)
-
-
-def test_the_sharpness_grows_with_the_auc_and_ends_where_the_auc_says_nothing():
-    values = [sharpness_from_auc(auc, 0.1).value for auc in (0.3, 0.5, 0.6, 0.8, 0.95, 0.999)]
-    assert values[:2] == [0.0, 0.0] and values == sorted(values)
-    assert sharpness_from_auc(1.0, 0.1).value == pytest.approx(100)
-    error = sharpness_from_auc(Estimate(0.8, 0.01), 0.1).standard_error
-    slope = sharpness_from_auc(0.805, 0.1).value - sharpness_from_auc(0.795, 0.1).value
-    assert error == pytest.approx(slope, rel=0.05)
-
-
-@pytest.mark.parametrize("auc, tau_plus", [(1.1, 0.1), ("0.5", 0.1), (0.8, 0.0), (0.8, 1.0)])
-def test_bad_numbers_are_refused(auc, tau_plus):
-    with pytest.raises(ValueError, match=r"must be a float in the range"):
-        sharpness_from_auc(auc, tau_plus)
 
 
 class SharpOnly(Loss):
