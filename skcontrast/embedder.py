@@ -103,7 +103,7 @@ class ContrastiveEmbedder(
     - representation: `n_components`, `projection_dim`, `output`;
     - training: `batch_size`, `max_epochs`, `optimizer`, `lr`, `weight_decay`, `lr_schedule`;
     - data: `kind`, `memory_budget`, `n_workers`;
-    - machine: `device`, `precision`, `compile`;
+    - machine: `device`, `precision`;
     - running: `callbacks`, `warm_start`, `checkpoint`, `random_state`, `verbose`.
 
     Parameters
@@ -161,9 +161,6 @@ class ContrastiveEmbedder(
         The precision of the network in training; weights, losses and `transform` are float32.
         "bf16" is bfloat16 where that is safe; "auto" chooses it for images, on processors that
         support it, with built-in encoders other than `Pretrained`.
-    compile : bool, default=False
-        Whether to train through ``torch.compile``, which takes a minute at first. If it fails, a
-        warning says why, and the network runs as it is.
     memory_budget : float, default=None
         The most gigabytes of samples held on the device, at least 0; more are read batch by
         batch, with the same result. None is half of the free memory.
@@ -266,7 +263,6 @@ class ContrastiveEmbedder(
     precision: Literal["auto", "float32", "bf16"] = parameter(
         {"auto", "float32", "bf16"}, default="auto"
     )
-    compile: bool = parameter(["boolean"], default=False)
     memory_budget: float | None = parameter([*NON_NEGATIVE, None], default=None)
     n_workers: int = parameter([Interval(Integral, 0, None, closed="left")], default=0)
     callbacks: Sequence[Callback | tuple[str, Callback]] | None = parameter(

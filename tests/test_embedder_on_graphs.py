@@ -17,7 +17,7 @@ from torch import nn
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import AttributeMask, NodeDrop
 from skcontrast.encoders import GIN
-from skcontrast.frameworks import InfoGraph, MoCo, SimCLR
+from skcontrast.frameworks import InfoGraph, MoCo
 from skcontrast.graphs import PackedGraphs, pack_graphs
 from skcontrast.kinds import Graphs
 from skcontrast.losses import PositiveDebiased
@@ -210,23 +210,6 @@ def test_bf16_is_close_to_float32(framework):
     last = exact.history_[-1, "train_loss"]
     assert half.history_[-1, "train_loss"] == pytest.approx(last, rel=0.1)
     assert not np.array_equal(half.transform(GRAPHS), exact.transform(GRAPHS))
-
-
-@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
-@pytest.mark.parametrize(
-    "framework", [pytest.param(SimCLR(), marks=pytest.mark.slow), InfoGraph()], ids=repr
-)
-def test_a_compiled_fit_is_the_same(framework, monkeypatch):
-    """Compiled without generating code, which takes a minute."""
-
-    def compiled(module):
-        torch._dynamo.reset()
-        return original(module, backend="eager")
-
-    original = torch.compile
-    monkeypatch.setattr(torch, "compile", compiled)
-    h = embedded(framework=framework, compile=True)
-    np.testing.assert_allclose(h, embedded(framework=framework), atol=1e-4)
 
 
 def test_memory_budget_and_workers_do_not_matter():

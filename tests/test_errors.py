@@ -72,7 +72,7 @@ ADMITTED = [
     ("GaussianNoise.augment", "batch", "tensor"),
 ]
 # Doors that take long even where the value is good, or reach for the network.
-LONG = ("compile", "download_if_missing")
+LONG = ("download_if_missing",)
 
 
 def is_admitted(outcome):

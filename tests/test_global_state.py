@@ -20,8 +20,8 @@ from skcontrast import encoders
 from tests.bad_values import VECTORS
 from tests.doors import doors, fitted, tiny
 
-# A compiled network takes long, and a download needs a network of another kind.
-LONG = ("compile", "download_if_missing")
+# A download needs a network of another kind.
+LONG = ("download_if_missing",)
 OF_EMBEDDER = ("transform", "score")
 
 

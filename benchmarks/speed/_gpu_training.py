@@ -85,7 +85,6 @@ def embedder(campaign, name, epochs, batch, **choices):
         optimizer="sgd",
         lr=args.lr * batch / 256,
         weight_decay=5e-4,
-        compile=args.compile,
         device=campaign.device,
         callbacks=[Deadline()],
         checkpoint=Path(args.state) / name.replace(" ", "_"),

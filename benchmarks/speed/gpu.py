@@ -16,8 +16,8 @@ goals. ``cp OUT/gpu.json benchmarks/speed/results/`` makes them stored results. 
 - tests: ``pytest -m gpu``;
 - loss: forward and backward of losses by batch size, beside NT-Xent by ``F.cross_entropy``,
   pytorch-metric-learning and lightly, where these are installed;
-- step, epoch: SimCLR with ResNet-18: a step, the network alone, the views, the loss, with
-  ``compile=True``; whole epochs of `fit` on 50,000 images;
+- step, epoch: SimCLR with ResNet-18: a step, the network alone, the views, the loss; whole epochs
+  of `fit` on 50,000 images;
 - transform: rows per second and memory;
 - train: CIFAR-10 with InfoNCE and others, judged by neighbours and by the linear probe;
 - negatives: losses side by side at N = 30 to 510, with fewer images and epochs.
@@ -42,11 +42,8 @@ import re
 import signal
 import subprocess
 import sys
-import warnings
 from math import inf
 from pathlib import Path
-
-import torch
 
 from benchmarks._results import make_parser
 from benchmarks.speed._campaign import Campaign
@@ -82,15 +79,12 @@ def summary(campaign):
         return rows[0].get(column) if rows else None
 
     tested = found("tests", "passed")
-    eager = {"B": 512, "compile": "False"}
-    compiled = found("step", RATE, **{**eager, "compile": "True"})
-    of_epoch, alone = (found("epoch", "images/s", B=512), found("step", "network, ms", **eager))
+    of_epoch, alone = (found("epoch", "images/s", B=512), found("step", "network, ms", B=512))
     whole = of_epoch * alone / 512e3 if of_epoch and alone else None
     info = {"training": "InfoNCE", "epochs": 200}
     figures = (
-        ("step, of the encoder-only rate", ">=", 0.9, found("step", RATE, **eager)),
+        ("step, of the encoder-only rate", ">=", 0.9, found("step", RATE, B=512)),
         ("epoch of fit, of the encoder-only rate", ">=", 0.9, whole),
-        ("step compiled, of the compiled encoder's rate", ">=", 0.9, compiled),
         ("loss, share of a step at B = 4,096", "<=", 0.05, found("step", SHARE, B=4096)),
         ("200 epochs, minutes", "<=", 9.0, found("train", "min", **info)),
         ("neighbours", ">=", 0.86, found("train", "20-NN", **info)),
@@ -115,15 +109,13 @@ def main():
     """Run the pieces, and say what is left."""
     options = {"pieces": PIECES, "out": "figures", "state": str, "budget": 1e9, "toy": False}
     options |= {"device": "cuda", "commit": str, "runs": TRAININGS, "epochs": 200, "batch": 512}
-    options |= {"lr": 0.06, "temperature": 0.2, "compile": False}
+    options |= {"lr": 0.06, "temperature": 0.2}
     options |= {"short_epochs": 20, "short_images": 10000}
     args = make_parser(__doc__, **options).parse_args()
     # In the background of a shell, Ctrl-C is ignored, by which trainings end in time.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     args.state = args.state or Path(args.out) / "checkpoints"
     campaign = Campaign(args, "gpu.json")
-    if torch.device(args.device).type == "cpu":
-        warnings.filterwarnings("ignore", message="compile=True")
     for name in args.pieces:
         PIECES[name](campaign)
     left = campaign.left and ["no time for:", *campaign.left]

@@ -205,7 +205,6 @@ def _context(
     kind, device, widths = setup.schema.kind, settings.device, setup.widths
     prepare = partial(
         prepared,
-        compile=settings.compile,
         bf16=trains_in_bf16(settings.precision, kind, settings.encoder, device),
         shares=shares,
     )

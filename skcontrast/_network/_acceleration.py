@@ -1,4 +1,4 @@
-"""How a fit runs its network: compiled, in bfloat16, shared among processes."""
+"""How a fit runs its network: in bfloat16, shared among processes."""
 
 from __future__ import annotations
 
@@ -11,17 +11,13 @@ from torch import nn
 
 from .._distributed._shared_network import SharedNetwork
 from .._distributed._world import Shares
-from .._warnings import warn
 from ..encoders import Encoder, Pretrained, Wide
 from ..kinds._base import Kind
 
 
-def prepared(
-    module: nn.Module | Callable, *, compile: bool, bf16: bool, shares: Shares | None
-) -> Callable:
-    """Return a module as a fit runs it: compiled, in bfloat16 or shared among ranks."""
-    network = Compiled(module) if compile else module
-    network = partial(in_bf16, network) if bf16 else network
+def prepared(module: nn.Module | Callable, *, bf16: bool, shares: Shares | None) -> Callable:
+    """Return a module as a fit runs it: in bfloat16 or shared among ranks."""
+    network = partial(in_bf16, module) if bf16 else module
     return network if shares is None else SharedNetwork(network, shares)
 
 
@@ -56,32 +52,6 @@ def trains_in_bf16(precision: str, kind: Kind, encoder: Any, device: torch.devic
     # torch has no public name for this yet; if the private one is gone, float32 is always right.
     computes_bf16 = getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
     return device.type == "cpu" and bool(computes_bf16())
-
-
-class Compiled:
-    """A module run through ``torch.compile``, or without it if that fails."""
-
-    def __init__(self, module: nn.Module | Callable):
-        self.module = module
-        self.call = torch.compile(module)
-        self.works = False
-
-    def __call__(self, x: Any) -> Any:
-        try:
-            output = self.call(x)
-            self.works = True
-            return output
-        except Exception as error:
-            if self.call is self.module or self.works or isinstance(error, torch.OutOfMemoryError):
-                raise
-            self.call = self.module
-            # An error of the module itself is raised here, as without compiling.
-            output = self.module(x)
-            reason = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
-            warn(
-                f"compile=True: the encoder could not be compiled ({reason}); it runs uncompiled."
-            )
-            return output
 
 
 def in_bf16(network: Callable, x: Any) -> Any:

@@ -27,8 +27,8 @@ class FitContext:
     module : torch.nn.Module
         The encoder and projection head that are trained, (n, ...) → (n, width), on the device.
     network : callable
-        The same module as the fit runs it: compiled, in half precision or shared among
-        processes, if the fit is.
+        The same module as the fit runs it: in half precision or shared among processes, if the
+        fit is.
     prepare : callable
         ``prepare(module)`` returns any other module or function as the fit runs it.
     n_samples : int

@@ -5,7 +5,6 @@ import io
 import os
 import signal
 import threading
-import warnings
 
 import networkx as nx
 import numpy as np
@@ -193,20 +192,6 @@ def test_bf16(ranks):
     assert_equal(first, second)
     losses = [[row["train_loss"] for row in r["history"]] for r in (first, fitted(**params))]
     np.testing.assert_allclose(*losses, rtol=1e-2)
-
-
-def fitted_compiled():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # PyTorch's own
-        warnings.filterwarnings("error", "compile=True")
-        return fitted(compile=True, batch_size=50)
-
-
-@pytest.mark.slow
-def test_compiled(ranks):
-    first, second = ranks(fitted_compiled)
-    assert_equal(first, second)
-    assert_equal(fitted(batch_size=50), first, atol=2e-5)
 
 
 def fitted_again_and_again(**params):

@@ -7,7 +7,7 @@ from sklearn.datasets import load_digits
 from torch import nn
 
 from skcontrast import ContrastiveEmbedder
-from skcontrast._network._acceleration import Compiled, trains_in_bf16
+from skcontrast._network._acceleration import trains_in_bf16
 from skcontrast.augmentation import RandomAffine
 from skcontrast.encoders import ConvNet
 from skcontrast.kinds import Images, Vectors
@@ -95,41 +95,6 @@ def test_auto_is_bf16_for_our_image_encoders_where_the_processor_has_it(monkeypa
 def test_unknown_precision_is_refused():
     with pytest.raises(ValueError, match="'precision' parameter of ContrastiveEmbedder"):
         small(precision="fp8").fit(X)
-
-
-def compiled(monkeypatch, module, failures):
-    """Return a compiled module whose compiled code raises the next failure, if that is one."""
-
-    def code(x):
-        if failures and (error := failures.pop(0)) is not None:
-            raise error
-        return module(x)
-
-    monkeypatch.setattr(torch, "compile", lambda module: code)
-    return Compiled(module)
-
-
-def test_a_module_that_cannot_be_compiled_runs_as_it_is(monkeypatch):
-    module, x = nn.Linear(3, 2), torch.ones(4, 3)
-    call = compiled(monkeypatch, module, [RuntimeError("no compiler\nand a long story")])
-    with pytest.warns(UserWarning, match=r"could not be compiled \(no compiler\)"):
-        assert torch.equal(call(x), module(x))
-    assert torch.equal(call(x), module(x))
-
-
-def test_an_error_of_the_module_itself_is_raised_as_without_compiling(monkeypatch):
-    call = compiled(monkeypatch, nn.Linear(3, 2), [RuntimeError("no compiler")])
-    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
-        call(torch.ones(4, 5))
-
-
-@pytest.mark.parametrize(
-    "failures", [[None, RuntimeError("later")], [torch.OutOfMemoryError("later")]], ids=repr
-)
-def test_an_error_after_a_success_and_a_full_memory_are_raised(monkeypatch, failures):
-    call, x = compiled(monkeypatch, nn.Linear(3, 2), failures), torch.ones(4, 3)
-    with pytest.raises(RuntimeError, match="later"):
-        call(x), call(x)
 
 
 def test_auto_is_bf16_for_our_image_encoders_where_the_gpu_computes_it(monkeypatch):
