@@ -10,15 +10,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import torch
 
-from skcontrast.graphs import PackedGraphs, pack_graphs
+from skcontrast.graphs import pack_graphs
+from skcontrast.graphs._packed import assemble, is_symmetric
 
-OPTIONAL = {
-    "attributes": "node_attributes",
-    "labels": "node_labels",
-    "edge_attributes": "edge_attributes",
-    "edge_labels": "edge_labels",
-}
+NUMBERS = {"attributes": "node_attributes", "edge_attributes": "edge_attributes"}
+LABELS = {"labels": "node_labels", "edge_labels": "edge_labels"}
 
 
 def load_graphs(name, data_home=None):
@@ -30,9 +28,16 @@ def load_graphs(name, data_home=None):
         dataset = TUDataset(data_home or "tudataset", name)
         return pack_graphs(list(map(_with_labels, dataset))), dataset.y.numpy().astype(int)
     with np.load(path) as file:
-        arrays = {key: file[stored] for key, stored in OPTIONAL.items() if stored in file}
-        graphs = PackedGraphs.from_arrays(file["edge_index"], file["node_ptr"], **arrays)
-        return graphs, file["y"].astype(int)
+        edges, ptr = (torch.from_numpy(file[k]).long() for k in ("edge_index", "node_ptr"))
+        columns = {k: torch.from_numpy(file[v]).float() for k, v in NUMBERS.items() if v in file}
+        for name, stored in LABELS.items():
+            if stored in file:
+                found, codes = np.unique(file[stored], return_inverse=True)
+                columns[name] = torch.from_numpy(codes)
+                columns[name.replace("labels", "categories")] = tuple(found.tolist())
+        of_edges = [v for k, v in columns.items() if k in ("edge_attributes", "edge_labels")]
+        symmetric = is_symmetric(edges, int(ptr[-1]), *of_edges)
+        return assemble(edges, ptr, symmetric, **columns), file["y"].astype(int)
 
 
 def _with_labels(graph):

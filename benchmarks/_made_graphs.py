@@ -6,8 +6,10 @@ Their classes depend on structure, with noise, so that no simple count gives the
 from __future__ import annotations
 
 import numpy as np
+import torch
 
 from skcontrast.graphs import PackedGraphs
+from skcontrast.graphs._topology import Topology
 
 VALENCES = {"C": 4, "N": 3, "O": 2, "S": 2, "Cl": 1}
 SHARES = [0.68, 0.13, 0.12, 0.03, 0.04]
@@ -20,8 +22,11 @@ def made_graphs(name, n_graphs=600, seed=0):
     edges, labels, y = zip(*drawn, strict=True)
     ptr = np.cumsum([0, *map(len, labels)])
     links = np.hstack([one + start for one, start in zip(edges, ptr, strict=False)])
-    known = None if labels[0][0] is None else np.concatenate(labels)
-    packed = PackedGraphs.from_arrays(np.hstack([links, links[::-1]]), ptr, labels=known)
+    both = torch.from_numpy(np.hstack([links, links[::-1]]))
+    packed = PackedGraphs(Topology.from_edges(both, torch.from_numpy(ptr), True))
+    if labels[0][0] is not None:
+        categories, codes = np.unique(np.concatenate(labels), return_inverse=True)
+        packed.labels, packed.categories = torch.from_numpy(codes), tuple(categories.tolist())
     return packed, np.array(y)
 
 

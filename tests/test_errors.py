@@ -14,7 +14,6 @@ from PIL import Image
 import skcontrast
 from skcontrast import (
     encoders,
-    graphs,
 )
 from skcontrast.augmentation import FunctionAugmentation, MarginalCorruption
 from skcontrast.kinds import Images
@@ -214,11 +213,6 @@ def _identity(x):
 
 def _rarely(x):
     return torch.where(torch.rand(len(x), 1) < 0.1, -x, x)
-
-
-def test_edges_of_fractions_are_refused():
-    with pytest.raises(ValueError, match="edge_index must hold integers"):
-        graphs.PackedGraphs.from_arrays([[0.0, 0.7], [1, 0]], [0, 2])
 
 
 def test_sparse_and_meta_tensors_are_refused_by_name():

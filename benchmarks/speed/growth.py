@@ -31,6 +31,7 @@ from skcontrast.encoders import GIN, MLP, ConvNet, SeriesNet
 from skcontrast.features import MiniRocket, PatchDictionary, WeisfeilerLehman
 from skcontrast.frameworks import InfoGraph, MoCo
 from skcontrast.graphs import PackedGraphs
+from skcontrast.graphs._topology import Topology
 from skcontrast.losses import SupCon
 
 WIDTH = 64  # of the projection
@@ -85,9 +86,9 @@ def random_graphs(n, nodes):
     """Return random graphs with two edges for each node, in both directions."""
     rng, first = np.random.default_rng(0), nodes * np.arange(n)[:, None]
     edges = np.stack([(rng.integers(0, nodes, (n, 2 * nodes)) + first).ravel() for _ in range(2)])
-    edges = np.concatenate([edges, edges[::-1]], 1)
-    attributes = rng.normal(size=(n * nodes, 8))
-    return PackedGraphs.from_arrays(edges, np.arange(n + 1) * nodes, attributes)
+    edges = torch.from_numpy(np.concatenate([edges, edges[::-1]], 1))
+    attributes = torch.from_numpy(rng.normal(size=(n * nodes, 8))).float()
+    return PackedGraphs(Topology.from_edges(edges, torch.arange(n + 1) * nodes, True), attributes)
 
 
 def graphs(nodes):

@@ -74,10 +74,11 @@ class NodeDrop(_GraphAugmentation):
 
     Examples
     --------
+    >>> import networkx as nx
     >>> import torch
     >>> from skcontrast.augmentation import NodeDrop
-    >>> from skcontrast.graphs import GraphBatch, PackedGraphs
-    >>> triangle = PackedGraphs.from_arrays([[0, 1, 1, 2, 2, 0], [1, 0, 2, 1, 0, 2]], [0, 3])
+    >>> from skcontrast.graphs import GraphBatch, pack_graphs
+    >>> triangle = pack_graphs([nx.complete_graph(3)])
     >>> batch = GraphBatch(triangle.topology, torch.ones(3, 1))
     >>> view = NodeDrop(rate=0.4).augment(batch)
     >>> view.n_nodes, view.edge_index
@@ -116,10 +117,11 @@ class AttributeMask(_GraphAugmentation):
 
     Examples
     --------
+    >>> import networkx as nx
     >>> import torch
     >>> from skcontrast.augmentation import AttributeMask
-    >>> from skcontrast.graphs import GraphBatch, PackedGraphs
-    >>> path = PackedGraphs.from_arrays([[0, 1, 1, 2], [1, 0, 2, 1]], [0, 3])
+    >>> from skcontrast.graphs import GraphBatch, pack_graphs
+    >>> path = pack_graphs([nx.path_graph(3)])
     >>> batch = GraphBatch(path.topology, torch.ones(3, 1))
     >>> AttributeMask(rate=0.4).augment(batch).x.sum()
     tensor(2.)
@@ -162,10 +164,11 @@ class EdgePerturb(_GraphAugmentation):
 
     Examples
     --------
+    >>> import networkx as nx
     >>> import torch
     >>> from skcontrast.augmentation import EdgePerturb
-    >>> from skcontrast.graphs import GraphBatch, PackedGraphs
-    >>> path = PackedGraphs.from_arrays([[0, 1, 1, 2], [1, 0, 2, 1]], [0, 3])
+    >>> from skcontrast.graphs import GraphBatch, pack_graphs
+    >>> path = pack_graphs([nx.path_graph(3)])
     >>> batch = GraphBatch(path.topology, torch.ones(3, 1))
     >>> EdgePerturb(rate=0.5).augment(batch).edge_index.shape
     torch.Size([2, 4])
@@ -231,10 +234,11 @@ class RandomWalkSubgraph(_GraphAugmentation):
 
     Examples
     --------
+    >>> import networkx as nx
     >>> import torch
     >>> from skcontrast.augmentation import RandomWalkSubgraph
-    >>> from skcontrast.graphs import GraphBatch, PackedGraphs
-    >>> path = PackedGraphs.from_arrays([[0, 1, 1, 2], [1, 0, 2, 1]], [0, 3])
+    >>> from skcontrast.graphs import GraphBatch, pack_graphs
+    >>> path = pack_graphs([nx.path_graph(3)])
     >>> batch = GraphBatch(path.topology, torch.ones(3, 1))
     >>> view = RandomWalkSubgraph(ratio=0.7).augment(batch)
     >>> view.n_nodes, view.edge_index

@@ -55,7 +55,7 @@ def pack_graphs(graphs: Any) -> PackedGraphs:
 
     See Also
     --------
-    PackedGraphs.from_arrays : Packs graphs that are arrays already.
+    PackedGraphs.to_networkx : The way back.
 
     Examples
     --------

@@ -9,15 +9,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from torch import Tensor
 
-from .._checks import naming, numbers, refuse_masked
 from .._data._row_labels import along_rows
 from ._topology import Topology, by_target
 
-# Pairs of nodes are compared as products of their numbers, in 64 bits.
-_MOST_NODES = 2**31
 # What has a row for each edge.
 _OF_EDGES = ("edge_attributes", "edge_weights", "edge_labels")
 
@@ -56,12 +53,11 @@ class PackedGraphs:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from skcontrast.graphs import PackedGraphs
-    >>> edges = np.array([[0, 1, 3, 4], [1, 2, 4, 3]])  # a path of three nodes, and a pair
-    >>> graphs = PackedGraphs.from_arrays(edges, node_ptr=[0, 3, 5])
+    >>> import networkx as nx
+    >>> from skcontrast.graphs import pack_graphs
+    >>> graphs = pack_graphs([nx.path_graph(3), nx.path_graph(2)])
     >>> graphs
-    PackedGraphs(2 graphs, 5 nodes, 4 edges)
+    PackedGraphs(2 graphs, 5 nodes, 6 edges)
     >>> graphs[[1]]
     PackedGraphs(1 graph, 2 nodes, 2 edges)
     """
@@ -79,61 +75,6 @@ class PackedGraphs:
     index: Any = field(default=None, init=False)
     # Names of attributes of the graphs that were not read.
     ignored: tuple[str, ...] = field(default=(), init=False)
-
-    @classmethod
-    def from_arrays(
-        cls,
-        edge_index: ArrayLike,
-        node_ptr: ArrayLike,
-        attributes: ArrayLike | None = None,
-        labels: ArrayLike | None = None,
-        *,
-        edge_attributes: ArrayLike | None = None,
-        edge_weights: ArrayLike | None = None,
-        edge_labels: ArrayLike | None = None,
-    ) -> PackedGraphs:
-        """Pack graphs that are arrays already, such as those of TUDataset.
-
-        Parameters
-        ----------
-        edge_index : array-like of shape (2, n_edges), int
-            Sources and targets; nodes are numbered through all graphs. Both directions of an
-            undirected edge.
-        node_ptr : array-like of shape (n_graphs + 1,), int
-            Graph g has the nodes ``node_ptr[g]`` to ``node_ptr[g + 1] - 1``.
-        attributes : array-like of shape (n_nodes, n_attributes), default=None
-            Numbers that describe the nodes.
-        labels : array-like of shape (n_nodes,), default=None
-            Categories of the nodes.
-        edge_attributes : array-like of shape (n_edges, n_edge_attributes), default=None
-            Numbers that describe the edges, in the order of `edge_index`. If the two directions of
-            an edge differ, the graphs are directed; so too for the next two.
-        edge_weights : array-like of shape (n_edges,), default=None
-            Weights of the edges.
-        edge_labels : array-like of shape (n_edges,), default=None
-            Categories of the edges.
-
-        Returns
-        -------
-        graphs : PackedGraphs
-
-        Raises
-        ------
-        ValueError
-            If shapes disagree, an edge leaves its graph, a graph has no nodes, there are more
-            than 2³¹ nodes, or attributes are not finite; the message names the graph.
-        """
-        edges = _as_integers(edge_index, "edge_index")
-        ptr = _as_integers(node_ptr, "node_ptr")
-        _check_structure(edges, ptr)
-        columns: dict[str, Any] = {
-            "attributes": _checked_numbers(attributes, ptr, "attributes"),
-            "edge_attributes": _checked_numbers(edge_attributes, ptr, "edge_attributes", edges[0]),
-            "edge_weights": _checked_numbers(edge_weights, ptr, "edge_weights", edges[0], 1),
-        }
-        columns |= _coded(labels, int(ptr[-1]), "labels", "categories")
-        columns |= _coded(edge_labels, edges.shape[1], "edge_labels", "edge_categories")
-        return assemble(edges, ptr, None, **columns)
 
     @property
     def shape(self) -> tuple[int, None, int]:
@@ -182,9 +123,11 @@ class PackedGraphs:
 
         Examples
         --------
-        >>> from skcontrast.graphs import PackedGraphs
-        >>> graphs = PackedGraphs.from_arrays([[0, 1], [1, 0]], [0, 2], labels=["C", "O"])
-        >>> graphs.to_networkx()[0].nodes(data=True)
+        >>> import networkx as nx
+        >>> from skcontrast.graphs import pack_graphs
+        >>> bond = nx.Graph([("first", "second")])
+        >>> nx.set_node_attributes(bond, {"first": "C", "second": "O"}, "label")
+        >>> pack_graphs([bond]).to_networkx()[0].nodes(data=True)
         NodeDataView({0: {'label': 'C'}, 1: {'label': 'O'}})
         """
         return [self[[row]]._as_networkx() for row in range(len(self))]
@@ -229,9 +172,7 @@ class PackedGraphs:
         return f"PackedGraphs({text})"
 
 
-def assemble(
-    edges: Tensor, node_ptr: Tensor, symmetric: bool | None, **columns: Any
-) -> PackedGraphs:
+def assemble(edges: Tensor, node_ptr: Tensor, symmetric: bool, **columns: Any) -> PackedGraphs:
     """Return packed graphs of edges in any order, and of what describes them.
 
     Parameters
@@ -240,14 +181,12 @@ def assemble(
         Sources and targets.
     node_ptr : Tensor of shape (n_graphs + 1,), dtype int64
         The first node of each graph.
-    symmetric : bool or None
-        Whether all graphs are undirected; None finds it out.
+    symmetric : bool
+        Whether all graphs are undirected.
     **columns : dict of str to Tensor, tuple or None
         The other parameters of `PackedGraphs`, those of edges in the order of `edges`.
     """
-    described = {name: columns[name] for name in _OF_EDGES if columns[name] is not None}
-    if symmetric is None:
-        symmetric = is_symmetric(edges, int(node_ptr[-1]), *described.values())
+    described = {name: columns[name] for name in _OF_EDGES if columns.get(name) is not None}
     if described:
         order = by_target(edges)
         columns |= {name: column[order] for name, column in described.items()}
@@ -296,70 +235,6 @@ def check_finite(
         node = row if nodes is None else nodes[row]
         graph = int(torch.searchsorted(node_ptr, node, right=True)) - 1
         raise ValueError(f"Graph {graph} in X has {what} that are NaN or infinite.")
-
-
-def _check_structure(edges: Tensor, node_ptr: Tensor) -> None:
-    if edges.ndim != 2 or len(edges) != 2:
-        raise ValueError(f"edge_index must have shape (2, n_edges), got {tuple(edges.shape)}.")
-    if node_ptr.ndim != 1 or len(node_ptr) < 2 or node_ptr[0] != 0:
-        raise ValueError("node_ptr must be at least two numbers, the first of them 0.")
-    flat = torch.nonzero(node_ptr[1:] <= node_ptr[:-1])
-    if len(flat):
-        raise ValueError(f"node_ptr must rise, but does not within graph {int(flat[0])}.")
-    if node_ptr[-1] > _MOST_NODES:
-        raise ValueError(f"There are {int(node_ptr[-1])} nodes, more than {_MOST_NODES}.")
-    if edges.numel() and (edges.min() < 0 or edges.max() >= node_ptr[-1]):
-        raise ValueError(f"edge_index must hold numbers of nodes, 0 to {int(node_ptr[-1]) - 1}.")
-    owner = torch.searchsorted(node_ptr, edges, right=True) - 1
-    crossing = torch.nonzero(owner[0] != owner[1])
-    if len(crossing):
-        graph = int(owner[0, crossing[0, 0]])
-        raise ValueError(f"An edge in edge_index leaves graph {graph}, see node_ptr.")
-
-
-def _as_integers(values: Any, name: str) -> Tensor:
-    refuse_masked(values, name)
-    with naming(name, "an array of integers", values):
-        values = np.asarray(values)
-    if values.size and values.dtype.kind not in "iu":
-        raise ValueError(f"{name} must hold integers, got an array of dtype {values.dtype}.")
-    return torch.from_numpy(np.array(values, dtype=np.int64, order="C"))
-
-
-def _coded(labels: Any, n: int, name: str, of_categories: str) -> dict[str, Any]:
-    """Return labels as codes, shape (n,), and their categories, by these names."""
-    if labels is None:
-        return {name: None, of_categories: ()}
-    refuse_masked(labels, name)
-    with naming(name, "an array of categories of one type", labels):
-        labels = np.asarray(labels)
-        categories, codes = np.unique(labels, return_inverse=True)
-    if labels.shape != (n,):
-        raise ValueError(f"{name} must have shape ({n},), got {labels.shape}.")
-    found = tuple(categories.tolist())
-    if any(category != category for category in found):
-        raise ValueError(f"{name} must hold categories, got NaN.")
-    return {name: torch.from_numpy(codes.astype(np.int64)), of_categories: found}
-
-
-def _checked_numbers(
-    values: Any, node_ptr: Tensor, name: str, nodes: Tensor | None = None, ndim: int = 2
-) -> Tensor | None:
-    """Return numbers, a row per node or for an edge at each of `nodes`, as float32."""
-    if values is None:
-        return None
-    options: dict[str, Any] = {"ensure_2d": False, "allow_nd": True, "ensure_all_finite": False}
-    options |= {"ensure_min_samples": 0, "ensure_min_features": 0}
-    with np.errstate(over="ignore"):
-        array = numbers(values, name, dtype=np.float32, copy=True, order="C", **options)
-    values = torch.from_numpy(array)
-    n = int(node_ptr[-1]) if nodes is None else len(nodes)
-    if values.ndim != ndim or len(values) != n:
-        shape = f"({n}, n_attributes)" if ndim == 2 else f"({n},)"
-        raise ValueError(f"{name} must have shape {shape}, got {tuple(values.shape)}.")
-    what = "node attributes" if nodes is None else name
-    check_finite(values, node_ptr, what, nodes)
-    return values
 
 
 def is_symmetric(edges: Tensor, n_nodes: int, *columns: Tensor) -> bool:

@@ -8,10 +8,10 @@ from torch import nn
 from skcontrast._network._inference import encode, on_cpu
 from skcontrast.encoders import MLP, ConvNet
 from skcontrast.estimation import project_views
-from skcontrast.graphs import PackedGraphs
 from skcontrast.kinds import Vectors
 from skcontrast.kinds._recognise import recognised
 from tests.common import small, vectors
+from tests.graphs.common import packed_arrays
 
 
 @pytest.mark.parametrize("batch_size", [1, 3, 7, 10, 99])
@@ -32,8 +32,7 @@ def test_many_small_samples_and_few_large_ones_per_call():
     assert of_shape(2) == 2**14
     assert of_shape(3, 32, 32) == 341
     assert of_shape(3, 1000, 1000) == 32
-    edges = np.empty((2, 0))
-    graphs = PackedGraphs.from_arrays(edges.astype(int), [0, 2**14, 2**15])
+    graphs = packed_arrays(np.empty((2, 0)), [0, 2**14, 2**15])
     assert recognised(graphs)[0].rows_per_call(graphs) == 2
 
 

@@ -7,11 +7,9 @@ import struct
 import tracemalloc
 import zlib
 
-import numpy as np
 import pytest
 
 from skcontrast.datasets import ImageFolder
-from skcontrast.graphs import PackedGraphs
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="no such files there")
 
@@ -25,13 +23,6 @@ def peak_of(function, error, match):
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-
-
-def test_packed_graphs_are_checked_before_memory_is_taken():
-    arrays = {"edge_index": [[0, 1, 2, 3], [1, 0, 3, 2]], "node_ptr": [0, 2, 4]}
-    arrays["attributes"] = np.ones((4, 1)) * 1j
-    with pytest.raises(ValueError, match=r"attributes must be .* numbers: Complex"):
-        PackedGraphs.from_arrays(**arrays)
 
 
 # Folders of images

@@ -10,9 +10,10 @@ import torch
 from torch import nn
 
 from skcontrast.encoders._graph import GINELayer, GINLayer
-from skcontrast.graphs import GraphBatch, PackedGraphs, pack_graphs
+from skcontrast.graphs import GraphBatch, pack_graphs
 from skcontrast.graphs._batch import EdgeColumns
 from tests.encoders.graphs_common import WIDTH, adjacency, as_batch, graphs_of, seeded
+from tests.graphs.common import packed_arrays
 
 
 @pytest.mark.parametrize("n_dense", [0, 2])
@@ -78,7 +79,7 @@ def test_gine_layer_without_messages_is_the_gin_layer(batch):
 
 def test_gine_tells_apart_which_neighbour_is_at_the_end_of_which_edge():
     """Two neighbours and two edges, joined in two ways: sums of both do not differ."""
-    topology = PackedGraphs.from_arrays([[0, 1, 3, 4], [2, 2, 5, 5]], [0, 3, 6]).topology
+    topology = packed_arrays([[0, 1, 3, 4], [2, 2, 5, 5]], [0, 3, 6]).topology
     x = torch.tensor([0.0, 1, 0, 0, 1, 0], dtype=torch.float64)[:, None]
     edges = EdgeColumns(torch.tensor([0.0, 1, 1, 0], dtype=torch.float64)[:, None])
     out = seeded(lambda: GINELayer(1, 8, 1))(x, GraphBatch(topology, x, edges=edges))

@@ -11,6 +11,14 @@ import torch
 from skcontrast import ContrastiveEmbedder
 from skcontrast.encoders import GIN
 from skcontrast.frameworks import InfoGraph, MoCo, SimCLR
+from skcontrast.graphs._packed import assemble, is_symmetric
+
+
+def packed_arrays(edges, node_ptr, **columns):
+    """Return packed graphs of directed edges, which are undirected where each has its reverse."""
+    edges, node_ptr = torch.as_tensor(edges).long(), torch.as_tensor(node_ptr)
+    of_edges = [column for name, column in columns.items() if isinstance(column, torch.Tensor)]
+    return assemble(edges, node_ptr, is_symmetric(edges, int(node_ptr[-1]), *of_edges), **columns)
 
 
 def edges_of(graph):

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from skcontrast.augmentation import AttributeMask, EdgePerturb, NodeDrop, RandomWalkSubgraph
-from skcontrast.graphs import NodeFeatures, PackedGraphs, pack_graphs
+from skcontrast.graphs import NodeFeatures, pack_graphs
 from skcontrast.kinds import Graphs
-from tests.graphs.common import FRAMEWORKS, small
+from tests.graphs.common import FRAMEWORKS, packed_arrays, small
 
 
 def described(graph, **names):
@@ -188,40 +188,25 @@ def test_bad_edges_of_data_are_named(wrong):
 def test_arrays_of_edges_may_come_in_any_order(graphs):
     packed = pack_graphs(graphs)
     order = np.random.default_rng(0).permutation(len(packed.topology.sources))
-    labels = np.array(packed.edge_categories)[packed.edge_labels]
-    again = PackedGraphs.from_arrays(
-        packed.topology.edge_index.numpy()[:, order],
+    again = packed_arrays(
+        packed.topology.edge_index[:, order],
         packed.topology.node_ptr,
-        edge_attributes=packed.edge_attributes.numpy()[order],
-        edge_weights=packed.edge_weights.numpy()[order],
-        edge_labels=labels[order],
+        edge_attributes=packed.edge_attributes[order],
+        edge_weights=packed.edge_weights[order],
+        edge_labels=packed.edge_labels[order],
+        edge_categories=packed.edge_categories,
     )
     assert columns_of(again) == columns_of(packed)
     assert again.topology.symmetric == packed.topology.symmetric
 
 
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"edge_attributes": np.ones(2)}, r"edge_attributes must have shape \(2, n_attributes\)"),
-        ({"edge_weights": np.ones((2, 1))}, r"edge_weights must have shape \(2,\), got \(2, 1\)"),
-        ({"edge_labels": ["a"]}, r"edge_labels must have shape \(2,\), got \(1,\)"),
-        ({"edge_labels": [0.0, np.nan]}, "edge_labels must hold categories, got NaN"),
-        ({"edge_weights": [1.0, np.inf]}, "Graph 0 in X has edge_weights that are NaN"),
-    ],
-)
-def test_bad_arrays_of_edges_are_named(wrong, message):
-    with pytest.raises(ValueError, match=message):
-        PackedGraphs.from_arrays([[0, 1], [1, 0]], [0, 2], **wrong)
-
-
 def test_graphs_are_directed_where_the_directions_of_an_edge_differ():
     edges = [[0, 1, 0, 1], [1, 0, 1, 0]]
-    for labels, symmetric in ((["a", "a", "b", "b"], True), (["a", "b", "b", "b"], False)):
-        packed = PackedGraphs.from_arrays(edges, [0, 2], edge_labels=labels)
+    for labels, symmetric in (([0, 0, 1, 1], True), ([0, 1, 1, 1], False)):
+        packed = packed_arrays(edges, [0, 2], edge_labels=torch.tensor(labels))
         assert packed.topology.symmetric == symmetric
     # Of parallel edges, any may be the reverse.
-    packed = PackedGraphs.from_arrays(edges, [0, 2], edge_labels=["a", "b", "b", "a"])
+    packed = packed_arrays(edges, [0, 2], edge_labels=torch.tensor([0, 1, 1, 0]))
     assert packed.topology.symmetric
 
 

@@ -8,30 +8,13 @@ import pickle
 import networkx as nx
 import numpy as np
 import pytest
-import torch
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.utils import resample
 from sklearn.utils._indexing import _safe_indexing
 
 from skcontrast.graphs import PackedGraphs, pack_graphs
-from tests.graphs.common import check_topology, with_attributes
-
-
-def test_arrays_are_packed_as_graphs_are(graphs):
-    packed = pack_graphs([with_attributes(g, x=[1.0, 2.0], label="b") for g in graphs])
-    topology = packed.topology
-    labels = ["a"] * topology.n_nodes
-    again = PackedGraphs.from_arrays(
-        topology.edge_index.numpy().astype(np.int32),
-        topology.node_ptr.tolist(),
-        packed.attributes.numpy().astype(np.float64),
-        labels,
-    )
-    assert all(a.equal(b) for a, b in zip(topology[:3], again.topology[:3], strict=True))
-    assert again.topology.symmetric == topology.symmetric
-    assert again.attributes.equal(packed.attributes)
-    assert again.categories == ("a",) and again.labels.equal(packed.labels)
+from tests.graphs.common import check_topology, packed_arrays
 
 
 def described(directed):
@@ -66,55 +49,8 @@ def test_networkx_of_graphs_without_attributes_or_with_repeated_edges():
     one, other = pack_graphs([nx.empty_graph(3), twice]).to_networkx()
     assert one.nodes(data=True) == nx.empty_graph(3).nodes(data=True) and not one.edges
     assert other.is_multigraph() and sorted(other.edges()) == [(0, 1), (0, 1), (1, 2)]
-    (both,) = PackedGraphs.from_arrays([[0, 0], [1, 1]], [0, 2]).to_networkx()
+    (both,) = packed_arrays([[0, 0], [1, 1]], [0, 2]).to_networkx()
     assert type(both) is nx.MultiDiGraph and both.number_of_edges() == 2
-
-
-@pytest.mark.parametrize("order", ["C", "F"])
-def test_arrays_may_lie_in_any_order_and_are_copied(order):
-    edges = np.array([[0, 1, 2], [1, 2, 0]], order=order)
-    attributes = np.ones((3, 2), dtype=np.float32, order=order)
-    packed = PackedGraphs.from_arrays(edges, [0, 3], attributes)
-    edges[:], attributes[:] = 0, 0
-    check_topology(packed.topology, [nx.cycle_graph(3, nx.DiGraph)])
-    assert packed.attributes.equal(torch.ones(3, 2))
-
-
-def test_graphs_may_have_no_edges_at_all():
-    for nothing in ([[], []], np.empty((2, 0)), np.empty((2, 0), dtype=np.int64)):
-        packed = PackedGraphs.from_arrays(nothing, [0, 1, 3])
-        check_topology(packed.topology, [nx.empty_graph(1), nx.empty_graph(2)])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (([[0], [1], [2]], [0, 3]), r"edge_index must have shape \(2, n_edges\), got \(3, 1\)"),
-        (([[0.5], [1]], [0, 3]), "edge_index must hold integers, got an array of dtype float64"),
-        (([[0], [3]], [0, 3]), "edge_index must hold numbers of nodes, 0 to 2"),
-        (([[-1], [1]], [0, 3]), "edge_index must hold numbers of nodes, 0 to 2"),
-        (([[0], [3]], [0, 3, 5]), "An edge in edge_index leaves graph 0"),
-        (([[0], [1]], [0]), "node_ptr must be at least two"),
-        (([[0], [1]], [1, 3]), "node_ptr .* first of them 0"),
-        (([[0], [1]], [0, 2.5]), "node_ptr must hold integers"),
-        (([[0], [1]], [0, 3, 3]), "node_ptr must rise, .* graph 1"),
-        (([[0], [1]], [0, -2]), "not within graph 0"),
-        (([[0], [1]], [0, 3, -(2**63)]), "not within graph 1"),
-        (([[0], [1]], [0, 3], np.ones(3)), r"attributes must have shape \(3, n_attributes\)"),
-        (([[0], [1]], [0, 3], np.ones((2, 2))), r"attributes must have shape \(3, n_attributes\)"),
-        (([[0], [1]], [0, 2, 3], [[1], [1], [np.nan]]), "Graph 1 .* NaN or infinite"),
-        (([[0], [1]], [0, 2, 3], [[1], [1], [1e200]]), "Graph 1 .* NaN or infinite"),
-        (([[0], [1]], [0, 3], None, [1, 2]), r"labels must have shape \(3,\), got \(2,\)"),
-        (([[0], [1]], [0, 3], None, np.ones((3, 1))), r"labels must have shape \(3,\)"),
-        (([[0], [1]], [0, 3], None, [1, 2, np.nan]), "labels .* NaN"),
-        ((np.ma.masked_equal([[0], [1]], 1), [0, 3]), "edge_index has masked entries"),
-        (([[0], [1]], np.ma.masked_equal([0, 3], 0)), "node_ptr has masked entries"),
-        (([[0], [1]], [0, 3], None, np.ma.masked_equal([1, 2, 2], 2)), "labels has masked"),
-    ],
-)
-def test_bad_arrays_are_named(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        PackedGraphs.from_arrays(*arguments)
 
 
 ROWS = [
@@ -213,16 +149,7 @@ def test_graphs_are_not_an_array(packed):
     )
 
 
-def test_more_nodes_than_can_be_numbered_are_refused():
-    with pytest.raises(ValueError, match=r"There are \d+ nodes, more than \d+"):
-        PackedGraphs.from_arrays(np.empty((2, 0), dtype=np.int64), [0, 2**40])
-
-
 def test_the_repr_counts_in_singular_and_plural():
     edges = np.array([[0, 1], [1, 0]])
-    assert repr(PackedGraphs.from_arrays(edges[:, :1], [0, 2])) == (
-        "PackedGraphs(1 graph, 2 nodes, 1 edge)"
-    )
-    assert repr(PackedGraphs.from_arrays(edges, [0, 2, 3])) == (
-        "PackedGraphs(2 graphs, 3 nodes, 2 edges)"
-    )
+    assert repr(packed_arrays(edges[:, :1], [0, 2])) == ("PackedGraphs(1 graph, 2 nodes, 1 edge)")
+    assert repr(packed_arrays(edges, [0, 2, 3])) == ("PackedGraphs(2 graphs, 3 nodes, 2 edges)")

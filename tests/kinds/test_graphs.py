@@ -16,9 +16,19 @@ from sklearn.svm import SVC
 from skcontrast.augmentation import GaussianNoise, RandomAffine
 from skcontrast.encoders import MLP, ConvNet
 from skcontrast.frameworks import CMC
-from skcontrast.graphs import PackedGraphs, pack_graphs
+from skcontrast.graphs import pack_graphs
 from skcontrast.kinds import Graphs
-from tests.graphs.common import FRAMEWORKS, GRAPHS, N_DEGREES, N, Y, attributed, embedded, small
+from tests.graphs.common import (
+    FRAMEWORKS,
+    GRAPHS,
+    N_DEGREES,
+    N,
+    Y,
+    attributed,
+    embedded,
+    packed_arrays,
+    small,
+)
 
 
 def test_a_list_a_tuple_an_array_a_series_and_packed_graphs_are_the_same():
@@ -183,10 +193,10 @@ def test_networkx_suffices(monkeypatch):
 
 
 def test_packed_graphs_need_no_package_of_graphs(monkeypatch):
+    packed = packed_arrays([[0, 1, 2, 3], [1, 0, 3, 2]], [0, 2, 4, 5])
     for name in ("torch_geometric", "torch_geometric.data", "networkx"):
         monkeypatch.setitem(sys.modules, name, None)
-    edges = [[0, 1, 2, 3], [1, 0, 3, 2]]
-    assert embedded(PackedGraphs.from_arrays(edges, [0, 2, 4, 5])).shape == (3, 2 + 16)
+    assert embedded(packed).shape == (3, 2 + 16)
     with pytest.raises(ValueError):
         small().fit([[1.0, np.nan]] * 4)
 
