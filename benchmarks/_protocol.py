@@ -22,7 +22,7 @@ from benchmarks._results import means, paired
 from benchmarks._series_sets import load_series
 from skcontrast.encoders import GIN
 from skcontrast.features import PartialWhitening
-from skcontrast.graphs import NodeFeatures
+from skcontrast.graphs._features import NodeFeatures
 from skcontrast.metrics import few_label_accuracy, knn_accuracy, linear_probe
 
 GRAPHS = ("PTC_MR", "ENZYMES", "DD", "REDDIT-BINARY")

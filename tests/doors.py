@@ -313,7 +313,6 @@ USES = {
     features.PartialWhitening: [partial(_features, VECTORS)],
     optimizers.Optimizer: [lambda cls, **kw: tiny(optimizer=cls(**kw)).fit(VECTORS)],
     **{cls: [lambda cls, **kw: cls(**kw).plot()] for cls in DISPLAYS},
-    graphs.NodeFeatures: [lambda cls, **kw: cls(**kw).fit(graphs.pack_graphs(GRAPHS))],
     datasets.ImageFolder: [lambda cls, **kw: cls(**kw)[0]],
     ContrastiveClassifier: [lambda cls, **kw: cls(**{"embedder": tiny(), **kw}).fit(VECTORS, Y)],
     LabeledFolds: [lambda cls, **kw: list(cls(**kw).split(VECTORS, Y))],
@@ -396,7 +395,7 @@ def _of_class(cls):
 # Classes whose objects are fitted before a method is called.
 FITTED = (augmentation.Augmentation, features.Features, features.PartialWhitening)
 # Classes whose methods are called by the engine alone, and objects that cannot be made as others.
-ENGINE = (optimizers.Optimizer, graphs.NodeFeatures)
+ENGINE = (optimizers.Optimizer,)
 MADE = {
     augmentation.Unflatten: lambda: augmentation.Unflatten((1, 2, 2)).fit(VECTORS),
     datasets.ImageFolder: lambda: datasets.ImageFolder(folder(), 8),

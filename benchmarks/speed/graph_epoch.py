@@ -29,7 +29,8 @@ from benchmarks.speed._bench import in_turn, projection_head, ratios
 from skcontrast import ContrastiveEmbedder
 from skcontrast.encoders import GIN
 from skcontrast.frameworks import InfoGraph
-from skcontrast.graphs import NodeFeatures, pack_graphs
+from skcontrast.graphs import pack_graphs
+from skcontrast.graphs._features import NodeFeatures
 from skcontrast.kinds import Graphs
 
 BATCH, WIDTH, N_LAYERS = 128, 32, 3

@@ -42,7 +42,7 @@ from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import RandomAffine, SimCLRAugmentation
 from skcontrast.encoders import ConvNet
 from skcontrast.frameworks import InfoGraph
-from skcontrast.graphs import NodeFeatures
+from skcontrast.graphs._features import NodeFeatures
 from skcontrast.metrics import few_label_accuracy, knn_accuracy, linear_probe
 
 BATCH = 128

@@ -2,7 +2,6 @@
 
 from ._batch import GraphBatch
 from ._convert import pack_graphs
-from ._features import NodeFeatures
 from ._packed import PackedGraphs
 
-__all__ = ["GraphBatch", "NodeFeatures", "PackedGraphs", "pack_graphs"]
+__all__ = ["GraphBatch", "PackedGraphs", "pack_graphs"]

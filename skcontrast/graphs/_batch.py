@@ -125,7 +125,6 @@ class GraphBatch(Columns):
     See Also
     --------
     PackedGraphs : The graphs of a data set, as users pass them.
-    NodeFeatures : The map from packed graphs to node features.
     """
 
     topology: Topology

@@ -10,17 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .._checks import StrOptions, check_argument
 from .._data._statistics import FARTHEST, mean_and_std
 from .._warnings import warn
 from ._batch import EdgeColumns, GraphBatch
 from ._packed import PackedGraphs
 
-_CHOICES: dict = {
-    "kind": [StrOptions({"auto", "attributes", "degree", "constant"})],
-    "standardize": ["boolean"],
-    "edges": [StrOptions({"auto", "attributes"}), None],
-}
 # Degrees from here on share a code.
 _LARGEST_DEGREE = 64
 
@@ -121,30 +115,14 @@ class NodeFeatures:
 
     Parameters
     ----------
-    kind : {"auto", "attributes", "degree", "constant"}, default="auto"
+    kind : {"auto", "attributes", "degree", "constant"}
         "attributes" are attributes and labels; "degree" and "constant", a single 1, replace
         them; "auto" is "attributes" if graphs have any, else "degree".
-    standardize : bool, default=True
+    standardize : bool
         Whether attributes are standardised.
-    edges : {"auto", "attributes"} or None, default="auto"
+    edges : {"auto", "attributes"} or None
         Whether edges have features: None means no, "attributes" requires that edges have
         attributes, weights or labels.
-
-    See Also
-    --------
-    GraphBatch : The graphs with these features.
-
-    Examples
-    --------
-    >>> import networkx as nx
-    >>> from skcontrast.graphs import NodeFeatures, pack_graphs
-    >>> graphs = pack_graphs([nx.star_graph(2), nx.path_graph(2)])
-    >>> NodeFeatures().fit(graphs).to_tensor(graphs, "cpu").x  # degrees 2 and 1
-    tensor([[1., 1., 1.],
-            [1., 1., 0.],
-            [1., 1., 0.],
-            [1., 1., 0.],
-            [1., 1., 0.]])
     """
 
     edges_: EdgeFeatures | None = None
@@ -160,8 +138,6 @@ class NodeFeatures:
 
     def fit(self, graphs: PackedGraphs) -> NodeFeatures:
         """Learn the map from the training graphs."""
-        for name, wanted in _CHOICES.items():
-            check_argument("NodeFeatures", name, getattr(self, name), wanted)
         has_any = graphs.attributes is not None or graphs.labels is not None
         if self.kind == "attributes" and not has_any:
             raise ValueError(

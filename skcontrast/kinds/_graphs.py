@@ -13,9 +13,10 @@ from .._checks import parameter
 from .._data._array_like import refuse_unordered
 from .._layers._wide import WideNetwork
 from .._warnings import warn
-from ..graphs import GraphBatch, NodeFeatures, pack_graphs
+from ..graphs import GraphBatch, pack_graphs
 from ..graphs._batch import EdgeColumns
 from ..graphs._convert import is_graphs
+from ..graphs._features import NodeFeatures
 from ..graphs._networks import ForeignNetwork, GraphNetwork
 from ..graphs._topology import Topology
 from ._base import Kind, Request, Schema
@@ -107,7 +108,7 @@ class Graphs(Kind):
             )
 
     def scaler(self) -> NodeFeatures:
-        """Return `NodeFeatures`, the map to the descriptions of nodes and edges."""
+        """Return the map to the descriptions of nodes and edges."""
         return NodeFeatures(self.node_features, self.standardize, self.edge_features)
 
     def check_encoder(self, module: nn.Module, batch: GraphBatch, name: str) -> None:

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from skcontrast.augmentation import AttributeMask, EdgePerturb, NodeDrop, RandomWalkSubgraph
-from skcontrast.graphs import NodeFeatures, pack_graphs
+from skcontrast.graphs import pack_graphs
+from skcontrast.graphs._features import NodeFeatures
 from skcontrast.kinds import Graphs
 from tests.graphs.common import FRAMEWORKS, packed_arrays, small
 
