@@ -25,7 +25,6 @@ from ._checks import (
     Declared,
     Interval,
     StrOptions,
-    check_argument,
     learned,
     parameter,
     validate_parameters,
@@ -37,7 +36,6 @@ from ._layers._wide import wide_part
 from ._network._inference import Measure, encode, on_device, resolve_device
 from ._runtime._interrupts import NotedInterrupt
 from ._runtime._modes import plain_modes
-from ._runtime._random import resolve_seed
 from ._runtime._threads import one_thread
 from ._sklearn_compat import CallbackSupportMixin, with_callbacks
 from ._version import __version__
@@ -52,7 +50,6 @@ from .losses import Loss
 from .optimizers import ALGORITHMS, Algorithm, Optimizer, as_optimizer
 from .schedules import Schedule
 from .similarity import Cosine, Similarity
-from .similarity._von_mises_fisher import draw_von_mises_fisher
 
 if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
@@ -631,7 +628,6 @@ class ContrastiveEmbedder(
 
         See Also
         --------
-        sample : Draws embeddings from these distributions.
         log_score : Compares these distributions.
 
         Examples
@@ -647,44 +643,6 @@ class ContrastiveEmbedder(
         (100,)
         """
         return self._distributions(X)[1].float().numpy()
-
-    @available_if(_has_concentrations)
-    def sample(
-        self, X: Any, n: int = 1, *, random_state: int | np.random.RandomState | None = None
-    ) -> NDArray[np.float32]:
-        """Draw embeddings of each sample from its distribution.
-
-        Only with a similarity such as ``VonMisesFisher()``.
-
-        Parameters
-        ----------
-        X : array-like or Dataset
-            Samples of the shape seen in `fit`.
-        n : int, default=1
-            Draws of each sample, at least 1.
-        random_state : int, RandomState instance or None, default=None
-            Seeds the draws; None gives different draws at each call. The global generators are
-            left untouched.
-
-        Returns
-        -------
-        z : ndarray of shape (n_samples, n, d), dtype float32
-            Points of length 1, where d is the width of the projection.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from skcontrast import ContrastiveEmbedder
-        >>> from skcontrast.similarity import VonMisesFisher
-        >>> X = np.random.default_rng(0).normal(size=(100, 5))
-        >>> embedder = ContrastiveEmbedder(similarity=VonMisesFisher(), max_epochs=2)
-        >>> embedder.fit(X).sample(X[:3], 10, random_state=0).shape
-        (3, 10, 64)
-        """
-        check_argument("sample", "n", n, POSITIVE_INT)
-        rng = np.random.RandomState(resolve_seed(random_state, "sample"))
-        mu, kappa = self._distributions(X)
-        return draw_von_mises_fisher(mu.numpy(), kappa.numpy(), n, rng).astype("float32")
 
     @available_if(_has_concentrations)
     def log_score(self, X1: Any, X2: Any = None) -> NDArray[np.float64]:

@@ -106,7 +106,7 @@ NO_DOORS = {
 }
 # Methods that users call; the embedder's are in `_embedder`.
 METHODS = (
-    *("fit", "fit_transform", "transform", "augment", "build", "sample", "density", "cdf"),
+    *("fit", "fit_transform", "transform", "augment", "build", "density", "cdf"),
     *("summary", "plot", "load", "readable", "__call__"),
 )
 
@@ -489,7 +489,7 @@ def _of_the_embedder():
     yield _door("ContrastiveEmbedder.set_params", "loss__tau_plus", set_params)
 
 
-PROBABILISTIC = ["sample", "log_score", "concentration"]
+PROBABILISTIC = ["log_score", "concentration"]
 
 
 def _others():

@@ -29,7 +29,7 @@ def embedder():
 
 @pytest.mark.parametrize("framework", FRAMEWORKS, ids=repr)
 @pytest.mark.parametrize("projection_dim", [0, 6])
-def test_concentrations_directions_draws_and_scores(framework, projection_dim):
+def test_concentrations_directions_and_scores(framework, projection_dim):
     embedder = fitted(framework=framework, projection_dim=projection_dim, n_components=5)
     n_parts, d = (2 if framework.network_signature else 1), projection_dim or 5
     kappa = embedder.concentration(X)
@@ -40,9 +40,6 @@ def test_concentrations_directions_draws_and_scores(framework, projection_dim):
     assert mu.shape == (120, d * n_parts) == (120, len(embedder.get_feature_names_out()))
     lengths = np.linalg.norm(mu.reshape(120, n_parts, d), axis=2)
     np.testing.assert_allclose(lengths, 1, rtol=1e-5)
-    draws = embedder.sample(X[:7], 3, random_state=0)
-    assert draws.shape == (7, 3, d) and draws.dtype == np.float32
-    np.testing.assert_allclose(np.linalg.norm(draws, axis=2), 1, rtol=1e-5)
     assert embedder.log_score(X[:7], X[:4]).shape == (7, 4)
 
 
@@ -96,37 +93,6 @@ def test_with_two_encoders_the_concentration_is_that_of_the_product():
     np.testing.assert_allclose(embedder.concentration(X), expected, rtol=1e-4)
 
 
-def test_draws_come_from_the_random_state_and_leave_the_global_one(embedder):
-    before = pickle.dumps(np.random.mtrand._rand)
-    first, again = (embedder.sample(X[:3], 2, random_state=0) for _ in range(2))
-    np.testing.assert_array_equal(first, again)
-    assert (embedder.sample(X[:3], 2) != first).any()
-    assert pickle.dumps(np.random.mtrand._rand) == before
-
-
-def test_draws_lie_around_the_mean_direction_as_the_concentration_says(embedder):
-    draws = embedder.sample(X[:4], 20_000, random_state=0).astype(float)
-    mean = draws.mean(1)
-    mu = clone(embedder).fit(X).set_params(output="projection").transform(X[:4])
-    from skcontrast.similarity._bessel import ratio_of_square
-
-    kappa = torch.from_numpy(embedder.concentration(X[:4])).double()
-    a = (kappa * ratio_of_square(kappa.square(), 6)).numpy()  # the mean cosine
-    np.testing.assert_allclose(mean, a[:, None] * mu, atol=0.02)
-
-
-@pytest.mark.parametrize("n", [0, -1, 1.5, "2", True])
-def test_a_bad_number_of_draws_is_refused(embedder, n):
-    with pytest.raises(ValueError, match="'n' parameter of sample must be an int in "):
-        embedder.sample(X[:2], n)
-
-
-@pytest.mark.parametrize("seed", [-1, 2**32, "a", np.random.default_rng(0)])
-def test_a_bad_random_state_is_refused(embedder, seed):
-    with pytest.raises(ValueError, match="'random_state' parameter of sample must be an int in"):
-        embedder.sample(X[:2], random_state=seed)
-
-
 @pytest.mark.parametrize("bad", [X[:, :-1], X * np.nan], ids=["width", "NaN"])
 def test_log_score_names_the_array_that_is_wrong(embedder, bad):
     with pytest.raises(ValueError, match="X1 of log_score: "):
@@ -136,7 +102,7 @@ def test_log_score_names_the_array_that_is_wrong(embedder, bad):
 
 
 @pytest.mark.parametrize("similarity", [None, Cosine()])
-@pytest.mark.parametrize("name", ["concentration", "sample", "log_score"])
+@pytest.mark.parametrize("name", ["concentration", "log_score"])
 def test_only_where_the_similarity_has_concentrations(similarity, name):
     embedder = small(similarity=similarity)
     assert not hasattr(embedder, name)
@@ -153,7 +119,7 @@ def test_the_fitted_similarity_decides(embedder):
     assert not hasattr(plain, "concentration")
 
 
-@pytest.mark.parametrize("name", ["concentration", "sample", "log_score"])
+@pytest.mark.parametrize("name", ["concentration", "log_score"])
 def test_unfitted_is_refused(name):
     with pytest.raises(Exception, match="not fitted"):
         getattr(small(similarity=VonMisesFisher()), name)(X)
