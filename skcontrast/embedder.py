@@ -37,11 +37,9 @@ from ._network._inference import Measure, encode, on_device, resolve_device
 from ._runtime._interrupts import NotedInterrupt
 from ._runtime._modes import plain_modes
 from ._runtime._threads import one_thread
-from ._sklearn_compat import CallbackSupportMixin, with_callbacks
 from ._version import __version__
 from ._warnings import warn
 from .augmentation import Augmentation
-from .augmentation._views import base_of
 from .encoders import Encoder
 from .frameworks import Framework
 from .kinds import Kind, Tables
@@ -82,9 +80,7 @@ def _has_concentrations(embedder: ContrastiveEmbedder) -> bool:
     return True
 
 
-class ContrastiveEmbedder(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixin, Declared
-):
+class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
     r"""Learn a representation from unlabeled samples by contrasting their augmented views.
 
     Two views of one sample become close, and views of different samples do not. With the scores
@@ -164,8 +160,7 @@ class ContrastiveEmbedder(
     n_workers : int, default=0
         Processes that read ahead if samples are read batch by batch; 0 reads in this process.
     callbacks : list, default=None
-        :class:`~skcontrast.callbacks.Evaluation` and callbacks of skorch, see :ref:`callbacks`;
-        scikit-learn's own are set by `set_callbacks`.
+        :class:`~skcontrast.callbacks.Evaluation` and callbacks of skorch, see :ref:`callbacks`.
     warm_start : bool, default=False
         Whether `fit` continues from the weights, optimizer and memory of the previous fit.
     checkpoint : str or path-like, default=None
@@ -317,7 +312,6 @@ class ContrastiveEmbedder(
     # weight of 2 equals a sample that occurs twice, which no contrast within a batch can keep.
     __metadata_request__fit = __metadata_request__partial_fit = dict.fromkeys(sorted(NAMES))
 
-    @with_callbacks
     @failing_together()
     def fit(self, X: Any, y: ArrayLike | None = None, **metadata: Any) -> Self:
         """Train the encoder on X.
@@ -373,18 +367,10 @@ class ContrastiveEmbedder(
             If the user interrupts. The embedder is then what it was after the last finished epoch.
         """
         from ._fit._settings import resolve_settings
-        from ._fit._watch import EpochTasks
 
         settings = resolve_settings(self)
         past = getattr(self, "_fitted", None) if settings.warm_start else None
-        has_tasks = getattr(self, "_skl_callbacks", None)
-        n_epochs = None if self.max_epochs == "auto" else settings.max_epochs
-        tasks = [EpochTasks(self, base_of(X), y, n_epochs)] if has_tasks else []
-        settings = replace(settings, callbacks=[*settings.callbacks, *tasks])
-        self._train(settings, X, y, metadata, past)
-        for task in tasks:
-            task.end()
-        return self
+        return self._train(settings, X, y, metadata, past)
 
     @failing_together()
     def partial_fit(self, X: Any, y: ArrayLike | None = None, **metadata: Any) -> Self:

@@ -143,9 +143,6 @@ def stubs(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("block", BLOCKS)
 def test_blocks_of_code_run(block, stubs):
-    if "sklearn.callback" in BLOCKS[block]:
-        pytest.importorskip("sklearn.callback")
-        pytest.importorskip("rich")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a few samples, repeated
         exec(compile(BLOCKS[block], block, "exec"), {**stubs, **BEFORE})

@@ -1,4 +1,4 @@
-"""Watches a fit: collapse, divergence, the progress bar and the callbacks of scikit-learn."""
+"""Watches a fit: collapse, divergence and the progress bar."""
 
 from __future__ import annotations
 
@@ -229,39 +229,3 @@ def duration(seconds: float) -> str:
         if seconds >= 2 * length:
             return f"{seconds / length:.2g} {unit}"
     return f"{seconds:.0f} s"
-
-
-class EpochTasks(Callback):
-    """Reports a fit and its epochs to scikit-learn's callbacks as a task and its subtasks.
-
-    Parameters
-    ----------
-    estimator : ContrastiveEmbedder
-        The embedder that is fitted, with callbacks.
-    X, y : array-like
-        The arguments of `fit`.
-    n_epochs : int or None
-        The most epochs, None if they depend on the number of samples.
-    """
-
-    def __init__(self, estimator: Any, X: Any, y: Any, n_epochs: int | None):
-        # Not the metadata: ScoringMonitor would pass it to `score`, which takes none.
-        self.passed_ = {"estimator": estimator, "X": X, "y": y}
-        self.fit_ = estimator._init_callback_context(max_subtasks=n_epochs)
-        self.fit_.call_on_fit_task_begin(**self.passed_)
-
-    def on_epoch_begin(self, net: Any, **kwargs: Any) -> None:
-        """Report the begin of an epoch."""
-        self.epoch_ = self.fit_.subcontext(task_name="epoch")
-        self.epoch_.call_on_fit_task_begin(**self.passed_)
-
-    def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
-        """Report the end of an epoch; a callback may ask for the end of the training."""
-        if self.epoch_.call_on_fit_task_end(
-            **self.passed_, reconstruction_attributes=lambda: vars(net.as_estimator())
-        ):
-            net.stop()
-
-    def end(self) -> None:
-        """Report the end of the fit, whose results the estimator holds."""
-        self.fit_.call_on_fit_task_end(**self.passed_, reconstruction_attributes={})

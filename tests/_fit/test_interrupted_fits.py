@@ -123,31 +123,6 @@ def test_an_interrupt_of_the_progress_bar(monkeypatch):
         small(max_epochs=9, verbose=1).fit(X_DIGITS)
 
 
-@pytest.mark.parametrize("task, n_epochs", [("epoch", 1), ("fit", 2)])
-def test_an_interrupt_in_a_callback_of_scikit_learn(task, n_epochs):
-    pytest.importorskip("sklearn.callback", reason="scikit-learn has them from version 1.9 on")
-
-    class Presses:
-        def setup(self, estimator, context):
-            pass
-
-        def on_fit_task_begin(self, estimator, context):
-            pass
-
-        def on_fit_task_end(self, estimator, context, **kwargs):
-            if context.task_name == task:
-                press()
-
-        def teardown(self, estimator, context):
-            torn_down.append(estimator)
-
-    torn_down = []
-    embedder = small().set_callbacks(Presses())
-    with pytest.raises(KeyboardInterrupt):
-        embedder.fit(X_DIGITS)
-    assert embedder.n_epochs_ == n_epochs and len(torn_down) == 1
-
-
 class Presses(Dataset):
     """Presses Ctrl-C when a row is read."""
 
