@@ -7,10 +7,9 @@ import functools
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from numbers import Integral
-from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,11 +41,8 @@ _ADVICE_ON_WEIGHTS = (
     "function that builds it or as an encoder of skcontrast.encoders)"
 )
 _ROWS_READ_TWICE = 4
-# Libraries whose functions are told apart by name; their versions are compared elsewhere.
-_LIBRARIES = {
-    "builtins", "numpy", "scipy", "skcontrast", "sklearn", "skorch", "torch", "torchvision",
-}  # fmt: skip
 _PLAIN = (str, bytes, int, float, complex, np.generic, torch.dtype, type(None))
+_ARRAYS = (np.ndarray, Tensor, nn.Module)
 _ADDRESS = " at 0x[0-9a-fA-F]+"
 _LONGEST_TEXT = 100
 # How messages call a structure of None.
@@ -205,11 +201,13 @@ def described(name: str, value: Any, *, weights: bool = True) -> dict[str, str]:
         Of the value. Parameters of an object have names such as ``loss__tau_plus``, items of a
         list ``encoder__layers[2]`` and items of a dictionary ``encoder_params['width']``.
     value : object
-        A parameter. Functions and objects without parameters have a digest in their text.
+        A parameter. Functions count by name, other objects by class and attributes.
     weights : bool, default=True
         Whether the weights of modules count, which may differ between ranks.
     """
     items: dict[str, Any] = {}
+    if isinstance(value, functools.partial):
+        value = [value.func, *value.args, value.keywords]
     if isinstance(value, (BaseEstimator, Callback)):
         text, items = own_name(value), {f"{name}__{k}": v for k, v in _parameters(value).items()}
     elif isinstance(value, nn.Module):
@@ -220,6 +218,9 @@ def described(name: str, value: Any, *, weights: bool = True) -> dict[str, str]:
     elif isinstance(value, (list, tuple)) and not all(isinstance(item, _PLAIN) for item in value):
         text = f"a list of {len(value)}"
         items = {f"{name}[{k}]": item for k, item in enumerate(value)}
+    elif hasattr(value, "__dict__") and not hasattr(value, "__qualname__"):
+        held = {f"{name}.{key}": _text(item) for key, item in vars(value).items()}
+        return {name: _text(value), **held}
     else:
         text = _text(value)
     found = {name: text}
@@ -255,45 +256,19 @@ def _described_module(name: str, module: nn.Module, weights: bool) -> dict[str, 
     return found
 
 
-def _text(value: Any, depth: int = 1) -> str:
-    """Return a text for what has no parts with names; an object in another counts by its class."""
-    if not isinstance(value, FunctionType):  # but with a cache, or a function of numpy
-        value = getattr(value, "__wrapped__", value)
+def _text(value: Any) -> str:
+    """Return a text for what has no parts with names; functions and objects count by name."""
     if isinstance(value, (list, tuple)):
-        return _shortened(f"[{', '.join(_text(item, depth) for item in value)}]")
+        return _shortened(f"[{', '.join(map(_text, value))}]")
+    if isinstance(value, (set, frozenset)):
+        return _text(sorted(map(_text, value)))
     if isinstance(value, _PLAIN):
         return _shortened(repr(value.item() if isinstance(value, np.generic) else value))
-    name = own_name(value)
-    if isinstance(value, (np.ndarray, Tensor, nn.Module)):
-        return f"{name} with contents {_checksum(value)}"
-    if isinstance(value, type) or _is_of_library(value) or not depth:
-        return name
-    inside = depth if isinstance(value, (MethodType, functools.partial)) else depth - 1
-    return f"{name} with contents {_digest(_text(item, inside) for item in _held(value))}"
-
-
-def _held(value: Any) -> Iterable[Any]:
-    """Return what tells two functions, or two objects, of the same name apart."""
-    if isinstance(value, FunctionType):
-        cells = [cell.cell_contents for cell in value.__closure__ or () if cell != CellType()]
-        defaults = (value.__kwdefaults__ or {}).values()
-        return [*_code(value.__code__), *(value.__defaults__ or ()), *defaults, *cells]
-    if isinstance(value, MethodType):
-        return [value.__func__, value.__self__]
-    if isinstance(value, functools.partial):
-        return [value.func, *value.args, *sorted(value.keywords.items())]
-    if isinstance(value, (set, frozenset)):
-        return sorted(map(_text, value))
-    if hasattr(value, "__dict__"):
-        return sorted(vars(value).items())
-    return [re.sub(_ADDRESS, "", repr(value))]
-
-
-def _code(code: CodeType) -> Iterator[str]:
-    """Yield what a function does, and those inside it do."""
-    yield f"{code.co_code!r} {code.co_names}"
-    for item in code.co_consts:
-        yield from _code(item) if isinstance(item, CodeType) else [repr(item)]
+    if isinstance(value, _ARRAYS):
+        return f"{own_name(value)} with contents {_checksum(value)}"
+    if hasattr(value, "__qualname__"):  # also functions that are no routines, as NumPy's
+        return f"{value.__module__}.{value.__qualname__}"
+    return own_name(value) if hasattr(value, "__dict__") else re.sub(_ADDRESS, "", repr(value))
 
 
 def _digest(texts: Iterable[str]) -> str:
@@ -305,13 +280,6 @@ def _shortened(text: str) -> str:
     if len(text) <= _LONGEST_TEXT:
         return text
     return f"{text[:_LONGEST_TEXT]}... (checksum {_digest([text])})"
-
-
-def _is_of_library(value: Any) -> bool:
-    """Return whether a value is a function that its name describes."""
-    if not isinstance(value, (FunctionType, BuiltinFunctionType)) or "<" in value.__qualname__:
-        return False
-    return str(value.__module__).partition(".")[0] in _LIBRARIES
 
 
 def _checksum(value: Any) -> str:

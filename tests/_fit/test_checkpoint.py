@@ -1,6 +1,7 @@
 """A checkpoint is whole, belongs to one fit, and says so."""
 
 import errno
+import functools
 import os
 
 import numpy as np
@@ -373,15 +374,23 @@ def test_a_search_over_modules_trains_each(tmp_path):
     assert len(list(tmp_path.iterdir())) == 5
 
 
+def scale(batch, factor):
+    return batch * factor
+
+
 def scaled(factor):
-    return FunctionAugmentation(lambda batch: batch * factor)
+    return FunctionAugmentation(functools.partial(scale, factor=factor))
 
 
-def test_an_augmentation_that_has_captured_another_value_is_refused(tmp_path):
+def test_an_augmentation_by_another_partial_is_refused(tmp_path):
     small(augmentation=scaled(0.5), checkpoint=tmp_path).fit(X)
     small(augmentation=scaled(0.5), checkpoint=tmp_path).fit(X)
-    message = r"'augmentation\[0\]__func' was .* with contents .* and is .* with contents .* now"
+    message = r"augmentation\[0\]__func\[1\]\['factor'\].* was 0\.5 and is 2\.0 now"
     refused(tmp_path, message, augmentation=scaled(2.0))
+
+
+def is_epoch(k, net):
+    return len(net.history) == k
 
 
 @pytest.mark.parametrize(
@@ -390,7 +399,7 @@ def test_an_augmentation_that_has_captured_another_value_is_refused(tmp_path):
         lambda k: EarlyStopping("train_loss", patience=k),
         lambda k: Freezer("encoder.*.weight", at=k),
         lambda k: evaluation(patience=k),
-        lambda k: Freezer("encoder.*.weight", at=lambda net: len(net.history) == k),
+        lambda k: Freezer("encoder.*.weight", at=functools.partial(is_epoch, k)),
     ],
     ids=["early stopping", "freezer", "evaluation", "function"],
 )
