@@ -345,8 +345,7 @@ class ContrastiveNet(NeuralNet):
         returned = self.criterion_.contrast(views, self.similarity_, batch)
         contrasts = as_contrasts(returned, framework, self.loss_)
         if self.epoch_ == 0 and self.step_ < _STEPS_CHECKED:
-            is_last = self.step_ + 1 == min(_STEPS_CHECKED, len(self.sampler_))
-            check_contrasts(contrasts, batch, framework, self.similarity_, context, warns=is_last)
+            check_contrasts(contrasts, batch, framework, self.similarity_)
         if self.step_ == 0:
             objective = self.criterion_.objective
             check_pieces(self.loss_, self.similarity_, contrasts[0], objective)

@@ -8,12 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .._checks import belongs_to_package, checked, validate_parameters
+from .._checks import checked, validate_parameters
 from .._data._batches import Batch
 from .._objective._contrast import Contrast
 from .._objective._mean_loss import objective_value
 from .._runtime._modes import trial
-from .._warnings import warn
 from ..losses import InfoNCE, Loss
 from ..similarity import Similarity
 from ..similarity._checks import check_scores
@@ -41,8 +40,8 @@ _FIELDS = {
 _OPTIONAL = list(_FIELDS)[4:]
 # Samples of a made batch.
 _N_SAMPLES = 12
-# Own samples are looked for among the candidates of so many anchors.
-_LEAST_LOOKED_AT, _MOST_LOOKED_AT = 8, 64
+# The scores of so many anchors are looked at.
+_MOST_LOOKED_AT = 64
 
 
 @checked(framework=Framework)
@@ -63,8 +62,8 @@ def check_framework(framework: Framework) -> None:
     TypeError, ValueError
         If the framework has a network of its own, as CMC does, which only a fit builds; if
         ``start`` returns no session, or one that has registered the network; or if a contrast
-        has fields that do not fit each other, that did not come from the similarity, or that lack
-        what is known about the samples.
+        has fields that do not fit each other, scores out of bounds, or lacks what is known about
+        the samples.
 
     See Also
     --------
@@ -95,11 +94,11 @@ def check_framework(framework: Framework) -> None:
         sizes: Any = len(X), n_views, _N_SAMPLES, width, cpu, torch.Generator(), rows // 2
         context = FitContext(network, network, lambda module: module, *sizes)
         session = started(framework, context)
-        for k, part in enumerate(rows.split(_N_SAMPLES)):
+        for part in rows.split(_N_SAMPLES):
             batch = Batch(X[part], part % 3, 1.0 + part, None, part, part // 2)
             views = [X[part] + 0.5 * X[part].roll(v) for v in range(n_views)]
             contrasts = as_contrasts(session.contrast(views, similarity, batch), framework, loss)
-            check_contrasts(contrasts, batch, framework, similarity, context, warns=k == 1)
+            check_contrasts(contrasts, batch, framework, similarity)
             for contrast in contrasts:
                 objective_value(contrast, loss, similarity, session.objective).backward()
             session.update()
@@ -154,42 +153,23 @@ def as_contrasts(returned: Any, framework: Framework, loss: Loss) -> list[Contra
 
 @torch.no_grad()
 def check_contrasts(
-    contrasts: Sequence[Contrast],
-    batch: Batch,
-    framework: Framework,
-    similarity: Similarity,
-    context: FitContext,
-    *,
-    warns: bool,
+    contrasts: Sequence[Contrast], batch: Batch, framework: Framework, similarity: Similarity
 ) -> None:
-    """Check the contrasts of a batch; warn, if asked, if anchors seem to be their own negatives.
+    """Check the contrasts of a batch.
 
     Raises
     ------
     ValueError
-        If the fields do not fit each other, nothing is left to contrast, the vectors are not
-        embedded, the positives are not scores, or what the user has passed about the samples is
-        missing.
+        If the fields do not fit each other, nothing is left to contrast, scores are out of bounds
+        or have no gradient, or what the user has passed about the samples is missing.
     """
-    owner, is_own = type(framework).__name__, False
+    owner = type(framework).__name__
     for contrast in contrasts:
         _check_fields(contrast, owner)
         _check_numbers(contrast, owner)
         _check_metadata(contrast, batch, owner)
         with torch.autocast(contrast.anchors.device.type, enabled=False):
-            _check_embedded(contrast, similarity, context.width // context.n_parts, owner)
-            few = contrast.take(slice(_MOST_LOOKED_AT))
-            _check_positives(few, similarity, owner)
-            is_own |= warns and _has_own_sample(few, similarity)
-    if is_own:
-        advice = "X holds each sample twice, or"
-        if not belongs_to_package(type(framework)):
-            advice = "Name it in `excluded` of the Contrast, unless"
-        warn(
-            f"{owner} contrasts samples with themselves: each anchor has a candidate that scores "
-            f"exactly as itself or as its positive. {advice} 'augmentation' changes the order of "
-            "the samples."
-        )
+            _check_scores(contrast.take(slice(_MOST_LOOKED_AT)), similarity, owner)
 
 
 def _check_fields(contrast: Contrast, owner: str) -> None:
@@ -256,61 +236,14 @@ def _check_metadata(contrast: Contrast, batch: Batch, owner: str) -> None:
             )
 
 
-def _check_embedded(contrast: Contrast, similarity: Similarity, width: int, owner: str) -> None:
-    """Check that the vectors are those of `embed`, where their width or their length shows it."""
-    device = contrast.anchors.device
-    z = torch.arange(3.0 * width, device=device).view(3, width).sin()
-    z = z / z.norm(dim=1, keepdim=True) * torch.tensor([[0.1], [1.0], [3.0]], device=device)
-    u = similarity.embed(z)
-    lengths = u.norm(dim=1)
-    length = lengths.mean()
-    has_one_length = bool((lengths - length).abs().max() <= 1e-3 * length)
-    for field in ("anchors", "candidates"):
-        vectors = getattr(contrast, field)
-        found = vectors.float().norm(dim=1)
-        is_off = ((found - length).abs() > 0.02 * length) & (found > 1e-6 * length)
-        is_raw = vectors.shape[1] == width != u.shape[1]
-        if is_raw or (has_one_length and vectors.shape[1] == u.shape[1] and is_off.any()):
-            raise ValueError(
-                f"{field} of a Contrast of {owner} are not what {type(similarity).__name__} "
-                f"compares, vectors of shape (n, {u.shape[1]})"
-                f"{f' and length {float(length):.3g}' if has_one_length else ''}: pass the "
-                "network's output through similarity.embed."
-            )
-
-
-def _check_positives(few: Contrast, similarity: Similarity, owner: str) -> None:
-    """Check that positives are scores of the similarity, and not, say, without its temperature."""
-    if not few.positives.is_floating_point():
-        return
-    positives = f"The positives of the Contrast of {owner}"
-    if few.anchors.requires_grad and not few.positives.requires_grad:
-        raise ValueError(f"{positives} have no gradient: compute them from the network's output.")
-    check_scores(similarity, few.positives, few.anchors, few.candidates, f"{positives} have")
-    if len(few.anchors) < _LEAST_LOOKED_AT:
-        return  # too few to tell
-    # Often the vectors whose scores these are can be found, among the candidates left out.
-    excluded = similarity.scores(few.anchors, few.candidates).gather(1, few.excluded)
-    ratios = few.positives[:, :, None] / excluded[:, None]
-    factors = ratios.mean(0)
-    is_constant = ((ratios - factors).abs() <= 1e-3 * factors.abs()).all(0)
-    varies = few.positives.std(0) > 1e-2 * few.positives.abs().mean(0)
-    wrong = factors[is_constant & varies[:, None] & ((factors - 1).abs() > 1e-2)]
-    if len(wrong):
-        raise ValueError(
-            f"{positives} are {float(wrong[0]):.3g} times the scores of "
-            f"{type(similarity).__name__}: take them from similarity.pairs."
-        )
-
-
-def _has_own_sample(few: Contrast, similarity: Similarity) -> bool:
-    """Return whether one candidate of each anchor scores exactly as itself, or its positive."""
-    scores = similarity.scores(few.anchors, few.candidates).scatter(1, few.excluded, torch.nan)
-    lowest, highest = scores.nan_to_num(torch.inf).amin(1), scores.nan_to_num(-torch.inf).amax(1)
-    tolerance = 1e-6 * torch.maximum(lowest.abs(), highest.abs())
-    if len(scores) < _LEAST_LOOKED_AT or not (highest - lowest > tolerance).all():
-        return False  # too few to tell, or vectors that are all alike or NaN
-    targets = [similarity.scores(few.anchors, few.anchors).diagonal()]
-    targets += few.positives.T if few.positives.is_floating_point() else []
-    alike = [(scores - target[:, None]).abs() <= tolerance[:, None] for target in targets]
-    return any((one.sum(1) == 1).all() for one in alike)
+def _check_scores(few: Contrast, similarity: Similarity, owner: str) -> None:
+    """Check that scores are in bounds, as those of vectors that were not embedded rarely are."""
+    scores = similarity.scores(few.anchors, few.candidates)
+    ends, whose = (few.anchors, few.candidates), f"the Contrast of {owner}"
+    vectors = f"Anchors and candidates of {whose}, which must come from similarity.embed, have"
+    check_scores(similarity, scores, *ends, vectors)
+    if few.positives.is_floating_point():
+        positives = f"The positives of {whose} have"
+        if few.anchors.requires_grad and not few.positives.requires_grad:
+            raise ValueError(f"{positives} no gradient: compute them from the network's output.")
+        check_scores(similarity, few.positives, *ends, positives)
