@@ -11,44 +11,6 @@ from typing import Any, TypeVar, cast
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
-# Names of other libraries, and ours for the same thing.
-_SYNONYMS = {
-    "max_epochs": "epochs n_epochs num_epochs max_iter n_iter",
-    "lr": "learning_rate learning_rate_init eta",
-    "batch_size": "bs",
-    "weight_decay": "l2",
-    "lr_schedule": "scheduler lr_scheduler",
-    "random_state": "seed random_seed rng",
-    "encoder": "backbone base_encoder model net network",
-    "loss": "criterion objective",
-    "similarity": "metric distance",
-    "augmentation": "transform transforms",
-    "n_components": "embedding_dim latent_dim out_dim output_dim dim",
-    "projection_dim": "proj_dim projector_dim head_dim",
-    "device": "gpu accelerator",
-    "precision": "amp fp16 mixed_precision dtype",
-    "n_workers": "num_workers",
-    "widths": "hidden hidden_dim hidden_sizes hidden_layer_sizes layers channels",
-    "n_layers": "num_layers",
-    "rotation": "degrees angle",
-    "angle": "degrees rotation",
-    "n_neighbors": "k",
-    "queue_size": "queue_length memory_size",
-    "scale": "std sigma",
-    "tau_plus": "tau",
-    "p": "prob probability rate",
-    "rate": "prob probability p",
-}
-# Where to find what is not a parameter of the same object.
-_ELSEWHERE = {
-    "temperature": "the temperature is that of the similarity: pass "
-    "similarity=Cosine(temperature=0.1); in a search, it is similarity__temperature",
-    "early_stopping": "pass callbacks=[skcontrast.callbacks.Evaluation(None, X_test, patience=5)]",
-    "n_jobs": "torch.set_num_threads sets the threads of a fit, n_workers of the embedder the "
-    "processes that read samples",
-}
-_ELSEWHERE |= {"tau": _ELSEWHERE["temperature"], "patience": _ELSEWHERE["early_stopping"]}
-
 
 def advice_on(name: str, known: Iterable[str]) -> str:
     """Return the end of a message about a name that is none of the known ones.
@@ -61,10 +23,7 @@ def advice_on(name: str, known: Iterable[str]) -> str:
         The names of the parameters.
     """
     known = list(known)
-    meant = [ours for ours in known if name in _SYNONYMS.get(ours, "").split()]
-    if name in _ELSEWHERE and not meant:
-        return f": {_ELSEWHERE[name]}."
-    if meant := meant or difflib.get_close_matches(name, known, 1, 0.7):
+    if meant := difflib.get_close_matches(name, known, 1, 0.7):
         return f". Did you mean {meant[0]!r}?"
     return f": its parameters are {', '.join(known)}." if known else ": it has no parameters."
 
