@@ -115,7 +115,7 @@ def contrastive_loss(
     Raises
     ------
     ValueError
-        If shapes or devices disagree, there are fewer than 2 samples and no queue, or a
+        If shapes disagree, there are fewer than 2 samples and no queue, or a
         hyperparameter is outside its range or is a schedule.
     TypeError
         If views are not dense floating tensors, or a class is passed instead of an instance.
@@ -214,7 +214,6 @@ def _checked_marks(
         raise ValueError(f"queue_{what} is about the samples of a queue: pass queue too.")
     lengths = len(first), n_queue
     for name, found, n in zip((what, f"queue_{what}"), marks, lengths, strict=True):
-        _check_device(name, found, first)
         if reason is None or n is None:
             continue
         if found is None:
@@ -226,16 +225,10 @@ def _checked_marks(
     return (None, None) if reason is None else marks
 
 
-def _check_device(name: str, found: Any, first: Tensor) -> None:
-    if isinstance(found, Tensor) and found.device != first.device:
-        raise ValueError(f"{name} must be on {first.device} as view 1 is, got {found.device}.")
-
-
 def _check_weights(weights: Any, first: Tensor) -> Tensor | None:
     """Return the weights in the dtype of the views."""
     if weights is None:
         return None
-    _check_device("sample_weight", weights, first)
     n = len(first)
     if not isinstance(weights, Tensor) or weights.shape != (n,):
         got = tuple(weights.shape) if isinstance(weights, Tensor) else type(weights).__name__

@@ -50,14 +50,12 @@ def check_own(value: Any, place: str) -> None:
 
 
 def with_weights(
-    given: Any, state: dict[str, Any] | None, name: str, *, has_head: bool = True
+    given: Any, state: dict[str, Any], name: str, *, has_head: bool = True
 ) -> nn.Module:
-    """Return a copy of a module with the weights of a file, if the file has any."""
+    """Return a copy of a module with the weights of a file."""
     if not isinstance(given, nn.Module):
         raise ValueError(f"own[{name!r}] must be a module, an object of its class, got {given!r}")
     module = copy.deepcopy(given)
-    if state is None:
-        return module
     module = module if has_head else without_layers(module, set(state))
     try:
         for key, tensor in module.state_dict().items():

@@ -9,7 +9,6 @@ dictionary with one of these keys:
 ``$pairs``     keys and values of a dictionary whose keys are not names
 ``$tensor``    the name of a tensor, and whether it was a "tensor", an "array" of NumPy, a
                "parameter" of a network or a "frozen" one
-``$lazy``      "parameters" or "buffers": one of a lazy layer that has not seen a sample
 ``$strings``   an array of strings
 ``$class``     the name of a class itself, such as an optimizer
 ``$object``    the name of a class, with the attributes of an object in ``state``
@@ -33,7 +32,6 @@ import numpy as np
 import torch
 from sklearn.base import BaseEstimator
 from torch import Tensor, nn
-from torch.nn.modules.lazy import LazyModuleMixin
 
 from .._layers._pretrained import is_copy_of_pretrained
 from ._user_objects import (
@@ -55,8 +53,6 @@ _MEMBERS = {
 }
 # More modules than a network has, each counted as often as it occurs.
 _MOST_MODULES = 10**5
-# The attributes in which a lazy layer keeps its hooks until it has seen a sample.
-_OF_LAZY_LAYERS = {"_initialize_hook", "_load_hook"}
 # What changes the output of a module or its gradient, and is not in its class.
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
@@ -110,6 +106,11 @@ class Writer:
             return {"$class": self.names[value]}
         if id(value) in self._modules:
             return {"$same": self._modules[id(value)]}
+        if isinstance(value, nn.Module) and any(map(nn.parameter.is_lazy, value.parameters())):
+            raise TypeError(
+                f"{name} has a lazy layer, which cannot be written before it has seen a sample: "
+                "call the module once, on a batch."
+            )
         found = (self._object if type(value) in self.names else self._own)(value, name)
         if isinstance(value, nn.Module):
             self._modules[id(value)] = len(self._modules)
@@ -121,8 +122,6 @@ class Writer:
             if not all(isinstance(item, str) for item in value.flat) or value.ndim != 1:
                 raise TypeError(f"{name} is an array of objects, which cannot be written.")
             return {"$strings": value.tolist(), "object": value.dtype == object}
-        if isinstance(value, Tensor) and nn.parameter.is_lazy(value):
-            return {"$lazy": "parameters" if isinstance(value, nn.Parameter) else "buffers"}
         if id(value) not in self._seen:
             self._seen[id(value)] = (name, value)
             # torch takes neither read-only arrays nor those that run backwards.
@@ -154,7 +153,7 @@ class Writer:
         left_out = {*getattr(value, "_samples", ()), *getattr(value, "_transient", ())}
         if isinstance(value, nn.Module):
             _check_hooks(value, name)
-            left_out |= (_MODULE - _MEMBERS.keys()) | _OF_LAZY_LAYERS
+            left_out |= _MODULE - _MEMBERS.keys()
             state = {**state, "volatile": sorted(value._non_persistent_buffers_set)}
         found = {
             key: self._write(item, name if key in _MEMBERS else f"{name}.{key}")
@@ -175,9 +174,7 @@ class Writer:
         tensors = value.state_dict(keep_vars=True)
         if (recipe := recipe_of(value)) is not None:
             return {"$library": recipe, "state_dict": self._dictionary(dict(tensors), name)}
-        # Lazy layers have no weights before they have seen a sample.
-        is_lazy = any(nn.parameter.is_lazy(tensor) for tensor in tensors.values())
-        state = None if is_lazy else self._dictionary(dict(tensors), name)
+        state = self._dictionary(dict(tensors), name)
         found = {"$own": self._custom_name(value, name), "state_dict": state}
         return {**found, "without_head": True} if is_copy_of_pretrained(value) else found
 
@@ -258,10 +255,6 @@ class Reader:
         parameter = nn.Parameter(tensor, requires_grad=role == "parameter")
         return self._parameters.setdefault(name, parameter)
 
-    def _read_lazy(self, value: dict) -> Tensor:
-        is_parameter = value["$lazy"] == "parameters"
-        return nn.UninitializedParameter() if is_parameter else nn.UninitializedBuffer()
-
     def _read_class(self, value: dict) -> type:
         return self._known(value["$class"])
 
@@ -316,9 +309,6 @@ class Reader:
 def _check_hooks(module: nn.Module, name: str) -> None:
     """Raise TypeError if a module does something that is not in its class."""
     hooks = [hook for key in _HOOKS for hook in getattr(module, key).values()]
-    if isinstance(module, LazyModuleMixin):
-        # Bound methods are equal, not identical.
-        hooks = [hook for hook in hooks if hook != module._infer_parameters]
     if hooks or "forward" in vars(module):
         raise TypeError(
             f"{name} is a {type(module).__name__} with a {'hook' if hooks else 'new forward'}, "
@@ -355,11 +345,6 @@ def _module(cls: type, state: dict[str, Any], name: str) -> nn.Module:
             getattr(module, part)[key] = member
     _check_attributes(state, cls, name)
     vars(module).update(state)
-    if isinstance(module, LazyModuleMixin):  # which takes its shapes from the first sample
-        lazy: Any = module
-        lazy._load_hook = lazy._register_load_state_dict_pre_hook(lazy._lazy_load_hook)
-        infer = lazy._infer_parameters
-        lazy._initialize_hook = lazy.register_forward_pre_hook(infer, with_kwargs=True)
     return module.eval()
 
 

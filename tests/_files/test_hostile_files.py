@@ -90,7 +90,6 @@ def odd(draw):
         {"$float": "x"},
         {"$pairs": [[1]]},
         {"$same": 0},
-        {"$lazy": "a"},
         {"$same": -1},
     )
     objects = {"$class": name}, {"$object": name, "state": {}}, {"$object": name, "state": parts}

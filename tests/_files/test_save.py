@@ -103,7 +103,6 @@ CASES = {
     "projection": (VECTORS, {**SMALL, "output": "projection", "similarity": DotProduct()}),
     "schedule": (VECTORS, {**SMALL, "loss": HCL(beta=Linear(1.0, 0.0))}),
     "layers of torch": (VECTORS, {"encoder": nn.Sequential(nn.Linear(6, 4), nn.ReLU())}),
-    "lazy layers": (VECTORS, {"encoder": nn.Sequential(nn.LazyLinear(4), nn.ReLU())}),
     "optimizer": (VECTORS, {**SMALL, "optimizer": Optimizer("adam", betas=(0.9, 0.95))}),
     "optimizer class": (VECTORS, {**SMALL, "optimizer": torch.optim.SGD}),
 }
@@ -269,11 +268,21 @@ def test_modules_of_one_class_have_a_name_each(tmp_path):
 
 @pytest.mark.parametrize("X", [VECTORS, IMAGES / 255], ids=["vectors", "images"])
 def test_a_custom_network_that_differs_in_an_attribute_is_refused(X, tmp_path):
-    head = [nn.Flatten(), nn.LazyLinear(4)]
+    head = [nn.Flatten(), nn.Linear(X[0].size, 4)]
     skcontrast.save(fitted(X, encoder=nn.Sequential(Scale(0.5), *head)), tmp_path / "a")
     assert skcontrast.load(tmp_path / "a", own={f"{__name__}.Scale": Scale(0.5)}).n_epochs_ == 1
     with pytest.raises(ValueError, match="its network returns different embeddings than when"):
         skcontrast.load(tmp_path / "a", own={f"{__name__}.Scale": Scale(0.6)})
+
+
+def test_lazy_layers_are_refused_until_they_have_seen_a_sample(tmp_path):
+    embedder = fitted(encoder=nn.Sequential(nn.LazyLinear(4), nn.ReLU()))
+    with pytest.raises(TypeError, match=r"encoder has a lazy layer, .*call the module once"):
+        skcontrast.save(embedder, tmp_path / "a")
+    embedder.encoder(torch.zeros(1, VECTORS.shape[1]))
+    skcontrast.save(embedder, tmp_path / "a")
+    loaded = skcontrast.load(tmp_path / "a")
+    np.testing.assert_array_equal(loaded.transform(VECTORS), embedder.transform(VECTORS))
 
 
 def test_modules_of_one_class_may_have_other_shapes(tmp_path):

@@ -7,7 +7,7 @@ from torch.autograd import forward_ad
 
 from skcontrast import contrastive_loss
 from skcontrast._objective._functional import contrast_of
-from skcontrast.losses import BCL, DCL, InfoNCE, PositiveDebiased, Ring, SupCon
+from skcontrast.losses import BCL, DCL, InfoNCE, PositiveDebiased, Ring
 from skcontrast.similarity import Cosine, VonMisesFisher
 from tests.common import LOSSES, evaluate, random_views
 
@@ -100,10 +100,6 @@ def test_labels_and_weights_that_do_not_belong_to_the_views_are_refused_by_name(
     views, labels = random_views(4, 3), torch.zeros(4, dtype=torch.int64)
     with pytest.raises(ValueError, match="queue_y is about the samples of a queue: pass queue"):
         contrastive_loss(*views, queue_y=labels)
-    with pytest.raises(ValueError, match="y must be on cpu as view 1 is, got meta"):
-        contrastive_loss(*views, loss=SupCon(), y=labels.to("meta"))
-    with pytest.raises(ValueError, match="sample_weight must be on cpu as view 1 is, got meta"):
-        contrastive_loss(*views, sample_weight=torch.ones(4, device="meta"))
 
 
 def in_forward_mode(loss, z):

@@ -123,7 +123,7 @@ def test_one_module_in_two_places_stays_one():
     assert found[0] is found[2] is not found[3]
 
 
-def test_a_lazy_module_is_passed_as_it_is_before_it_has_seen_a_sample():
+def test_a_lazy_module_is_refused_until_it_has_seen_a_sample():
     class Lazy(nn.Module):
         def __init__(self):
             super().__init__()
@@ -132,10 +132,11 @@ def test_a_lazy_module_is_passed_as_it_is_before_it_has_seen_a_sample():
         def forward(self, x):
             return self.linear(x)
 
-    before, after, x = Lazy(), Lazy(), torch.ones(2, 4)
-    after(x)
-    found = again([before, after], Lazy=Lazy(), Lazy_2=Lazy())
-    assert found[0](x).shape == (2, 3) and torch.equal(found[1](x), after(x))
+    module, x = Lazy(), torch.ones(2, 4)
+    with pytest.raises(TypeError, match=r"has a lazy layer, .*call the module once"):
+        again(module, Lazy=Lazy())
+    module(x)
+    assert torch.equal(again(module, Lazy=Lazy())(x), module(x))
 
 
 def test_objects_get_their_parameters():
