@@ -95,7 +95,7 @@ class ImageFolder(Dataset):
         If Pillow is not installed.
     OSError
         If the folder, or one of `files`, does not exist, and at reading if a file is not an image
-        or is damaged; the message names it. See `readable`.
+        or is damaged; the message names it.
     ValueError
         If there are no images, or a parameter is out of its range.
 
@@ -254,32 +254,6 @@ class ImageFolder(Dataset):
         rows = tqdm(range(len(self)), "ImageFolder", unit="image", disable=not show)
         Parallel(n_jobs, prefer="threads")(delayed(read)(row) for row in rows)
         return images
-
-    @checked(n_jobs=_N_JOBS)
-    def readable(self, *, n_jobs: int | None = None) -> NDArray[np.bool_]:
-        """Return which files can be read, by reading all: ``images[images.readable()]`` has these.
-
-        Parameters
-        ----------
-        n_jobs : int, default=None
-            As in `load`.
-
-        Returns
-        -------
-        mask : ndarray of shape (n_samples,), dtype bool
-            False for files that are not images or are damaged.
-        """
-
-        def can_be_read(row: int) -> bool:
-            try:
-                self[row]
-            except OSError:
-                return False
-            return True
-
-        rows = range(len(self))
-        found = Parallel(n_jobs, prefer="threads")(delayed(can_be_read)(row) for row in rows)
-        return np.array(found, dtype=bool)
 
 
 def _walk(folder: Path, seen: set[Path] | None = None) -> Iterator[Path]:

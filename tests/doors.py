@@ -107,7 +107,7 @@ NO_DOORS = {
 # Methods that users call; the embedder's are in `_embedder`.
 METHODS = (
     *("fit", "fit_transform", "transform", "augment", "build", "density", "cdf"),
-    *("summary", "plot", "load", "readable", "__call__"),
+    *("summary", "plot", "load", "__call__"),
 )
 
 # What messages call the samples or the embeddings, wherever they are passed.
