@@ -26,7 +26,7 @@ from ..losses._checks import check_pieces
 from ..schedules._numbers import check_numbers
 from ..similarity import Cosine, Similarity
 from ..similarity._checks import check_vectors
-from ..similarity._validation import check_kinds, check_views, in_one_dtype, mapped
+from ..similarity._validation import check_views, in_one_dtype, mapped
 from ._contrast import Contrast, embed_views, in_batch, pairs_with
 from ._mean_loss import objective_value
 from ._tile import GroupRole
@@ -260,18 +260,11 @@ def contrast_of(
         similarity, Similarity, owner="estimation", parameter="similarity", default=Cosine
     )
     check_numbers(similarity)
-    if len(views) < least:
-        raise ValueError(f"views must be {least} or more arrays (n, d), got {len(views)}.")
     views = [mapped(_in_double, view) for view in views]
-    directions = check_kinds({f"view {k + 1}": v for k, v in enumerate(views)}, similarity)
-    shapes = {tuple(direction.shape) for direction in directions.values()}
-    if len(shapes) != 1 or min(shapes)[0] < 2:
-        raise ValueError(
-            f"views must be arrays of one shape (n, d) with n ≥ 2, got {sorted(shapes)}."
-        )
-    n_samples = min(shapes)[0]
-    if labels is not None and len(labels) != n_samples:
-        raise ValueError(f"y must have one entry per sample, {n_samples}, got {len(labels)}.")
+    check_views(views, None, similarity, least)
+    n = len(_first(views[0]))
+    if labels is not None and len(labels) != n:
+        raise ValueError(f"y must have one entry per sample, {n}, got {len(labels)}.")
     _check_similarity(similarity, views[0])
     return in_batch(embed_views(views, similarity), similarity, labels), similarity
 

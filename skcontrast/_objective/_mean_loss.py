@@ -20,12 +20,6 @@ OBJECTIVES: dict[ObjectiveName, Objective] = {
     "jensen-shannon": JENSEN_SHANNON,
 }
 
-_NOT_TRANSFORMED = (
-    "contrastive_loss computes its gradient along with its value, for backward() and "
-    "torch.autograd.grad: transforms of torch.func (grad, vmap, jacrev, jvp) and forward-mode "
-    "derivatives are not supported."
-)
-
 
 def objective_value(
     contrast: Contrast,
@@ -61,14 +55,8 @@ def objective_value(
         inputs = LossInputs(
             contrast, self_scores, loss, similarity, OBJECTIVES[objective], group_role, {}
         )
-        try:
-            return _MeanLoss.apply(
-                inputs, contrast.anchors, contrast.candidates, contrast.positives, self_scores
-            )
-        except RuntimeError as error:
-            if "functorch" in str(error):
-                raise RuntimeError(_NOT_TRANSFORMED) from error
-            raise
+        tensors = contrast.anchors, contrast.candidates, contrast.positives
+        return _MeanLoss.apply(inputs, *tensors, self_scores)
 
 
 class _MeanLoss(torch.autograd.Function):
@@ -111,7 +99,3 @@ class _MeanLoss(torch.autograd.Function):
         if grad.device.type != "cpu" or grad != 1:
             gradients = gradients.times(grad)
         return None, *gradients
-
-    @staticmethod
-    def jvp(ctx: Any, *tangents: Any) -> None:
-        raise RuntimeError(_NOT_TRANSFORMED)

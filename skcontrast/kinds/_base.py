@@ -117,12 +117,7 @@ class Request:
         """Raise ValueError for graphs where X must hold arrays."""
         if (isinstance(X, np.ndarray) and X.ndim > 1) or not is_graphs(X):
             return
-        if self.seen is None:
-            raise ValueError(f"X holds graphs, but {self.name} expects {kind.name}.")
-        raise ValueError(
-            f"X holds graphs, but {self.name} was fitted on an array of shape "
-            f"(n_samples, {', '.join(map(str, self.seen.sample_shape))})."
-        )
+        raise ValueError(f"X holds graphs, but {self.name} expects {kind.name}.")
 
 
 @runtime_checkable

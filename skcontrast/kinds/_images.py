@@ -99,8 +99,11 @@ class Images(ArrayKind):
     def read(self, X: Any, request: Request) -> tuple[Any, Schema]:
         request.refuse_graphs(X, self)
         X, seen = as_array_like(X), request.seen
-        if getattr(X, "ndim", 2) < 3:
-            raise ValueError(_no_images(request))
+        if getattr(X, "ndim", 2) < 3 and seen is None:
+            raise ValueError(
+                "X must hold images, shape (n_samples, channels, height, width), got an array of "
+                "two dimensions: put Unflatten((channels, height, width)) before it."
+            )
         convert = partial(check_array, allow_nd=True, estimator=request.owner, input_name="X")
         expected = "images, an array of numbers"
         try:
@@ -169,19 +172,6 @@ class Images(ArrayKind):
     def nbytes(self, X: Any) -> float:
         """Return the bytes of X as uint8 or in float32."""
         return super().nbytes(X) / (4 if X.dtype == np.uint8 else 1)
-
-
-def _no_images(request: Request) -> str:
-    if request.seen is None:
-        return (
-            "X must hold images, shape (n_samples, channels, height, width), got an array of two "
-            "dimensions: put Unflatten((channels, height, width)) before it."
-        )
-    return (
-        f"X must be an array of shape (n_samples, "
-        f"{', '.join(map(str, request.seen.sample_shape))}), as in fit: {request.name} was fitted "
-        "on images."
-    )
 
 
 class ImageScaler(AffineScaler):  # numpydoc ignore=PR02

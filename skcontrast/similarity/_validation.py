@@ -12,7 +12,9 @@ from torch import Tensor
 Embeddings: TypeAlias = "Tensor | tuple[Tensor, Tensor]"
 
 
-def check_views(views: Sequence[Embeddings], queue: Embeddings | None, similarity: Any) -> None:
+def check_views(
+    views: Sequence[Embeddings], queue: Embeddings | None, similarity: Any, least: int = 2
+) -> None:
     """Raise TypeError or ValueError unless views and queue are embeddings of the same kind.
 
     Parameters
@@ -21,14 +23,16 @@ def check_views(views: Sequence[Embeddings], queue: Embeddings | None, similarit
     queue : Tensor, tuple of Tensor or None
     similarity : Similarity
         Says whether tuples are admissible.
+    least : int, default=2
+        The fewest views.
     """
-    if len(views) < 2:
+    if len(views) < least:
         advice = ": pass z1, z2"
         if views and isinstance(views[0], (list, tuple)):
             advice = ": pass *views instead of views"
         elif getattr(views[0] if views else None, "ndim", 0) == 3:
             advice = ": pass *views, which takes the stacked views apart"
-        raise ValueError(f"contrastive_loss needs at least two views, got {len(views)}{advice}.")
+        raise ValueError(f"At least {least} views are needed, got {len(views)}{advice}.")
     named = {f"view {k + 1}": view for k, view in enumerate(views)}
     if queue is not None:
         named["queue"] = queue

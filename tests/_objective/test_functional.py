@@ -66,7 +66,7 @@ def nested():
 @pytest.mark.parametrize(
     "views, queue, error, message",
     [
-        ([torch.ones(3, 2)], None, ValueError, "at least two views, got 1"),
+        ([torch.ones(3, 2)], None, ValueError, "At least 2 views are needed, got 1"),
         (
             [torch.ones(3, 2), torch.ones(4, 2)],
             None,
@@ -118,9 +118,9 @@ TRANSFORMS = {
 
 @pytest.mark.parametrize("transform", TRANSFORMS.values(), ids=TRANSFORMS)
 @pytest.mark.parametrize("loss", [InfoNCE(), PositiveDebiased()], ids=repr)
-def test_transforms_of_functions_are_refused_with_the_reason(loss, transform):
+def test_transforms_of_functions_are_refused_by_torch(loss, transform):
     first, second = random_views(4, 3)
-    with pytest.raises(RuntimeError, match=r"contrastive_loss computes its gradient along with"):
+    with pytest.raises(RuntimeError, match=r"setup_context|jvp"):
         transform(lambda z: contrastive_loss(z, second, loss=loss), first)
 
 

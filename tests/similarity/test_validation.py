@@ -70,7 +70,9 @@ def test_a_call_refuses_bad_input_by_name(first, second, error, message):
     ],
 )
 def test_views_that_are_stacked_or_in_a_list_are_recognised(views, advice):
-    with pytest.raises(ValueError, match=f"at least two views, got {len(views)}: {advice}"):
+    with pytest.raises(
+        ValueError, match=f"At least 2 views are needed, got {len(views)}: {advice}"
+    ):
         contrastive_loss(*views)
 
 
