@@ -158,7 +158,7 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Dec
         The most gigabytes of samples held on the device, at least 0; more are read batch by
         batch, with the same result. None is half of the free memory.
     n_workers : int, default=0
-        Processes that read ahead if samples are read batch by batch; 0 reads in this process.
+        Threads that read ahead if samples are read batch by batch; 0 reads in the thread of `fit`.
     callbacks : list, default=None
         :class:`~skcontrast.callbacks.Evaluation` and callbacks of skorch, see :ref:`callbacks`.
     warm_start : bool, default=False

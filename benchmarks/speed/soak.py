@@ -106,7 +106,7 @@ WORK = {
     "fits that are refused": (refused_fits, 500),
     "losses with gradients": (losses, 100_000),
     "partial_fit of one embedder": (lambda k: STREAMED.partial_fit(VECTORS), 2000),
-    "fits with two worker processes": (lambda k: embedder(n_workers=2).fit(DATASET), 60),
+    "fits with two threads that read": (lambda k: embedder(n_workers=2).fit(DATASET), 60),
     "save and load": (files, 500),
     "transform": (lambda k: SAVED.transform(VECTORS), 20_000),
 }

@@ -172,7 +172,7 @@ class BatchSampler:
         parts: Sequence[Tensor] = self._parts(order)
         if self.n_added:
             parts = [torch.cat([part, self._added_to(part)]) for part in parts]
-        with closing(self.source.batches(parts, self.generator.initial_seed())) as samples:
+        with closing(self.source.batches(parts)) as samples:
             for rows, x in zip(parts, samples, strict=True):
                 rows = rows.to(self.device, torch.int64)
                 metadata = {name: tensor[rows] for name, tensor in self.metadata.items()}
@@ -185,7 +185,7 @@ class BatchSampler:
     def in_order(self, batch_size: int) -> Iterator[Any]:
         """Yield all samples in the order of X, at most `batch_size` at a time."""
         parts = torch.arange(self.n_samples).split(batch_size)
-        yield from self.source.batches(parts, seed=0, whole=True)
+        yield from self.source.batches(parts, whole=True)
 
     def _parts(self, order: Tensor) -> Sequence[Tensor]:
         """Divide rows in a random order into batches."""

@@ -1,14 +1,10 @@
-"""Memory maps that other processes open themselves, instead of receiving a copy of the file."""
+"""Memory maps, read without holding more of the file than is used."""
 
 from __future__ import annotations
 
-import io
 import math
 import mmap
-import os
-import pickle
 from collections.abc import Iterator
-from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 import numpy as np
@@ -81,54 +77,3 @@ def some_rows(X: Any, rows: NDArray[np.int64]) -> Any:
         return samples
     parts = range(0, len(rows), _ROWS_HELD)
     return np.concatenate([some_rows(X, rows[k : k + _ROWS_HELD]) for k in parts])
-
-
-def opened(
-    path: str, offset: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype
-) -> NDArray:
-    """Return an array in a file, read-only.
-
-    Parameters
-    ----------
-    path : str
-        The file.
-    offset : int
-        The place of its first byte in memory order.
-    shape, strides, dtype : tuple of int, tuple of int, dtype
-        Of the array; strides may be negative.
-    """
-    steps = [(size - 1) * stride for size, stride in zip(shape, strides, strict=True)]
-    first = sum(step for step in steps if step < 0)
-    n_bytes = sum(map(abs, steps)) + dtype.itemsize
-    content = np.memmap(path, np.uint8, "r", offset + first, n_bytes)
-    return np.ndarray(shape, dtype, content, -first, strides)
-
-
-def place_of(array: NDArray) -> tuple[Any, ...] | None:
-    """Return the arguments with which `opened` returns an array again.
-
-    None if it is not in a file, or the file is gone or does not hold what the array shows.
-    """
-    mapped = map_of(array)
-    if mapped is None or not array.size or array.dtype.hasobject:
-        return None
-    path, mode = mapped.filename, mapped.mode
-    if path is None or mode not in _SHARED or not os.path.exists(path):
-        return None
-    start = array.__array_interface__["data"][0] - mapped.__array_interface__["data"][0]
-    return os.fspath(path), mapped.offset + start, array.shape, array.strides, array.dtype
-
-
-class _Pickler(ForkingPickler):
-    """Pickles arrays in files by their places, at any depth; tensors are shared."""
-
-    def reducer_override(self, item: Any) -> Any:
-        place = place_of(item) if isinstance(item, np.ndarray) else None
-        return NotImplemented if place is None else (opened, place)
-
-
-def dumps(item: Any) -> bytes:
-    """Return a pickle for a process on this machine; arrays in files are opened there."""
-    buffer = io.BytesIO()
-    _Pickler(buffer, pickle.HIGHEST_PROTOCOL).dump(item)
-    return buffer.getvalue()

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import pickle
-import signal
-import traceback
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
@@ -16,13 +14,11 @@ import torch
 from numpy.typing import NDArray
 from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset, get_worker_info
 
 from .._checks import naming
 from .._distributed._world import Shares
-from .._runtime._interrupts import HeldInterrupt, blocked_interrupts
 from .._runtime._memory import free_bytes
-from ._memory_maps import dumps, map_of, some_rows
+from ._memory_maps import map_of, some_rows
 from ._parts import Parts
 from ._statistics import moments, native, refuse_nonfinite
 
@@ -31,8 +27,6 @@ _SHARE = 0.5
 _ENOUGH_SAMPLES = 10_000
 # Of vectors, samples with at most so many numbers together.
 _ENOUGH_NUMBERS = 2**24
-# After the last batch.
-_END = object()
 
 
 class LazySamples:
@@ -146,7 +140,7 @@ class InMemory:
         return self.x[rows.to(self.device)]
 
     def batches(
-        self, parts: Sequence[Tensor], seed: int, *, whole: bool = False
+        self, parts: Sequence[Tensor], *, whole: bool = False
     ) -> Generator[Any, None, None]:
         """Yield the samples of each part, a tensor of rows; nothing else is needed."""
         for rows in parts:
@@ -154,7 +148,7 @@ class InMemory:
 
 
 @dataclass(eq=False)
-class Streamed(Dataset):
+class Streamed:
     """Samples that are read, converted and moved to the device batch by batch.
 
     Parameters
@@ -166,7 +160,7 @@ class Streamed(Dataset):
     device : torch.device
         Where they are needed.
     n_workers : int
-        Processes that read ahead; 0 reads in this one, as does a process that may not start any.
+        Threads that read ahead; 0 reads in that of the caller.
     shares : Shares, default=None
         The ranks that divide the samples of a batch; None reads all of them.
     """
@@ -177,44 +171,28 @@ class Streamed(Dataset):
     n_workers: int
     shares: Shares | None = None
 
-    def __post_init__(self) -> None:
-        self.n_workers = self.n_workers if _may_start_processes() else 0
-
     def __len__(self) -> int:
         return len(self.X)
 
-    def __getstate__(self) -> bytes:
-        """Return a pickle for a worker that was not forked; it opens memory maps itself."""
-        return dumps(vars(self))
-
-    def __setstate__(self, state: bytes) -> None:
-        """Take over the state of the process that trains."""
-        self.__dict__.update(pickle.loads(state))
-
     def __getitem__(self, rows: NDArray) -> Tensor:
-        try:
-            return self.to_tensor(some_rows(self.X, rows), torch.device("cpu"))
-        except Exception as error:
-            if get_worker_info() is not None and not _is_sendable(error):
-                raise RuntimeError("".join(traceback.format_exception(error))) from None
-            raise
+        return self.to_tensor(some_rows(self.X, rows), torch.device("cpu"))
 
     def take(self, rows: Tensor) -> Any:
-        """Return the samples of the given rows, read in this process."""
+        """Return the samples of the given rows, read in this thread."""
         return self[rows.numpy()].to(self.device)
 
     def batches(
-        self, parts: Sequence[Tensor], seed: int, *, whole: bool = False
+        self, parts: Sequence[Tensor], *, whole: bool = False
     ) -> Generator[Any, None, None]:
-        """Yield the samples of each part, a tensor of rows; workers draw by the seed.
+        """Yield the samples of each part, a tensor of rows.
 
         Of the samples of a part, only those of this rank are read unless `whole` is True. In the
         place of others, samples of this rank are repeated.
         """
         own = (rows if whole else rows[self._own(len(rows))] for rows in parts)
-        # Tensors would go by a thread of this process, which one that os.fork has made lacks.
-        with closing(self._read((rows.cpu().numpy() for rows in own), seed)) as samples:
-            for rows, x in zip(parts, samples, strict=True):
+        with closing(read_ahead(self._loaded, own, self.n_workers)) as samples:
+            for rows, loaded in zip(parts, samples, strict=True):
+                x = loaded.to(self.device, non_blocking=self.device.type == "cuda")
                 n = len(rows)
                 if self.shares is None or len(x) == n:
                     yield x
@@ -231,62 +209,31 @@ class Streamed(Dataset):
             return slice(None)
         return self.shares.world.share(n)
 
-    def _read(self, parts: Iterable[NDArray], seed: int) -> Generator[Any, None, None]:
-        """Yield all samples of each part."""
-        on_gpu = self.device.type == "cuda"
-        # Seeds the workers; without it, the loader would draw from the global generator.
-        generator = torch.Generator().manual_seed(seed)
-        options: dict[str, Any] = {"num_workers": self.n_workers, "pin_memory": on_gpu}
-        options |= {"generator": generator, "worker_init_fn": _start_worker}
-        loader = DataLoader(self, sampler=parts, batch_size=None, **options)
-        with closing(_until_interrupted(loader)) as batches:
-            for x in batches:
-                yield x.to(self.device, non_blocking=on_gpu)
+    def _loaded(self, rows: Tensor) -> Any:
+        """Return the samples of the given rows on the CPU, as they are moved fastest."""
+        x = self[rows.cpu().numpy()]
+        is_pinned = self.device.type == "cuda" and hasattr(x, "pin_memory")
+        return x.pin_memory() if is_pinned else x
 
 
-def _until_interrupted(loader: DataLoader) -> Generator[Any, None, None]:
-    """Yield the batches of a loader; while it deals with worker processes, hold Ctrl-C.
+def read_ahead(read: Callable, parts: Iterable[Any], n_threads: int) -> Generator[Any, None, None]:
+    """Yield what `read` returns for each part, in order; threads are at most two parts ahead each.
 
-    A KeyboardInterrupt while a process is forked is ignored, and one between a lock and the work
-    that it guards leaves the lock taken, for which the end of the loader would wait forever.
+    Where the caller stops, by Ctrl-C or an error, nothing is waited for.
     """
-    if not loader.num_workers:
-        yield from loader
+    if not n_threads:
+        yield from map(read, parts)
         return
-    batches = None
+    pool, ahead = ThreadPoolExecutor(n_threads), deque[Future]()
     try:
-        with HeldInterrupt(), blocked_interrupts():
-            batches = iter(loader)
-        while True:
-            with HeldInterrupt():
-                batch = next(batches, _END)
-            if batch is _END:
-                return
-            yield batch
+        for part in parts:
+            ahead.append(pool.submit(read, part))
+            if len(ahead) == 2 * n_threads:
+                yield ahead.popleft().result()
+        while ahead:
+            yield ahead.popleft().result()
     finally:
-        with HeldInterrupt():
-            del batches  # ends the workers
-
-
-def _is_sendable(error: Exception) -> bool:
-    """Return whether a class of exceptions can be sent; for one that cannot, torch waits."""
-    try:
-        pickle.dumps(type(error))
-    except Exception:
-        return False
-    return True
-
-
-def _start_worker(number: int) -> None:
-    """Leave Ctrl-C, which a terminal sends to workers too, to the process that trains."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _may_start_processes() -> bool:
-    """Return whether this process may start others: workers of joblib or of a loader may not."""
-    ordinary = (None, *multiprocessing.get_all_start_methods())
-    is_ordinary = multiprocessing.get_start_method(allow_none=True) in ordinary
-    return is_ordinary and not multiprocessing.current_process().daemon
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def make_source(

@@ -54,7 +54,7 @@ class CollapseCheck(Callback):
         if not (self.rank_ >= 1 and _is_due(net)):
             return
         if self._samples is None:  # the fit was resumed
-            (self._samples,) = net.sampler_.source.batches([self.rows_], seed=0)
+            (self._samples,) = net.sampler_.source.batches([self.rows_])
         rank = _rank(net, self._samples)
         if rank < min(_LOWEST_RANK, self.rank_ / 2):
             if leads(net.world):

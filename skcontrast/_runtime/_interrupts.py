@@ -9,12 +9,10 @@ work half done. So a handler notes the signal first, whatever becomes of the exc
 
 from __future__ import annotations
 
-import multiprocessing
 import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from multiprocessing import resource_tracker
 from types import FrameType
 from typing import Any, Self
 
@@ -76,31 +74,3 @@ class NotedInterrupt:
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
         self._restore()
-
-
-class HeldInterrupt(NotedInterrupt):
-    """A context that holds Ctrl-C and raises it at the end, in the place of any error."""
-
-    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        super().__exit__(kind, error, traceback)
-        if self.came and kind is not KeyboardInterrupt:
-            raise KeyboardInterrupt from error
-
-
-@contextmanager
-def blocked_interrupts() -> Iterator[None]:
-    """Start processes that Ctrl-C, which a terminal sends to them too, cannot interrupt.
-
-    They begin with the signal blocked, so that none comes before they ignore it. The caller holds
-    interrupts meanwhile, as it may have threads that do not block it. Does nothing on Windows.
-    """
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    if multiprocessing.get_start_method() != "fork":
-        resource_tracker.ensure_running()  # whose start would unblock the signal
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -3,10 +3,9 @@
 import multiprocessing
 import os
 import signal
-import subprocess
 import sys
-from multiprocessing.reduction import ForkingPickler
-from types import SimpleNamespace
+import threading
+import time
 
 import joblib
 import numpy as np
@@ -19,7 +18,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
-from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset, get_worker_info
+from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 
 from skcontrast._data import _sources
 from skcontrast._data._checksum import is_in_memory
@@ -29,13 +28,14 @@ from skcontrast._data._sources import (
     SparseSamples,
     Streamed,
     make_source,
+    read_ahead,
     subset,
 )
 from skcontrast._data._statistics import mean_and_std
 from skcontrast._distributed._world import Shares, World
 from skcontrast.augmentation import GaussianNoise, MarginalCorruption, RandomAffine
-from skcontrast.encoders import MLP, ConvNet
-from skcontrast.kinds import Images, Vectors
+from skcontrast.encoders import ConvNet
+from skcontrast.kinds import Images
 from skcontrast.losses import SupCon
 from tests.common import in_a_process, small
 
@@ -70,7 +70,7 @@ def embedder(X, **kwargs):
     return small(encoder=encoder, **kwargs)
 
 
-@pytest.mark.parametrize("n_workers", [0, 1])
+@pytest.mark.parametrize("n_workers", [0, 3])
 @pytest.mark.parametrize("X", INPUTS.values(), ids=INPUTS)
 def test_streamed_gives_what_memory_gives(X, n_workers):
     in_memory = embedder(X).fit(X)
@@ -122,19 +122,7 @@ def test_labels_and_weights_go_with_streamed_samples():
     np.testing.assert_array_equal(streamed.transform(X), expected)
 
 
-class Fails(Samples):
-    def __getitem__(self, row):
-        if row and get_worker_info() is not None:
-            raise type("NoSuchKey", (Exception,), {})("it is gone")
-        return self.X[row]
-
-
-def test_an_exception_of_a_class_that_cannot_be_sent_ends_the_fit():
-    with pytest.raises(RuntimeError, match=r"(?s)in DataLoader worker.*NoSuchKey: it is gone"):
-        embedder(X, memory_budget=0, n_workers=1).fit(Fails(X))
-
-
-def test_global_generators_are_untouched_by_loader_workers():
+def test_global_generators_are_untouched_by_threads_that_read():
     before = torch.get_rng_state()
     embedder(X, memory_budget=0, n_workers=1).fit(X)
     assert torch.equal(torch.get_rng_state(), before)
@@ -194,6 +182,50 @@ def test_a_dataset_that_cannot_be_used_is_refused(data, error, message):
         embedder(X).fit(data)
 
 
+# Threads that read ahead
+
+
+@pytest.mark.parametrize("n_workers", [0, 1, 2])
+def test_an_error_of_a_dataset_is_its_own_wherever_it_is_read(n_workers):
+    with pytest.raises(ValueError, match=r"sample 7 has \(3,\), sample 0 has \(64,\)"):
+        embedder(X, memory_budget=0, n_workers=n_workers).fit(OddOne(X))
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_parts_come_in_order_and_no_more_than_two_a_thread_are_ahead(n_threads):
+    begun = []
+
+    def read(part):
+        begun.append(part)
+        time.sleep(0.002 * (part % 3))
+        return part
+
+    for place, part in enumerate(read_ahead(read, range(30), n_threads)):
+        time.sleep(0.001)
+        assert part == place and len(begun) <= place + 2 * n_threads
+    assert sorted(begun) == list(range(30))
+
+
+def test_threads_read_at_the_same_time():
+    both = threading.Barrier(2, timeout=30)
+    assert sorted(read_ahead(lambda part: both.wait(), range(4), 2)) == [0, 0, 1, 1]
+
+
+def test_nothing_is_read_or_waited_for_once_the_caller_stops():
+    released, begun = threading.Event(), []
+
+    def read(part):
+        begun.append(part)
+        assert part == 0 or released.wait(30)
+        return part
+
+    parts = read_ahead(read, range(100), 2)
+    assert next(parts) == 0
+    parts.close()
+    released.set()
+    assert len(begun) <= 3
+
+
 def test_a_dataset_of_a_different_shape_is_refused_in_transform():
     with pytest.raises(ValueError, match=r"samples of shape \(3,\).*fitted on"):
         embedder(X).fit(X).transform(Samples(X[:, :3]))
@@ -203,46 +235,6 @@ def test_a_dataset_of_a_different_shape_is_refused_in_transform():
 def test_bad_parameters_are_refused_by_name(name, value):
     with pytest.raises(ValueError, match=f"'{name}' parameter of ContrastiveEmbedder"):
         embedder(X, **{name: value}).fit(X)
-
-
-class Random(Samples):
-    """A Dataset that draws at random what it returns."""
-
-    def __getitem__(self, row):
-        return torch.rand(4), row
-
-
-class Records(MLP):
-    """An encoder that remembers sums of its batches while it trains."""
-
-    seen: list = []
-
-    def build(self, sample_shape, n_components=None):
-        module = super().build(sample_shape, n_components)
-        module.register_forward_hook(self._record)
-        return module
-
-    def _record(self, module, args, output):
-        if module.training:
-            self.seen.append(float(args[0].sum()))
-
-
-def test_workers_draw_again_in_every_epoch_and_by_the_random_state():
-    def sums(random_state):
-        Records.seen.clear()
-        small(
-            encoder=Records(widths=(4,)),
-            augmentation=[],
-            kind=Vectors(standardize=False),
-            n_workers=1,
-            max_epochs=2,
-            random_state=random_state,
-        ).fit(Random(np.zeros((8, 4))))
-        return [s for s in Records.seen if s]
-
-    first = sums(0)
-    assert len(set(first)) > 1
-    assert sums(0) == first != sums(1)
 
 
 # Dtypes
@@ -310,7 +302,7 @@ def test_large_float16_numbers_are_finite():
     assert np.isfinite(embedder(X).fit_transform(np.float16(X * 4000))).all()
 
 
-# Memory maps in other processes
+# Memory maps
 
 
 def test_the_samples_for_statistics_of_a_memory_map_are_those_of_its_array(tmp_path):
@@ -319,43 +311,6 @@ def test_the_samples_for_statistics_of_a_memory_map_are_those_of_its_array(tmp_p
     some = subset(np.load(tmp_path / "X.npy", mmap_mode="r"))
     np.testing.assert_array_equal(some, subset(big))
     assert is_in_memory(some) and len(some) <= 10_000
-
-
-def test_a_stream_is_sent_to_workers_without_its_numbers(tmp_path):
-    np.save(tmp_path / "X.npy", np.tile(X, (100, 1)))
-    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
-    for data in (mapped, np.asarray(mapped)[5:], LazySamples(Rows(mapped))):
-        stream = Streamed(data, Images().to_tensor, CPU, 1)
-        pickled = ForkingPickler.dumps(stream)
-        assert len(pickled) < 10_000 < mapped.nbytes
-        rows = torch.tensor([4, 100])
-        again = ForkingPickler.loads(pickled)
-        np.testing.assert_array_equal(again.X[rows.numpy()], data[rows.numpy()])
-
-
-SPAWNS = """
-import multiprocessing
-import sys
-import numpy as np
-from skcontrast import ContrastiveEmbedder
-from skcontrast.encoders import MLP
-
-if __name__ == "__main__":
-    multiprocessing.set_start_method("spawn")
-    X = np.load(sys.argv[1], mmap_mode="r")
-    small = ContrastiveEmbedder(MLP(8), max_epochs=1, memory_budget=0, random_state=0)
-    alone = small.fit_transform(X)
-    np.testing.assert_array_equal(small.set_params(n_workers=1).fit_transform(X), alone)
-"""
-
-
-@pytest.mark.slow
-def test_workers_that_are_not_forked_open_memory_maps(tmp_path):
-    np.save(tmp_path / "X.npy", X)
-    (tmp_path / "spawns.py").write_text(SPAWNS)
-    command = [sys.executable, tmp_path / "spawns.py", tmp_path / "X.npy"]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    assert run.returncode == 0, run.stderr
 
 
 @pytest.mark.slow
@@ -369,7 +324,7 @@ def test_a_search_over_a_memory_map_in_several_processes(tmp_path):
 
 def read_by_a_worker():
     source = Streamed(X, lambda x, device: torch.from_numpy(x), CPU, n_workers=1)
-    return torch.cat(list(source.batches([torch.arange(3), torch.arange(3, 6)], seed=0)))
+    return torch.cat(list(source.batches([torch.arange(3), torch.arange(3, 6)])))
 
 
 def read_in_a_copy_of_a_process_that_has_read():
@@ -412,7 +367,7 @@ def test_a_rank_reads_its_share_of_each_batch(rank):
     stream = Streamed(LazySamples(data), Images().to_tensor, CPU, 0, shares)
     data.rows.clear()
     whole = torch.as_tensor(X)
-    for rows, x in zip(parts, stream.batches(parts, 0), strict=True):
+    for rows, x in zip(parts, stream.batches(parts), strict=True):
         own = shares.world.share(len(rows)) if len(rows) >= 3 else slice(None)
         assert data.rows == rows[own].tolist()
         assert torch.equal(x[own], whole[rows[own]]) and x.shape == whole[rows].shape
@@ -420,7 +375,7 @@ def test_a_rank_reads_its_share_of_each_batch(rank):
         assert shares.n_samples == (len(rows) if len(rows) >= 3 else 0)
         data.rows.clear()
     assert shares.n_samples == 0
-    (x,) = stream.batches(parts[:1], 0, whole=True)
+    (x,) = stream.batches(parts[:1], whole=True)
     assert torch.equal(x, whole[parts[0]])
 
 
@@ -532,14 +487,3 @@ def test_in_a_worker_of_a_loader_the_bits_are_the_same():
     loader = DataLoader(Nested(X[:1]), num_workers=1)
     ((embedding, _),) = loader
     np.testing.assert_array_equal(embedding[0], streamed_embedding(0)[0])
-
-
-@pytest.mark.parametrize(
-    "method, daemon, may",
-    [(None, False, True), ("spawn", False, True), ("loky", False, False), ("spawn", True, False)],
-)
-def test_processes_that_may_start_others_have_workers(monkeypatch, method, daemon, may):
-    monkeypatch.setattr("multiprocessing.get_start_method", lambda allow_none: method)
-    process = SimpleNamespace(daemon=daemon)
-    monkeypatch.setattr("multiprocessing.current_process", lambda: process)
-    assert _sources._may_start_processes() is may

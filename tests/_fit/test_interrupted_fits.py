@@ -10,7 +10,6 @@ import threading
 import time
 import warnings
 from contextlib import suppress
-from multiprocessing import resource_tracker
 from pathlib import Path
 
 import numpy as np
@@ -219,66 +218,34 @@ def test_an_interrupted_partial_fit_changes_nothing():
     assert list(embedder.history_) == history
 
 
-# Worker processes
+class Blocks(Presses):
+    """Presses Ctrl-C in a thread that reads ahead, which then waits."""
 
-AT_FORK: list = []
-
-
-def at_fork():
-    if AT_FORK:
-        AT_FORK.pop()()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=at_fork)
-
-forks = pytest.mark.skipif(
-    multiprocessing.get_start_method() != "fork", reason="workers are not forked"
-)
-
-
-def workers():
-    """Return the processes of loaders; joblib keeps its own for later."""
-    children = multiprocessing.active_children()
-    return [child for child in children if not child.name.startswith("Loky")]
-
-
-@forks
-def test_an_interrupt_while_workers_are_forked_is_not_lost():
-    embedder = small(max_epochs=3, n_workers=1)
-    begins = Acts("on_epoch_begin", lambda: AT_FORK.append(press), epoch=2)
-    with pytest.raises(KeyboardInterrupt, match=KEEPS.format(1)):
-        embedder.set_params(callbacks=[begins]).fit(Presses())
-    assert not AT_FORK and not workers()
-
-
-class PressesInWorkers(Presses):
-    """Presses Ctrl-C in a worker, and for the process that trains if asked to."""
-
-    def __init__(self, for_parent):
-        self.for_parent = for_parent
+    def __init__(self):
+        self.released = threading.Event()
 
     def __getitem__(self, row):
-        if row == 7 and torch.utils.data.get_worker_info() is not None:
-            press()
-            if self.for_parent:
-                os.kill(os.getppid(), signal.SIGINT)
+        if row == 7 and threading.current_thread() is not threading.main_thread():
+            os.kill(os.getpid(), signal.SIGINT)
+            self.released.wait(SECONDS)
         return X_DIGITS[row]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGINT")
-def test_workers_leave_the_interrupt_to_the_process_that_trains():
-    assert small(n_workers=1).fit(PressesInWorkers(False)).n_epochs_ == 2
-    embedder = small(n_workers=1)
+def test_an_interrupt_waits_for_no_thread_that_reads():
+    embedder, X = small(n_workers=2), Blocks()
+    start = time.perf_counter()
     with pytest.raises(KeyboardInterrupt):
-        embedder.fit(PressesInWorkers(True))
-    assert not hasattr(embedder, "encoder_") and not workers()
+        embedder.fit(X)
+    assert time.perf_counter() - start < SECONDS / 2
+    assert not hasattr(embedder, "encoder_")
+    X.released.set()
 
 
 # Ctrl-C at random moments
 
 SECONDS = 60
-QUICK = {"workers", "short fits", "slow callbacks"}
+QUICK = {"threads", "short fits", "slow callbacks"}
 
 
 class Slow(Callback):
@@ -303,16 +270,6 @@ def endless(kind):
     return small(max_epochs=10**6, n_workers=2, batch_size=50), Presses()
 
 
-def shared_memory():
-    """Return the segments of torch that belong to this process, or to one that has ended."""
-    owners = {path: path.name.split("_")[1] for path in Path("/dev/shm").glob("torch_*_*")}
-    return sorted(
-        path
-        for path, pid in owners.items()
-        if pid == str(os.getpid()) or not Path("/proc", pid).exists()
-    )
-
-
 def children():
     """Return the processes that this one has started and not ended."""
     path = Path("/proc/self/task")
@@ -326,12 +283,9 @@ def serve(kind, pipe, errors):
     os.setpgid(0, 0)
     os.dup2(os.open(errors, os.O_WRONLY | os.O_APPEND), 2)
     warnings.simplefilter("error")
-    warnings.filterwarnings("ignore", "This DataLoader will create 2 worker")  # on one core
     torch.set_num_threads(1)
-    multiprocessing.set_start_method("spawn" if kind == "spawned workers" else None, force=True)
     embedder, X = endless(kind)
-    resource_tracker.ensure_running()
-    before = shared_memory(), children()
+    before = children()
     while pipe.recv():
         signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
@@ -346,7 +300,7 @@ def serve(kind, pipe, errors):
         if isinstance(embedder, ContrastiveEmbedder) and hasattr(embedder, "history_"):
             assert embedder.n_epochs_ == len(embedder.history_) == embedder._fitted.n_epochs
             assert np.isfinite(embedder.transform(X)).all()
-        left = (shared_memory(), children()) if kind != "search" else before
+        left = children() if kind != "search" else before
         pipe.send("interrupted" if left == before else f"left {left} instead of {before}")
 
 
@@ -392,8 +346,7 @@ def outcomes(kind, n, longest):
 @pytest.mark.parametrize(
     "kind, n",
     [
-        ("workers", 60),
-        ("spawned workers", 15),
+        ("threads", 60),
         ("short fits", 40),
         ("slow callbacks", 40),
         ("search", 5),

@@ -31,7 +31,7 @@ KILLED = {
     "dropout": ("dropout", {}, 1),
     "images": ("images", {}, 1),
     "the best weights": ("the best weights", {}, 1),
-    "a Dataset that two workers read": ("a Dataset", {"n_workers": 2, "max_epochs": 6}, 1),
+    "a Dataset that two threads read": ("a Dataset", {"n_workers": 2, "max_epochs": 6}, 1),
     "two processes": ("MoCo", {}, 2),
 }
 

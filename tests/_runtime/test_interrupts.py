@@ -6,27 +6,11 @@ from contextlib import suppress
 
 import pytest
 
-from skcontrast._runtime._interrupts import HeldInterrupt, NotedInterrupt, blocked_interrupts
+from skcontrast._runtime._interrupts import NotedInterrupt
 
 press = signal.raise_signal
 
 pytestmark = pytest.mark.usefixtures("interruptible")
-
-
-def test_an_interrupt_is_held_until_the_end():
-    with pytest.raises(KeyboardInterrupt), HeldInterrupt() as held:
-        press(signal.SIGINT)
-        reached = True
-    assert reached and held.came
-
-
-def test_a_second_interrupt_is_raised_at_once():
-    with pytest.raises(KeyboardInterrupt), HeldInterrupt() as held:
-        press(signal.SIGINT)
-        assert held.came
-        press(signal.SIGINT)
-        pytest.fail("the second interrupt was held too")
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 class EndsLate(NotedInterrupt):
@@ -44,18 +28,11 @@ def test_a_burst_of_interrupts_leaves_no_handler_behind():
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_a_held_interrupt_comes_before_an_error():
-    with pytest.raises(KeyboardInterrupt) as raised, HeldInterrupt():
-        press(signal.SIGINT)
-        raise ValueError("broken")
-    assert str(raised.value.__cause__) == "broken"
-
-
 def test_without_an_interrupt_nothing_happens():
-    with HeldInterrupt() as held, NotedInterrupt() as noted, noted.released():
+    with NotedInterrupt() as held, NotedInterrupt() as noted, noted.released():
         pass
     assert not held.came and not noted.came
-    with pytest.raises(ValueError, match="broken"), HeldInterrupt():
+    with pytest.raises(ValueError, match="broken"), NotedInterrupt():
         raise ValueError("broken")
 
 
@@ -78,8 +55,7 @@ def test_an_interrupt_that_was_lost_on_its_way_has_come():
 
 
 def test_the_inner_of_two_contexts_decides_and_both_note():
-    raised = pytest.raises(KeyboardInterrupt)
-    with NotedInterrupt() as outer, outer.released(), raised, HeldInterrupt() as inner:
+    with NotedInterrupt() as outer, outer.released(), NotedInterrupt() as inner:
         press(signal.SIGINT)
         reached = True
     assert reached and inner.came and outer.came
@@ -104,28 +80,18 @@ def test_a_handler_of_the_users_own_decides_whether_there_is_an_interrupt(error,
     assert signal.getsignal(signal.SIGINT) is handler
 
 
-def test_an_exception_of_the_users_own_is_not_held():
-    def handler(number, frame):
-        raise Patience
-
-    signal.signal(signal.SIGINT, handler)
-    with pytest.raises(Patience), HeldInterrupt():
-        press(signal.SIGINT)
-        pytest.fail("the exception was held")
-
-
 def test_a_handler_that_is_set_within_the_context_stays():
     with NotedInterrupt():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    with HeldInterrupt() as held:
+    with NotedInterrupt() as held:
         press(signal.SIGINT)
     assert not held.came
 
 
 def test_in_other_threads_nothing_happens():
     def enter():
-        with HeldInterrupt():
+        with NotedInterrupt():
             handlers.append(signal.getsignal(signal.SIGINT))
 
     handlers = []
@@ -133,10 +99,3 @@ def test_in_other_threads_nothing_happens():
     thread.start()
     thread.join()
     assert handlers == [signal.default_int_handler]
-
-
-@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="signals cannot be blocked")
-def test_a_process_that_starts_while_interrupts_are_blocked_has_them_blocked():
-    with blocked_interrupts():
-        assert signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ())
-    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
