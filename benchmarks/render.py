@@ -116,7 +116,7 @@ def joined(name, tables, columns):
 
 def worth():
     """Return the accuracy with 5 labels and of 20 neighbours by data and representation."""
-    names = ["as they are", "standardised", "UMAP", "untrained", "default"]
+    names = ["as they are", "standardised", "untrained", "default"]
     names += ["Supervised (all labels)", "SupCon (all labels)"]
     found, contents = [], []
     for data, table in SETS.items():
