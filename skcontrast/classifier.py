@@ -453,7 +453,7 @@ class LabeledFolds(BaseCrossValidator):
             check_consistent_length(is_known, groups)
             groups = None if groups is None else np.asarray(groups)[known]
         with naming("cv", "a number of folds, or a splitter, that suits y and groups"):
-            folds = self._splitter(values).split(known, values, groups)
+            folds = check_cv(self.cv, values, classifier=True).split(known, values, groups)
             folds = [(np.r_[unknown, known[train]], known[test]) for train, test in folds]
         for train, test in folds:
             yield np.sort(train), test
@@ -473,20 +473,8 @@ class LabeledFolds(BaseCrossValidator):
         n_splits : int
         """
         if y is None:
-            return self._splitter(None).get_n_splits(X, y, groups)
+            return check_cv(self.cv).get_n_splits(X, y, groups)
         return sum(1 for _ in self.split(X, y, groups))
-
-    def _splitter(self, y: NDArray | None) -> BaseCrossValidator:
-        """Return the splitter of known rows, or raise an error that names cv."""
-        cv = self.cv
-        is_number = isinstance(cv, int | np.integer) and 1 < cv < 2**31
-        is_splitter = hasattr(cv, "get_n_splits") and not isinstance(cv, type)
-        if not (is_number or is_splitter):
-            raise ValueError(
-                "The 'cv' parameter of LabeledFolds must be a number of folds, two or more, or a "
-                f"splitter of scikit-learn, got {cv!r}."
-            )
-        return check_cv(cv, y, classifier=True)
 
 
 def _scaler(H: NDArray, *, is_weighed: bool) -> StandardScaler:

@@ -392,13 +392,14 @@ def test_mistakes_in_what_is_scored_are_named(y, weights, message):
         (20, FEW, None, "cv must be .* that suits y and groups"),
         (GroupKFold(2), FEW, None, "groups"),
         (2, np.full(90, -1), None, "y must hold known classes, got none"),
-        (GroupKFold, FEW, np.arange(90), "'cv' parameter of LabeledFolds"),
+        (GroupKFold, FEW, np.arange(90), "cv must be a number of folds, or a splitter"),
+        ("three", FEW, None, "Expected `cv` as an integer"),
         (PredefinedSplit(np.arange(90) % 2), FEW, None, "cv must be .* that suits y and groups"),
         (3, FEW, dict.fromkeys(range(90)), "groups must be an array of groups, one for each"),
     ],
 )
 def test_mistakes_in_folds_are_named(cv, y, groups, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, TypeError), match=message):
         next(LabeledFolds(cv).split(X, y, groups))
 
 

@@ -241,7 +241,9 @@ def _check_scores(few: Contrast, similarity: Similarity, owner: str) -> None:
     scores = similarity.scores(few.anchors, few.candidates)
     ends, whose = (few.anchors, few.candidates), f"the Contrast of {owner}"
     vectors = f"Anchors and candidates of {whose}, which must come from similarity.embed, have"
-    check_scores(similarity, scores, *ends, vectors)
+    # A vector's score with itself, which is excluded, may be NaN by rounding.
+    is_read = torch.ones_like(scores, dtype=torch.bool).scatter_(1, few.excluded, False)
+    check_scores(similarity, scores[is_read], *ends, vectors)
     if few.positives.is_floating_point():
         positives = f"The positives of {whose} have"
         if few.anchors.requires_grad and not few.positives.requires_grad:

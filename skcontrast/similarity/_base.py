@@ -123,7 +123,7 @@ class Similarity(ParameterObject):
 
     def embed(self, z: Any) -> Tensor:
         """Map the network's output, shape (..., d), to the vectors that are compared, (..., k)."""
-        raise missing(self, "embed(z)", "it maps the network's output to the compared vectors")
+        raise NotImplementedError(f"{type(self).__name__} must implement embed(z).")
 
     def scores(self, u: Tensor, v: Tensor) -> Tensor:
         """Return all pairwise scores, shape (n, m), of vectors of shapes (n, k) and (m, k)."""
@@ -168,7 +168,7 @@ class Similarity(ParameterObject):
         d : int
             Number of components that the products are taken over.
         """
-        raise missing(self, "link", "n_terms is positive")
+        raise NotImplementedError
 
     def pull_terms(self, terms: Tensor, d_scores: Tensor, d_products: Tensor, *, d: int) -> Tensor:
         """Return the gradient with respect to the terms of several vectors, shape (n, n_terms).
@@ -184,7 +184,7 @@ class Similarity(ParameterObject):
         d : int
             As in `link`.
         """
-        raise missing(self, "pull_terms", "n_terms is positive")
+        raise NotImplementedError
 
     def bank_vectors(self, z: Tensor) -> Tensor:
         """Return the form in which a memory bank stores and averages projections, (..., d)."""
@@ -203,11 +203,6 @@ def with_divisor(vectors: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     # length overflows has none either, but must not pass for a vector of zeros.
     divisor = torch.where(has_direction, length, 1.0).masked_fill(length.isinf(), torch.nan)
     return vectors * has_direction, divisor, length
-
-
-def missing(similarity: Similarity, method: str, reason: str) -> NotImplementedError:
-    """Return the error of a subclass that lacks a method."""
-    return NotImplementedError(f"{type(similarity).__name__} must implement {method}: {reason}.")
 
 
 def _check_class(cls: type[Similarity]) -> None:

