@@ -49,6 +49,7 @@ def test_an_augmentation_of_vectors_that_learns_refuses_graphs_by_name(augmentat
 
 def test_a_module_with_lazy_layers_is_saved_with_the_weights_that_it_got(tmp_path):
     embedder = small(encoder=OwnNetwork()).fit(vectors())
+    embedder.encoder(torch.from_numpy(vectors()[:1]).float())
     save(embedder, tmp_path / "embedder.safetensors")
     own = {f"{OwnNetwork.__module__}.OwnNetwork": OwnNetwork()}
     loaded = load(tmp_path / "embedder.safetensors", own=own)
