@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 
 # More columns leave too few of 32 bits to the score.
 _SHORT_COLUMNS = 2**13
-# A larger share of ties, among scores in 32 bits, asks for 64.
-_CROWDED = 0.1
+# If a larger share of the scores in 32 bits belongs to crowds of so many equal ones or more, all
+# have 64: a class lies so close together that 32 do not order it.
+_CROWDED, _CROWD = 0.001, 5
 # Scores of which a thread finds the ranks at a time: what that needs stays in its cache.
 _BLOCK_ELEMENTS = 2**18
 # So many bytes are sorted within the registers of a processor; some sort longer rows, which takes
@@ -91,7 +92,7 @@ def _place(
     is_short = scores.dtype == torch.float32 and scores.shape[1] <= _SHORT_COLUMNS
     keys, spare = _sorted_keys(scores, excluded, buffers, is_short)
     ties = _ties(keys, spare, buffers)
-    if is_short and len(ties) > _CROWDED * keys.numel():
+    if is_short and _n_crowded(ties) > _CROWDED * keys.numel():
         keys, spare = _sorted_keys(scores, excluded, buffers, False)
         ties = _ties(keys, spare, buffers)
     torch.bitwise_and(keys, 2 ** _column_bits(keys) - 1, out=spare)
@@ -147,6 +148,12 @@ def _ties(keys: Tensor, spare: Tensor, buffers: Arena) -> Tensor:
     else:
         ties = torch.eq(spare[:, 1:], spare[:, :-1], out=is_tie).view(-1).nonzero().view(-1)
     return ties + ties // max(1, is_tie.shape[1])
+
+
+def _n_crowded(ties: Tensor) -> int:
+    """Return the number of ties that begin a crowd of equal scores, from their places in order."""
+    n_others = _CROWD - 2  # the last of a crowd is no tie
+    return int((ties[n_others:] == ties[:-n_others] + n_others).sum())
 
 
 def _pieces(n: int, itemsize: int) -> tuple[int, int]:

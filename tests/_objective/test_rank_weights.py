@@ -153,6 +153,14 @@ def test_scores_are_told_apart_beside_one_that_is_far_off():
     assert (weights == expected).all()
 
 
+def test_a_small_class_within_rounding_is_ordered():
+    crowd = 0.5 + 2.0**-24 * torch.arange(1, 41)
+    scores = torch.cat([torch.linspace(0, 0.4, 960), crowd, torch.linspace(0.6, 1, 1000)])
+    none = torch.empty(1, 0, dtype=torch.int64)
+    weights = weights_by_rank(scores[None], none, Identity())
+    assert len(scores.unique()) == 2000 and (weights == torch.arange(1.0, 2001)).all()
+
+
 LOSSES = [
     BCL(0.9),
     BCL(1.0, tau_plus=0.3),
@@ -164,9 +172,9 @@ LOSSES = [
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
-@pytest.mark.parametrize("spread", ["trained", None, 0.02, 0.002], ids=str)
+@pytest.mark.parametrize("spread", ["trained", None, 0.02, 0.002, 0.0005], ids=str)
 def test_float32_is_as_good_as_float64(loss, spread):
-    """Trained, normal, and in classes so tight that rounding makes scores equal."""
+    """Trained, normal, and in classes so tight that rounding orders them by chance."""
     vectors = trained_vectors() if spread == "trained" else vectors_of_classes(spread)
     anchors, keys, queue = vectors
     found = []
@@ -177,6 +185,7 @@ def test_float32_is_as_good_as_float64(loss, spread):
     (value, gradient), (exact, exact_gradient) = found
     assert value == pytest.approx(exact, rel=1e-6)
     tolerance = 1e-2 if isinstance(loss, Ring) else 1e-3  # a ring has edges
+    tolerance = 2e-2 if spread == 0.0005 else tolerance  # of which float32 itself knows no order
     assert (gradient - exact_gradient).norm() < tolerance * exact_gradient.norm()
 
 
