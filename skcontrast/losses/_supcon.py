@@ -19,7 +19,7 @@ class Supervised(Loss):
         \hat E_i^- = \frac{1}{N^-_i} \sum_{j : y_j \ne y_i} e^{s_{ij}}
 
     with :math:`N^-_i` the number of candidates of a different class. Candidates and anchors
-    without a label (y = −1) are treated as in :class:`InfoNCE`; without labels at all, or if all
+    without a label (y = −1) are treated as in :class:`InfoNCE`; if none has one, or all
     labels differ, the loss is :class:`InfoNCE`. An anchor without a true negative is only pulled
     to its positive. Positives are views of the same sample; for all samples of a class as
     positives see :class:`SupCon`.
@@ -59,7 +59,7 @@ class SupCon(Loss):
 
     with A(i) all views except the anchor, and P(i) the views among them of its class, the other
     views of its sample included [1]_. The mean over positives is outside the logarithm. Samples
-    without a label (y = −1) have only their own views as positives; without labels at all the
+    without a label (y = −1) have only their own views as positives; with y = −1 throughout the
     loss is :class:`InfoNCE`.
 
     See Also
@@ -106,8 +106,9 @@ class SINCERE(Loss):
         \frac{e^{s_{ip}}}{e^{s_{ip}} + \sum_{n \notin P(i)} e^{s_{in}}}
 
     with P(i) as in :class:`SupCon`, in whose denominator all other positives stand too: they are
-    pulled and pushed, which bounds that loss from below [1]_. Without labels, and with two views,
-    it is :class:`InfoNCE`.
+    pulled and pushed, which bounds that loss from below [1]_. With y = −1 throughout and two
+    views it is :class:`InfoNCE`. Its gradient is autograd's, tile by tile, and it takes no weights
+    of pairs.
 
     See Also
     --------
