@@ -82,7 +82,7 @@ def test_bad_X_is_refused_by_name(X, error, message):
     [
         (X_DIGITS, X_DIGITS[:, :10], "X has 10 features.*expecting 64"),
         (X_DIGITS, IMAGES, r"samples of shape \(1, 8, 8\).*fitted on samples of shape \(64,\)"),
-        (IMAGES, X_DIGITS, r"\(n_samples, 1, 8, 8\)"),
+        (IMAGES, X_DIGITS, r"shape \(64,\), but .* fitted on samples of shape \(1, 8, 8\)"),
         (IMAGES, IMAGES[:, :, :4], r"samples of shape \(1, 4, 8\).*shape \(1, 8, 8\)"),
         (IMAGES, np.full_like(IMAGES, np.nan), "NaN"),
         (X_DIGITS, np.full_like(X_DIGITS, np.inf), "infinity"),
