@@ -83,7 +83,7 @@ def stored(name, table):
     content = load(FOLDER / f"{name}.json")[table]
     digits = content["digits"]
     rows = [{k: short(value, digits) for k, value in row.items()} for row in content["rows"]]
-    return content, rows
+    return content, [row | ({"p": "< .001"} if row.get("p") == "0.000" else {}) for row in rows]
 
 
 def short(value, digits):
@@ -188,7 +188,7 @@ HELPS = (
     ("groups", "digits", "groups", "digits", "default", "groups, positive"),
     ("groups", "CIFAR-10, 2,500", "groups", "CIFAR-10, 2,500", "default", "groups, positive"),
 )
-LOSS_COLUMNS = ["row", "1 label", "5 labels", "20 labels", "20-NN", "linear", "p"]
+LOSS_COLUMNS = ["row", "1 label", "5 labels", "20 labels", "20-NN", "linear", "95 %", "p", "n"]
 LABEL_COLUMNS = ["embedding", "few labels", "20-NN, all labels", "difference", "p"]
 PEER_COLUMNS = ["row", "CPU s", "CPU ratio", "5 labels", "20-NN", "linear", "p"]
 LEFT_OUT = ["untrained", "skcontrast, float32"]

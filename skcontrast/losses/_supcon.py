@@ -107,8 +107,7 @@ class SINCERE(Loss):
 
     with P(i) as in :class:`SupCon`, in whose denominator all other positives stand too: they are
     pulled and pushed, which bounds that loss from below [1]_. With y = −1 throughout and two
-    views it is :class:`InfoNCE`. Its gradient is autograd's, tile by tile, and it takes no weights
-    of pairs.
+    views it is :class:`InfoNCE`.
 
     See Also
     --------
@@ -116,7 +115,8 @@ class SINCERE(Loss):
 
     Notes
     -----
-    Its gradient is left to autograd, tile by tile.
+    Its gradient is left to autograd, tile by tile, and it takes no ``pair_weights`` of a
+    :class:`~skcontrast.frameworks.Contrast`.
 
     References
     ----------
