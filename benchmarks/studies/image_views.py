@@ -88,9 +88,8 @@ def main():
                         parts = (embedder.transform(part) for part in (X, X_test))
                         runs.append(judge(next(parts), y, next(parts), y_test))
                     figures = map(spread, np.transpose(runs).tolist())
-                    table.add(
-                        {"set": name, "views": row, **dict(zip(COLUMNS, figures, strict=True))}
-                    )
+                    found = dict(zip(COLUMNS, figures, strict=True))
+                    table.add({"set": name, "views": row, **found})
 
 
 if __name__ == "__main__":

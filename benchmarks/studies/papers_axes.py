@@ -103,30 +103,15 @@ def axis_table(name, args, labels=2):
     return Table(name, args, ratios=PROBES, labels=labels, packages=("scipy",))
 
 
-def negatives(name, epochs_of, figures, args):
-    """Write the table of N = 2(B − 1), with so many epochs for each batch size."""
-    with axis_table(name, args) as table:
+def negatives(figures, args):
+    """Number of negatives, N = 2(B − 1), with 264 steps whatever the size of the batches."""
+    n_samples = len(split(0)[0])
+    with axis_table("negatives, equal steps", args) as table:
         add_rows(table, "N", "–", untouched(), figures, args)
         for size in BATCH_SIZES:
-            names = (BIASED, "DCL", "HCL", "BCL")
-            rows = settings_of(names, batch_size=size, epochs=epochs_of(size))
+            epochs = round(N_STEPS / -(-n_samples // size))
+            rows = settings_of((BIASED, "DCL", "HCL", "BCL"), batch_size=size, epochs=epochs)
             add_rows(table, "N", 2 * (size - 1), rows, figures, args)
-
-
-def equal_steps(figures, args):
-    """Number of negatives, 264 steps whatever the size of the batches."""
-    n_samples = len(split(0)[0])
-    negatives(
-        "negatives, equal steps",
-        lambda size: round(N_STEPS / -(-n_samples // size)),
-        figures,
-        args,
-    )
-
-
-def equal_epochs(figures, args):
-    """Number of negatives, 10 epochs whatever the size of the batches."""
-    negatives("negatives, equal epochs", lambda size: 10, figures, args)
 
 
 def temperature(figures, args):
@@ -200,14 +185,10 @@ def rebuttal(figures, args):
         "rebuttal": NonparametricBCL(Linear(0.5, 0.85), beta=1.0),
         "rebuttal, drawn": Drawn(Linear(0.5, 0.85), beta=1.0),
     }
-    scores = {
-        name: figures.of(setting, args.seeds)
-        for name, setting in settings_of(losses, losses).items()
-    }
+    settings = settings_of(losses, losses)
+    scores = {name: figures.of(setting, args.seeds) for name, setting in settings.items()}
     with axis_table("rebuttal", args, labels=2) as table:
-        for name, reference in product(
-            losses, (BIASED, "HCL, β 2 → 0", "HCL, β = .5", "HCL, β = 1", "rebuttal")
-        ):
+        for name, reference in product(losses, [*losses][:-1]):
             if name != reference and ("rebuttal" in name or reference == BIASED):
                 found = differences(scores[name], scores[reference], PROBES)
                 table.add({"loss": name, "from": reference, **found})
@@ -367,7 +348,7 @@ def sincere(figures, args):
 
 AXES = {
     "theorem": theorem,
-    "negatives": equal_steps,
+    "negatives": negatives,
     "temperature": temperature,
     "tau_plus": tau_plus,
     "schedules": schedules,
@@ -378,7 +359,6 @@ AXES = {
     "positive": positive,
     "pucl": pucl,
     "pucl_pairs": pucl_pairs,
-    "negatives_epochs": equal_epochs,
 }
 
 
