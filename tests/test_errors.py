@@ -51,7 +51,6 @@ ADMITTED = [
     ("ReliabilityDisplay", "losses", ""),
     ("RetrievalDisplay", "pictures", ""),
     ("EmbeddingDisplay", "method", "embedder"),
-    ("TrainingCurveDisplay", "estimator", "empty dict"),
     ("contrastive_loss", "views", "an empty tuple"),
     # Paths that do not exist, or do not hold what is looked for.
     ("save", "path", "''"),

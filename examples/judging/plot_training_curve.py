@@ -14,16 +14,16 @@ temperatures cannot be compared: the lower curve is not the better fit.
 # %%
 # One fit
 # -------
-# τ⁺ grows in steps, the temperature falls; each has its own panel.
+# pandas draws the columns of the history: τ⁺ grows in steps, the temperature falls.
 
 import matplotlib.pyplot as plt
+import pandas as pd
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 
 from skcontrast import ContrastiveEmbedder
 from skcontrast.losses import DCL
-from skcontrast.plotting import TrainingCurveDisplay
 from skcontrast.schedules import Linear
 from skcontrast.similarity import Cosine
 
@@ -36,13 +36,15 @@ scheduled = ContrastiveEmbedder(
     max_epochs=15,
     random_state=0,
 ).fit(X)
-TrainingCurveDisplay.from_estimator(scheduled)
+columns = ["train_loss", "loss__tau_plus", "similarity__temperature", "lr"]
+history = pd.DataFrame(scheduled.history_)
+history.plot("epoch", columns, subplots=True, figsize=(6, 7))
 plt.show()
 
 # %%
 # Several fits
 # ------------
-# A dict names the fits. One column is drawn on the axes that are given.
+# The losses of three temperatures, a column each.
 
 fits = {
     f"t = {t}": ContrastiveEmbedder(
@@ -50,8 +52,9 @@ fits = {
     ).fit(X)
     for t in (0.2, 0.5, 1.0)
 }
+losses = {name: embedder.history_[:, "train_loss"] for name, embedder in fits.items()}
 figure, ax = plt.subplots(figsize=(6, 3.5), layout="constrained")
-TrainingCurveDisplay.from_estimator(fits, ax=ax)
+pd.DataFrame(losses, index=history["epoch"]).plot(ax=ax, ylabel="training loss")
 plt.show()
 
 # %%

@@ -1,4 +1,4 @@
-"""Displays in the manner of scikit-learn: of views, fits, embeddings and ranks.
+"""Displays in the manner of scikit-learn: of views, embeddings, baselines and ranks.
 
 They need matplotlib.
 """
@@ -7,7 +7,6 @@ from ._baselines import BaselinesDisplay
 from ._embedding import EmbeddingDisplay
 from ._reliability import ReliabilityDisplay
 from ._retrieval import RetrievalDisplay
-from ._training_curve import TrainingCurveDisplay
 from ._views import ViewsDisplay
 
 __all__ = [
@@ -15,6 +14,5 @@ __all__ = [
     "EmbeddingDisplay",
     "ReliabilityDisplay",
     "RetrievalDisplay",
-    "TrainingCurveDisplay",
     "ViewsDisplay",
 ]

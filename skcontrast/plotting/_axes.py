@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Real
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,12 +59,6 @@ def one_each(values: Any, name: str, n_samples: int, *, is_flat: bool = False) -
         if array.dtype.kind == "O" and is_flat:
             np.unique(split_known(array, name)[0])
     return array
-
-
-def is_number(value: Any) -> TypeGuard[float]:
-    """Return whether a value is a finite number, which a bool is not."""
-    is_bool = isinstance(value, (bool, np.bool_))
-    return isinstance(value, (Real, np.number)) and not is_bool and bool(np.isfinite(float(value)))
 
 
 def pyplot() -> Any:
