@@ -7,17 +7,7 @@ from ._geometric import RandomAffine, RandomFlip, RandomResizedCrop
 from ._graphs import AttributeMask, EdgePerturb, NodeDrop, RandomWalkSubgraph
 from ._images import ColorJitter, GaussianBlur, RandomGrayscale, SimCLRAugmentation
 from ._per_part import PerPart
-from ._series import (
-    AxisRotation,
-    ChannelDropout,
-    FrequencyMask,
-    MagnitudeScale,
-    MagnitudeWarp,
-    SegmentPermutation,
-    TimeCrop,
-    TimeMask,
-    TimeWarp,
-)
+from ._series import MagnitudeScale, TimeCrop, TimeMask, TimeWarp
 from ._symmetries import ImageSymmetries, image_symmetries
 from ._vectors import FeatureDropout, GaussianNoise, MarginalCorruption
 from ._views import AugmentationDropped, Unflatten, Views
@@ -26,18 +16,14 @@ __all__ = [
     "AttributeMask",
     "Augmentation",
     "AugmentationDropped",
-    "AxisRotation",
-    "ChannelDropout",
     "ColorJitter",
     "EdgePerturb",
     "FeatureDropout",
-    "FrequencyMask",
     "FunctionAugmentation",
     "GaussianBlur",
     "GaussianNoise",
     "ImageSymmetries",
     "MagnitudeScale",
-    "MagnitudeWarp",
     "MarginalCorruption",
     "NodeDrop",
     "PerPart",
@@ -46,7 +32,6 @@ __all__ = [
     "RandomGrayscale",
     "RandomResizedCrop",
     "RandomWalkSubgraph",
-    "SegmentPermutation",
     "SimCLRAugmentation",
     "TimeCrop",
     "TimeMask",

@@ -4,16 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import (
-    AxisRotation,
-    ChannelDropout,
-    FrequencyMask,
     FunctionAugmentation,
     GaussianNoise,
     MagnitudeScale,
-    MagnitudeWarp,
-    SegmentPermutation,
     TimeCrop,
     TimeMask,
     TimeWarp,
@@ -26,11 +20,6 @@ VIEWS = [
     TimeWarp(),
     TimeMask(0.5),
     MagnitudeScale(),
-    MagnitudeWarp(),
-    SegmentPermutation(),
-    FrequencyMask(0.5),
-    ChannelDropout(0.5),
-    AxisRotation(),
     GaussianNoise(),
 ]
 LENGTHS = torch.tensor([40, 1, 2, 3, 17, 33, 40, 9])
@@ -70,7 +59,7 @@ def test_views_are_drawn_for_each_series_and_from_the_generator(view):
     assert not torch.equal(drawn(view, x, seed=1), views)
 
 
-@pytest.mark.parametrize("view", [v for v in VIEWS if type(v) is not FrequencyMask], ids=repr)
+@pytest.mark.parametrize("view", VIEWS, ids=repr)
 def test_a_view_of_a_short_series_depends_on_its_own_length_alone(view):
     lengths = torch.full((20,), 17)
     short, longer = batch(17, lengths), batch(17, lengths)
@@ -82,12 +71,9 @@ def test_a_view_of_a_short_series_depends_on_its_own_length_alone(view):
 
 @pytest.mark.parametrize(
     "view",
-    [
-        TimeCrop((1, 1)), TimeWarp(0), TimeMask(0), MagnitudeScale(0), MagnitudeWarp(0),
-        SegmentPermutation(1), FrequencyMask(0), ChannelDropout(0), AxisRotation(0),
-    ],
+    [TimeCrop((1, 1)), TimeWarp(0), TimeMask(0), MagnitudeScale(0)],
     ids=repr,
-)  # fmt: skip
+)
 def test_nothing_changes_at_strength_0(view):
     torch.testing.assert_close(drawn(view, batch()), batch(), atol=1e-5, rtol=0, equal_nan=True)
 
@@ -112,6 +98,13 @@ def test_warps_go_on_from_the_first_step_to_the_last():
     assert views.diff(dim=2).amax(2).max() > 3
 
 
+def test_the_logarithm_of_the_speed_of_a_warp_is_a_smooth_curve_of_the_given_scale():
+    speed = drawn(TimeWarp(0.3), ramps(3000).double()).diff(dim=2).log()[:, 0]
+    between_ends = speed[:, -1] - speed[:, 0]  # of two draws
+    assert abs(between_ends.std() - 0.3 * 2**0.5) < 0.02
+    assert speed.diff(dim=1).abs().max() < 0.3 * 8 * torch.pi / 2 * 3 / 49
+
+
 def test_masks_hide_one_stretch_of_at_most_their_scale_in_all_channels():
     hidden = drawn(TimeMask(0.3), torch.ones(500, 2, 50)) == 0
     assert (hidden[:, 0] == hidden[:, 1]).all()
@@ -121,70 +114,15 @@ def test_masks_hide_one_stretch_of_at_most_their_scale_in_all_channels():
     assert hidden[:, 0, 0].any() and hidden[:, 0, -1].any()
 
 
-def test_magnitudes_have_one_factor_per_channel_or_a_smooth_curve():
+def test_magnitudes_have_one_factor_per_channel():
     factors = drawn(MagnitudeScale(0.3), torch.ones(4000, 2, 3))
     assert (factors == factors[:, :, :1]).all()
     assert abs(factors.mean() - 1) < 0.02 and abs(factors[:, :, 0].std() - 0.3) < 0.02
-    curves = drawn(MagnitudeWarp(0.3), torch.ones(4000, 1, 31))[:, 0]
-    assert abs(curves[:, ::10].std() - 0.3) < 0.02  # at the knots
-    assert curves.diff(dim=1).abs().max() < 0.3 * 8 * torch.pi / 20
-
-
-def test_permutations_keep_segments_together():
-    views = drawn(SegmentPermutation(4), ramps())
-    torch.testing.assert_close(views.sort(dim=2).values, ramps())
-    breaks = (views.diff(dim=2) != 1).sum(2)
-    assert breaks.max() == 3 and (views[:, 0, 0] > 0).any()
-
-
-def test_masked_frequencies_are_a_band_and_means_stay():
-    x = torch.randn(300, 2, 64, generator=generator(2))
-    views = drawn(FrequencyMask(0.25), x)
-    torch.testing.assert_close(views.mean(2), x.mean(2), atol=1e-5, rtol=0)
-    ratio = torch.fft.rfft(views).abs() / torch.fft.rfft(x).abs()
-    hidden = ratio[:, 0, 1:-1] < 1e-3
-    assert ((ratio[:, :, 1:-1] < 1e-3) | (ratio[:, :, 1:-1] > 0.999)).all()
-    assert 7 <= hidden.sum(1).max() <= 9
-    assert ((hidden.int().diff(dim=1) == 1).sum(1) <= 1).all()
-
-
-def test_one_channel_at_least_stays():
-    kept = drawn(ChannelDropout(0.5), torch.ones(2000, 4, 3))[:, :, 0]
-    assert kept.sum(1).min() == 1 and abs(kept.mean() - 0.5) < 0.04
-    assert drawn(ChannelDropout(1.0), torch.ones(20, 4, 3))[:, :, 0].sum(1).unique() == 1
-
-
-def test_rotations_keep_norms_and_turn_all_sensors_together():
-    x = torch.randn(50, 3, 20, generator=generator(3))
-    views = drawn(AxisRotation(180), torch.cat([x, x, x[:, :1]], 1)[:, :6])
-    torch.testing.assert_close(views[:, :3].norm(dim=1), x.norm(dim=1))
-    torch.testing.assert_close(views[:, :3], views[:, 3:])
-    axes = torch.eye(3).expand(500, 3, 3)
-    turned = drawn(AxisRotation(30), axes)
-    torch.testing.assert_close(torch.linalg.det(turned), torch.ones(500))
-    cos = (turned.diagonal(dim1=1, dim2=2).sum(1) - 1) / 2
-    assert abs(torch.rad2deg(cos.min().arccos()) - 30) < 1
-    some = drawn(AxisRotation(30, sensors=[[4, 0, 2]]), torch.ones(5, 5, 2))
-    assert (some[:, [1, 3]] == 1).all() and (some[:, [0, 2, 4]] != 1).any()
-
-
-def test_axes_are_turned_in_the_units_of_X():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(40, 3, 30)) * np.array([1, 20, 3])[:, None] + np.array([[0], [9], [-5]])
-    (views,) = ContrastiveEmbedder(augmentation=AxisRotation(180)).views(X, n_views=1)
-    assert np.abs(views - X).max() > 5
-    np.testing.assert_allclose(np.linalg.norm(views, axis=1), np.linalg.norm(X, axis=1), rtol=1e-4)
 
 
 @pytest.mark.parametrize(
     ("view", "shape", "message"),
     [
-        (ChannelDropout(), (1, None), "ChannelDropout expects series of at least 2 channels"),
-        (AxisRotation(), (4, None), r"expects series of 3, 6, 9, … channels, got 4"),
-        (AxisRotation(sensors=[[0, 1]]), (3, None), "lists of three channels below 3"),
-        (AxisRotation(sensors=[[0, 1, 3]]), (3, None), "lists of three channels below 3"),
-        (AxisRotation(sensors=[[0, 1, 1]]), (3, None), "none of them twice"),
-        (AxisRotation(sensors=[0, 1, 2]), (3, None), "lists of three channels below 3"),
         (TimeCrop(), (8, 8), "TimeCrop expects series, X of shape .* got images"),
         (TimeCrop(), (8,), "TimeCrop expects series, X of shape .* got vectors"),
     ],
