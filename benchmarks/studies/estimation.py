@@ -25,8 +25,7 @@ from skcontrast.augmentation import RandomAffine
 from skcontrast.encoders import PatchNet
 from skcontrast.estimation import (
     alpha_from_auc,
-    estimate_alpha,
-    estimate_tau_plus,
+    estimate_alpha_and_tau_plus,
     macro_auc,
     positive_ranks,
     tau_plus_from_labels,
@@ -71,19 +70,19 @@ def row(name, epochs, embedder, X, y, n_positives):
     views, mates, auc = observe(embedder, X, y, n_positives)
     n = 2 * BATCH - 2
 
-    def figure(estimate, ranks):
-        value, error = estimate(ranks, n_candidates=n)
+    def figure(name, ranks):
+        value, error = estimate_alpha_and_tau_plus(ranks, n_candidates=n)[name]
         return {"mean": value, "std": error}
 
     return {
         "data": name,
         "epochs": epochs,
         "α labels": alpha_from_auc(auc).value,
-        "α classmates": figure(estimate_alpha, mates),
-        "α views": figure(estimate_alpha, views),
+        "α classmates": figure("alpha", mates),
+        "α views": figure("alpha", views),
         "τ⁺ labels": tau_plus_from_labels(y).value,
-        "τ⁺ classmates": figure(estimate_tau_plus, mates),
-        "τ⁺ views": figure(estimate_tau_plus, views),
+        "τ⁺ classmates": figure("tau_plus", mates),
+        "τ⁺ views": figure("tau_plus", views),
     }
 
 

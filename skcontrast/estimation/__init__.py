@@ -26,12 +26,7 @@ from ._from_labels import (
     macro_auc,
     tau_plus_from_labels,
 )
-from ._from_ranks import (
-    estimate_alpha,
-    estimate_alpha_and_tau_plus,
-    estimate_tau_plus,
-    positive_ranks,
-)
+from ._from_ranks import estimate_alpha_and_tau_plus, positive_ranks
 from ._known_scores import Reliability, negative_bias, push_share, reliability
 from ._rank_statistics import Estimate
 from ._samples import ScoreSample, project_views
@@ -41,10 +36,8 @@ __all__ = [
     "Reliability",
     "ScoreSample",
     "alpha_from_auc",
-    "estimate_alpha",
     "estimate_alpha_and_tau_plus",
     "estimate_soft_ring",
-    "estimate_tau_plus",
     "macro_auc",
     "negative_bias",
     "positive_ranks",

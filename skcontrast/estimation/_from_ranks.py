@@ -54,93 +54,6 @@ def positive_ranks(*views: Any, similarity: Similarity | None = None) -> np.ndar
     return ranks.cpu().numpy()
 
 
-def estimate_alpha(
-    ranks: ArrayLike, *, tau_plus: float | None = None, n_candidates: int | None = None
-) -> Estimate:
-    r"""Estimate BCL's location parameter α from the ranks of the positives.
-
-    Maximises the likelihood of :math:`f(v; \alpha, \tau^+)` (see the top of this page), over both
-    parameters unless `tau_plus` is given. About 50,000 ranks bring α to ±.01; 2,000 are too few.
-
-    Parameters
-    ----------
-    ranks : array-like of shape (n_positives,)
-        Shares of the candidates, in [0, 1], that score at most as high as the positive.
-    tau_plus : float, default=None
-        Class prior τ⁺ in [0, 1), if it is known.
-    n_candidates : int, default=None
-        N, the number of candidates of each anchor. If given, the likelihood is that of a rank
-        among N, :math:`\int \mathrm{Binom}(Nv; N, v') f(v')\, dv'`; else ranks are taken to be
-        exact, which biases the estimate where N is small.
-
-    Returns
-    -------
-    alpha : Estimate
-        In [.5, 1], with the standard error from the observed information. At a bound, such as
-        α = 1, it is the error of the problem without bounds, which is too large.
-
-    See Also
-    --------
-    positive_ranks : The ranks, from embeddings of views.
-    alpha_from_auc : The estimate where classes are known.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skcontrast.estimation import estimate_alpha
-    >>> rng = np.random.default_rng(0)
-    >>> u = np.sqrt(rng.random(50_000))  # α = 1: the larger of two
-    >>> tau_plus = 0.1
-    >>> ranks = (2 - 2 * tau_plus) * u - (1 - 2 * tau_plus) * u**2
-    >>> bool(abs(estimate_alpha(ranks).value - 1) < 0.02)
-    True
-    """
-    both = estimate_alpha_and_tau_plus(ranks, tau_plus=tau_plus, n_candidates=n_candidates)
-    return both["alpha"]
-
-
-def estimate_tau_plus(
-    ranks: ArrayLike, *, alpha: float | None = None, n_candidates: int | None = None
-) -> Estimate:
-    r"""Estimate the class prior τ⁺ from the ranks of the positives.
-
-    As :func:`estimate_alpha`; the likelihood is maximised over both parameters unless `alpha` is
-    given. Where α is near .5, ranks say nothing about τ⁺ and the standard error is large. Where
-    classes are known, use :func:`tau_plus_from_labels`.
-
-    Parameters
-    ----------
-    ranks : array-like of shape (n_positives,)
-        As in :func:`estimate_alpha`.
-    alpha : float, default=None
-        BCL's α in [.5, 1], if it is known.
-    n_candidates : int, default=None
-        As in :func:`estimate_alpha`.
-
-    Returns
-    -------
-    tau_plus : Estimate
-        In [.001, .9].
-
-    See Also
-    --------
-    positive_ranks : The ranks, from embeddings of views.
-    tau_plus_from_labels : The estimate where classes are known.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skcontrast.estimation import estimate_tau_plus
-    >>> rng = np.random.default_rng(0)
-    >>> u = np.sqrt(rng.random(50_000))
-    >>> ranks = 1.8 * u - 0.8 * u**2  # α = 1, τ⁺ = .1
-    >>> bool(abs(estimate_tau_plus(ranks).value - 0.1) < 0.02)
-    True
-    """
-    both = estimate_alpha_and_tau_plus(ranks, alpha=alpha, n_candidates=n_candidates)
-    return both["tau_plus"]
-
-
 @checked(
     alpha=[Interval(Real, 0.5, 1, closed="both"), None],
     tau_plus=[*FRACTION, None],
@@ -153,26 +66,48 @@ def estimate_alpha_and_tau_plus(
     tau_plus: float | None = None,
     n_candidates: int | None = None,
 ) -> dict[str, Estimate]:
-    """Estimate α and τ⁺, or one of them where the other is known, in one maximisation.
+    r"""Estimate BCL's α and the class prior τ⁺ from the ranks of the positives.
+
+    Maximises the likelihood of :math:`f(v; \alpha, \tau^+)` (see the top of this page), over both
+    parameters or the one that is not given. About 50,000 ranks bring α to ±.01; 2,000 are too few.
+    Where α is near .5, ranks say nothing about τ⁺, and its standard error is large.
 
     Parameters
     ----------
     ranks : array-like of shape (n_positives,)
-        As in :func:`estimate_alpha`.
-    alpha, tau_plus : float, default=None
-        The values that are known.
+        Shares of the candidates, in [0, 1], that score at most as high as the positive.
+    alpha : float, default=None
+        Location parameter α in [.5, 1], if it is known.
+    tau_plus : float, default=None
+        Class prior τ⁺ in [0, 1), if it is known.
     n_candidates : int, default=None
-        As in :func:`estimate_alpha`.
+        N, the number of candidates of each anchor. If given, the likelihood is that of a rank
+        among N, :math:`\int \mathrm{Binom}(Nv; N, v') f(v')\, dv'`; else ranks are taken to be
+        exact, which biases the estimates where N is small.
 
     Returns
     -------
     estimates : dict of str to Estimate
-        "alpha" and "tau_plus"; a value that was given has a standard error of 0.
+        "alpha" in [.5, 1] and "tau_plus" in [.001, .9]. A standard error is that of the observed
+        information; at a bound, such as α = 1, that of the problem without bounds, which is too
+        large; and 0 of a value that was given.
 
     See Also
     --------
-    estimate_alpha : α alone.
-    estimate_tau_plus : τ⁺ alone.
+    positive_ranks : The ranks, from embeddings of views.
+    alpha_from_auc : α where classes are known.
+    tau_plus_from_labels : τ⁺ where classes are known.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcontrast.estimation import estimate_alpha_and_tau_plus
+    >>> rng = np.random.default_rng(0)
+    >>> u = np.sqrt(rng.random(50_000))  # α = 1: the larger of two
+    >>> ranks = 1.8 * u - 0.8 * u**2  # τ⁺ = .1
+    >>> found = estimate_alpha_and_tau_plus(ranks)
+    >>> bool(abs(found["alpha"].value - 1) < 0.02), bool(abs(found["tau_plus"].value - 0.1) < 0.02)
+    (True, True)
     """
     expected = "an array of shares in [0, 1], shape (n_positives,)"
     options: dict[str, Any] = {"ensure_2d": False, "allow_nd": True}

@@ -69,7 +69,7 @@ class BCL(_ByAlpha):
     See Also
     --------
     NonparametricBCL : Weights from ranks alone, as in the authors' rebuttal.
-    skcontrast.estimation.estimate_alpha : α and τ⁺ from the ranks of positives.
+    skcontrast.estimation.estimate_alpha_and_tau_plus : α and τ⁺ from the ranks of positives.
 
     Notes
     -----

@@ -192,8 +192,8 @@ class Auto(ParameterObject):
     May replace ``alpha`` and ``tau_plus`` of losses, and every hyperparameter of a custom loss
     whose constraint names one of them; the string ``"auto"`` is short for ``Auto()``. Every few
     epochs the value is estimated again from the ranks of the positives, pooled over an epoch, as
-    in :func:`skcontrast.estimation.estimate_alpha`. If `fit` gets classes as y, the estimates are
-    those of :func:`skcontrast.estimation.alpha_from_auc` and
+    in :func:`skcontrast.estimation.estimate_alpha_and_tau_plus`. If `fit` gets classes as y, the
+    estimates are those of :func:`skcontrast.estimation.alpha_from_auc` and
     :func:`skcontrast.estimation.tau_plus_from_labels` instead, the latter from the first epoch on.
 
     If only part of the samples have classes, these are spread to the others through the
@@ -376,12 +376,6 @@ def at_progress(obj: _P, progress: float) -> _P:
     return resolved
 
 
-_ESTIMATORS = {
-    "alpha": "estimate_alpha(ranks)",
-    "tau_plus": "estimate_tau_plus(ranks)",
-}
-
-
 def check_numbers(component: ParameterObject) -> None:
     """Check the hyperparameters of a component that is used outside of `fit`.
 
@@ -396,7 +390,7 @@ def check_numbers(component: ParameterObject) -> None:
             raise ValueError(
                 f"The {name!r} parameter of {owner} is estimated from the data in fit only; "
                 "outside of it pass a number, such as "
-                f"skcontrast.estimation.{_ESTIMATORS[found.quantity]}.value."
+                f"skcontrast.estimation.estimate_alpha_and_tau_plus(ranks)[{found.quantity!r}].value."
             )
     for name, value in component.get_params().items():
         if isinstance(value, Schedule):

@@ -80,8 +80,8 @@ def test_a_name_alone_says_nothing():
 
 
 def test_outside_of_fit_the_function_that_estimates_it_is_named():
-    with pytest.raises(ValueError, match=r"'prior' parameter.*estimation\.estimate_tau_plus"):
+    with pytest.raises(ValueError, match=r"'prior' parameter.*_plus\(ranks\)\['tau_plus'\]"):
         check_numbers(Renamed(prior="auto"))
     nested = PositiveDebiased(negatives=Renamed(location="auto"))
-    with pytest.raises(ValueError, match=r"'negatives__location' .*\.estimate_alpha\(ranks\)"):
+    with pytest.raises(ValueError, match=r"'negatives__location' .*_plus\(ranks\)\['alpha'\]"):
         check_numbers(nested)

@@ -5,8 +5,7 @@ import pytest
 
 from skcontrast.estimation import (
     alpha_from_auc,
-    estimate_alpha,
-    estimate_tau_plus,
+    estimate_alpha_and_tau_plus,
     macro_auc,
     positive_ranks,
     tau_plus_from_labels,
@@ -17,14 +16,23 @@ from skcontrast.similarity import Cosine
 @pytest.mark.parametrize(
     "call, message",
     [
-        (lambda: estimate_alpha([0.5, 1.2]), r"ranks must be .* shares in \[0, 1\]"),
-        (lambda: estimate_alpha([[0.5]]), r"ranks must be an array of shape \(n_positives,\)"),
-        (lambda: estimate_alpha([0.5, np.nan]), "ranks contains NaN"),
-        (lambda: estimate_alpha([0.5], tau_plus=2), r"'tau_plus' parameter of .* range \[0"),
-        (lambda: estimate_alpha([0.5], tau_plus="auto"), "'tau_plus' parameter of"),
-        (lambda: estimate_tau_plus([0.5], alpha=0.2), r"'alpha' parameter of .* range \[0.5"),
+        (lambda: estimate_alpha_and_tau_plus([0.5, 1.2]), r"ranks must be .* shares in \[0, 1\]"),
         (
-            lambda: estimate_tau_plus([0.5], n_candidates=0),
+            lambda: estimate_alpha_and_tau_plus([[0.5]]),
+            r"ranks must be an array of shape \(n_positives,\)",
+        ),
+        (lambda: estimate_alpha_and_tau_plus([0.5, np.nan]), "ranks contains NaN"),
+        (
+            lambda: estimate_alpha_and_tau_plus([0.5], tau_plus=2),
+            r"'tau_plus' parameter of .* range \[0",
+        ),
+        (lambda: estimate_alpha_and_tau_plus([0.5], tau_plus="auto"), "'tau_plus' parameter of"),
+        (
+            lambda: estimate_alpha_and_tau_plus([0.5], alpha=0.2),
+            r"'alpha' parameter of .* range \[0.5",
+        ),
+        (
+            lambda: estimate_alpha_and_tau_plus([0.5], n_candidates=0),
             "'n_candidates' parameter of .* an int",
         ),
         (lambda: alpha_from_auc(1.2), r"'auc' parameter of .*.* Got 1.2"),

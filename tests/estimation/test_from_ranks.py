@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from skcontrast.estimation import estimate_alpha, estimate_tau_plus
+from skcontrast.estimation import estimate_alpha_and_tau_plus
 from skcontrast.estimation._from_ranks import Likelihood, minimise, standard_errors
 from tests.common import simulated_ranks
 
@@ -16,24 +16,29 @@ from tests.common import simulated_ranks
 @pytest.mark.parametrize("alpha", [0.9, 0.99, 1.0])
 def test_finds_alpha_and_tau_plus(alpha, tau_plus, n_candidates):
     ranks = simulated_ranks(alpha, tau_plus, n_candidates)
-    assert abs(estimate_alpha(ranks, n_candidates=n_candidates).value - alpha) < 0.02
-    assert abs(estimate_tau_plus(ranks, n_candidates=n_candidates).value - tau_plus) < 0.02
+    found = estimate_alpha_and_tau_plus(ranks, n_candidates=n_candidates)
+    assert abs(found["alpha"].value - alpha) < 0.02
+    assert abs(found["tau_plus"].value - tau_plus) < 0.02
 
 
 @pytest.mark.parametrize("alpha, tau_plus", [(0.6, 0.1), (0.8, 0.1), (0.8, 0.3)])
 def test_a_known_parameter_sharpens_the_other(alpha, tau_plus):
     ranks = simulated_ranks(alpha, tau_plus, 254)
-    one = estimate_alpha(ranks, tau_plus=tau_plus, n_candidates=254)
-    assert abs(one.value - alpha) < 0.02
-    assert one.standard_error < estimate_alpha(ranks, n_candidates=254).standard_error
-    other = estimate_tau_plus(ranks, alpha=alpha, n_candidates=254)
-    assert other.standard_error < estimate_tau_plus(ranks, n_candidates=254).standard_error
+    both = estimate_alpha_and_tau_plus(ranks, n_candidates=254)
+    one = estimate_alpha_and_tau_plus(ranks, tau_plus=tau_plus, n_candidates=254)
+    assert one["tau_plus"] == (tau_plus, 0) and abs(one["alpha"].value - alpha) < 0.02
+    assert one["alpha"].standard_error < both["alpha"].standard_error
+    other = estimate_alpha_and_tau_plus(ranks, alpha=alpha, n_candidates=254)
+    assert other["alpha"] == (alpha, 0)
+    assert other["tau_plus"].standard_error < both["tau_plus"].standard_error
 
 
 @pytest.mark.slow
 def test_standard_errors_are_those_of_repeated_draws():
     estimates = [
-        estimate_alpha(simulated_ranks(0.8, 0.2, 126, 10_000, seed), n_candidates=126)
+        estimate_alpha_and_tau_plus(
+            simulated_ranks(0.8, 0.2, 126, 10_000, seed), n_candidates=126
+        )["alpha"]
         for seed in range(40)
     ]
     values, errors = np.transpose(estimates)
@@ -42,15 +47,16 @@ def test_standard_errors_are_those_of_repeated_draws():
 
 
 def test_ranks_that_say_nothing_have_a_large_standard_error():
-    tau_plus = estimate_tau_plus(simulated_ranks(0.5, 0.1, 254), n_candidates=254)
-    assert tau_plus.standard_error > 0.1
-    assert estimate_alpha([0.5]).standard_error == math.inf
+    found = estimate_alpha_and_tau_plus(simulated_ranks(0.5, 0.1, 254), n_candidates=254)
+    assert found["tau_plus"].standard_error > 0.1
+    assert estimate_alpha_and_tau_plus([0.5])["alpha"].standard_error == math.inf
 
 
 def test_few_candidates_bias_only_estimates_that_take_ranks_as_exact():
     ranks = simulated_ranks(0.9, 0.1, 62)
-    assert abs(estimate_tau_plus(ranks).value - 0.1) > 0.02
-    assert abs(estimate_tau_plus(ranks, n_candidates=62).value - 0.1) < 0.02
+    as_exact = estimate_alpha_and_tau_plus(ranks)["tau_plus"].value
+    among_62 = estimate_alpha_and_tau_plus(ranks, n_candidates=62)["tau_plus"].value
+    assert abs(as_exact - 0.1) > 0.02 and abs(among_62 - 0.1) < 0.02
 
 
 @pytest.mark.parametrize("alpha, tau_plus", [(0.6, 0.1), (0.9, 0.3), (1.0, 0.05)])
