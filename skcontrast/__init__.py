@@ -5,7 +5,7 @@ import pkgutil
 from typing import TYPE_CHECKING, Any
 
 from ._objective._functional import contrastive_loss
-from ._version import __version__, show_versions
+from ._version import __version__
 from .embedder import ContrastiveEmbedder
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ __all__ = [
     "load",
     "rows_to_label",
     "save",
-    "show_versions",
 ]
 
 # Imported only where they are used: those modules import much of scikit-learn.

@@ -102,7 +102,7 @@ NO_DOORS = {
     *(frameworks.KeyQueue, frameworks.MomentumNetwork, frameworks.Session, frameworks.in_batch),
     *(augmentation.Augmentation, encoders.Encoder, frameworks.Framework, kinds.Kind, losses.Loss),
     *(schedules.Schedule, similarity.Similarity),
-    *(features.Features, graphs.PackedGraphs, skcontrast.export, skcontrast.show_versions),
+    *(features.Features, graphs.PackedGraphs, skcontrast.export),
 }
 # Methods that users call; the embedder's are in `_embedder`.
 METHODS = (

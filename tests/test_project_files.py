@@ -138,10 +138,3 @@ def test_a_package_has_one_lower_bound():
         for line in project()["optional-dependencies"][extra]:
             name, bound = re.split(r"(?:\[\w+\])?>=", line)
             assert bounds.setdefault(canonical(name), bound) == bound, name
-
-
-def test_show_versions_prints_what_a_report_needs(capsys):
-    skcontrast.show_versions()
-    out = capsys.readouterr().out
-    assert f"skcontrast: {skcontrast.__version__}\n" in out and "\ntorch: " in out
-    assert "\nCUDA of torch: " in out and "\nGPUs: " in out
