@@ -574,7 +574,7 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Dec
 
         See Also
         --------
-        skcontrast.plotting.ViewsDisplay : Draws them next to their originals.
+        skcontrast.plotting.ViewsDisplay : Draws those of images and series.
         skcontrast.estimation.project_views : The network's output for views.
 
         Examples

@@ -218,7 +218,6 @@ VALID = {
     "comparison": baselines, "folder": folder, "sample": score_sample,
     "generator": torch.Generator, "loss": losses.DCL, "obj": losses.DCL, "chain": tuple,
     "densities": lambda: {"TN": (np.arange(3.0), np.arange(3.0))},
-    "histories": lambda: {"a": [{"epoch": 1, "train_loss": 1.0}]},
     "losses": lambda: {"DCL": losses.DCL()},
     "path": lambda: folder() / "a.skc",
     "ranks": lambda: np.linspace(0.05, 1, 50),
@@ -234,8 +233,8 @@ VALUES = {
     "neighbors": [[2, 3], [4, 5]], "node_ptr": [0, 2, 4], "parameter": "alpha",
     "pictures": PICTURES, "points": VECTORS[:, :2], "progress": 0.5, "queries": [0, 1],
     "framework": frameworks.SimCLR(), "similarity": similarity.Cosine(),
-    "samples": VECTORS[:3], "second": "HCL", "shape": (1, 2, 2), "start": 0.0, "stop": 1.0,
-    "tau_plus": 0.1, "values": [0.6], "views": [VECTORS[:3]], "x": [0.1], "xlabel": "x", "y": Y,
+    "samples": PICTURES[:3], "second": "HCL", "shape": (1, 2, 2), "start": 0.0, "stop": 1.0,
+    "tau_plus": 0.1, "values": [0.6], "views": [PICTURES[:3]], "x": [0.1], "y": Y,
     "z1": Z[0], "z2": Z[1],
 }  # fmt: skip
 # Less than the default, wherever an argument has this name.
@@ -249,6 +248,7 @@ ALSO = {
     "Evaluation": {"X": VECTORS},
     "EmbeddingDisplay.from_embeddings": {"method": "pca"},
     "RetrievalDisplay.from_estimator": {"pictures": PICTURES},
+    "ViewsDisplay.from_estimator": {"estimator": tiny(encoder=None), "X": PICTURES},
     "PerPart": {"augmentations": [augmentation.GaussianNoise(), None]},
     "Steps": {"values": [0.1, 0.2]},
     "compose": {"sample_shape": (3, 8, 8)},

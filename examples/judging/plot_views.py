@@ -18,6 +18,7 @@ table, three features in ten come from other rows.
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from sklearn.datasets import load_digits, load_wine
 
 from skcontrast import ContrastiveEmbedder
@@ -43,12 +44,12 @@ print(first.shape, first.dtype, f"from {first.min():.0f} to {first.max():.0f}")
 # %%
 # Vectors
 # -------
-# Features of a table have different units, and are shown in standard deviations from their means.
-# Bars are the original, markers are the views. Where a marker is not at the end of its bar, the
-# default :class:`~skcontrast.augmentation.MarginalCorruption` has taken the value from another
-# row.
+# Views of the features of a table are numbers to compare with the originals. The default
+# :class:`~skcontrast.augmentation.MarginalCorruption` takes some values from other rows.
 
-wine = load_wine(as_frame=True)
-rows = np.flatnonzero(np.diff(wine.target, prepend=-1))  # the first wine of each class
-ViewsDisplay.from_estimator(ContrastiveEmbedder(), wine.data, rows=rows)
-plt.show()
+wine = load_wine(as_frame=True).data
+view, _ = ContrastiveEmbedder().views(wine, random_state=0)
+is_other = ~np.isclose(view, wine)
+columns = {"original": wine.iloc[0], "view": view[0], "from another row": is_other[0]}
+print(pd.DataFrame(columns).round(2))
+print(f"From other rows: {is_other.mean():.0%} of the values")

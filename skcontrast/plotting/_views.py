@@ -9,61 +9,44 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from .._checks import check_argument, checked, naming, numbers
-from .._data._sources import LazySamples, representative_array
-from .._data._statistics import mean_and_std
+from .._checks import check_argument, naming, numbers
 from .._fit._drawn_views import chosen_rows, drawn_views
 from ..augmentation import Augmentation
 from ..embedder import ContrastiveEmbedder
 from ..kinds._images import Images
 from ..kinds._series import Series
-from ..kinds._vectors import Vectors
 from ..metrics._scorers import split_at_embedder
 from ._axes import (
-    MARKERS,
     Axes,
     axes,
-    class_colors,
     draw_cell,
     draw_series,
     frame_grid,
     grid_size,
     intensities,
-    is_images,
     is_series,
     one_each,
     ranges,
 )
 
-# Vectors of more features than this are drawn as lines, and their features are not named.
-_MOST_BARS = 30
-
 
 class ViewsDisplay:
     """Samples and their views: the first thing to look at.
 
-    Images are drawn in a grid with a column for each sample, the original on top; series in one
+    Images are drawn in a grid with a column for each sample, the original on top; black and white
+    are 0 and 255 for uint8, and else the extremes of the originals. Series are drawn in one
     with a row for each sample, the original on the left, a line for each channel, each channel on
-    a scale of its own. Of vectors, the features are bars (lines if there are more than 30) and
-    those of the views markers (or lines), each sample at its own height.
+    a scale of its own. Views of all else are returned by
+    :meth:`ContrastiveEmbedder.views <skcontrast.ContrastiveEmbedder.views>`.
 
     Parameters
     ----------
-    samples : array-like of shape (n, n_features), (n, h, w) or (n, channels, h, w)
-        The originals: vectors, images, or series (n, n_channels, n_times), in which NaN follows
-        the end.
+    samples : array-like of shape (n, h, w) or (n, channels, h, w)
+        The originals: images, or series (n, n_channels, n_times), in which NaN follows the end.
     views : sequence of array-likes of the shape of `samples`
-        Each holds one view of each sample, as
-        :meth:`ContrastiveEmbedder.views <skcontrast.ContrastiveEmbedder.views>` returns them.
-    limits : tuple of two floats, default=None
-        The intensities that are drawn black and white; None takes 0 and 255 for uint8, and else
-        the lowest and the highest in `samples`.
+        Each holds one view of each sample, as ``ContrastiveEmbedder.views`` returns them.
     names : sequence of str, default=None
         Names of the samples; None numbers them.
-    feature_names : sequence of str, default=None
-        Names of the features of vectors.
-    xlabel : str, default="feature"
-        Label of the x axis of vectors.
     as_series : bool, default=None
         Whether arrays of three dimensions are series; None is what an embedder recognises.
 
@@ -77,10 +60,6 @@ class ViewsDisplay:
         The originals, and then each set of views; only for images.
     series_ : list of list of list of Line2D
         The originals, and then each set of views, a line for each channel; only for series.
-    originals_ : list of BarContainer or Line2D
-        A sample each; only for vectors.
-    lines_ : list of list of Line2D
-        For each set of views, the views of the samples; only for vectors.
 
     See Also
     --------
@@ -105,10 +84,7 @@ class ViewsDisplay:
         samples: ArrayLike,
         views: Sequence[ArrayLike],
         *,
-        limits: tuple[float, float] | None = None,
         names: Sequence[str] | None = None,
-        feature_names: Sequence[str] | None = None,
-        xlabel: str = "feature",
         as_series: bool | None = None,
     ):
         settings: dict[str, Any] = {"ensure_2d": False, "allow_nd": True, "dtype": "numeric"}
@@ -118,21 +94,19 @@ class ViewsDisplay:
         self.samples = numbers(samples, "samples", **settings)
         with naming("views", "a sequence of arrays", views):
             self.views = [numbers(view, "views", **settings) for view in views]
-        dimensions = (3,) if self.as_series else (2, 3, 4)
+        dimensions = (3,) if self.as_series else (3, 4)
         shapes = {view.shape for view in (self.samples, *self.views)}
         if len(shapes) > 1 or not views or self.samples.ndim not in dimensions:
-            others = "vectors (n, n_features), images (n, h, w) or (n, channels, h, w) or "
+            others = "images (n, h, w) or (n, channels, h, w) or "
             raise ValueError(
                 "samples and each of views must be arrays of one shape, "
                 f"{'by as_series=True ' if as_series else others}series (n, channels, times), got "
                 f"{sorted(shapes)} and {len(views)} views."
             )
-        self.limits, self.xlabel = limits, xlabel
-        self.names = _texts(names, "names", len(self.samples))
-        self.feature_names = _texts(feature_names, "feature_names", self.samples.shape[1])
+        texts = one_each(names, "names", len(self.samples))
+        self.names = None if texts is None else list(map(str, texts))
 
     @classmethod
-    @checked(standardize=["boolean"])
     def from_estimator(
         cls,
         estimator: Any,
@@ -140,7 +114,6 @@ class ViewsDisplay:
         *,
         rows: Any = slice(8),
         n_views: int = 2,
-        standardize: bool = True,
         ax: Axes | None = None,
         random_state: int | np.random.RandomState | None = 0,
         **kwargs: Any,
@@ -154,21 +127,17 @@ class ViewsDisplay:
             :meth:`ContrastiveEmbedder.views <skcontrast.ContrastiveEmbedder.views>`; a Pipeline
             with an embedder as a step; or what an embedder is passed as ``augmentation``.
         X : array-like
-            Images, series or vectors, as the estimator takes them.
+            Images or series, as the estimator takes them.
         rows : array-like of int or bool, or slice, default=slice(8)
             The samples that are shown.
         n_views : int, default=2
             Views of each.
-        standardize : bool, default=True
-            Whether vectors are shown in standard deviations from the mean of each feature in X,
-            so that features of different units fit one axis.
         ax : Axes, default=None
             The axes to draw on; None makes a figure.
         random_state : int, RandomState instance or None, default=0
             Seeds the views.
         **kwargs : dict
-            Passed to ``Axes.imshow`` for images and to ``Axes.plot`` for series and the views of
-            vectors.
+            Passed to ``Axes.imshow`` for images and to ``Axes.plot`` for series.
 
         Returns
         -------
@@ -178,29 +147,19 @@ class ViewsDisplay:
         Raises
         ------
         ValueError
-            If X holds neither images nor series nor vectors.
+            If X holds neither images nor series.
         """
         embedder, X = _embedder_and_input(estimator, X)
         drawn = drawn_views(embedder, X, n_views, rows, random_state)
         kind = drawn.schema.kind
-        if not isinstance(kind, (Images, Series, Vectors)):
+        if not isinstance(kind, (Images, Series)):
             raise ValueError(
-                f"{cls.__name__} draws images, series and vectors, not {kind.name}. "
-                "ContrastiveEmbedder.views returns their views."
+                f"{cls.__name__} draws images and series, not {kind.name}, whose views "
+                "embedder.views(X) returns."
             )
         names = [str(row) for row in chosen_rows(rows, len(drawn.X))]
-        settings: dict[str, Any] = {"names": names, "as_series": isinstance(kind, Series)}
-        settings["feature_names"] = drawn.schema.feature_names_in
-        if isinstance(kind, Images):
-            # Those of a Dataset would have to be read first.
-            is_lazy = isinstance(drawn.X, LazySamples)
-            settings["limits"] = intensities(drawn.samples if is_lazy else drawn.X)
-        samples, views = drawn.samples, list(drawn.views)
-        if standardize and isinstance(kind, Vectors):
-            mean, std = mean_and_std(representative_array(drawn.X))
-            samples, *views = ((vectors - mean) / std for vectors in (samples, *views))
-            settings["xlabel"] = "feature, in standard deviations from its mean"
-        return cls(samples, views, **settings).plot(ax, **kwargs)
+        display = cls(drawn.samples, drawn.views, names=names, as_series=isinstance(kind, Series))
+        return display.plot(ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> ViewsDisplay:
         """Draw the samples and their views.
@@ -210,28 +169,23 @@ class ViewsDisplay:
         ax : Axes, default=None
             The axes to draw on; None makes a figure.
         **kwargs : dict
-            Passed to ``Axes.imshow`` for images and to ``Axes.plot`` for series and the views of
-            vectors.
+            Passed to ``Axes.imshow`` for images and to ``Axes.plot`` for series.
 
         Returns
         -------
         display : ViewsDisplay
             This display.
         """
-        of_images, n = is_images(self.samples) and not self.as_series, len(self.samples)
-        size = (6.5, (0.4 if self.as_series else 2.0) + 0.9 * n)
-        self.ax_ = axes(ax, figsize=grid_size(1 + len(self.views), n) if of_images else size)
+        n = len(self.samples)
+        size = (6.5, 0.4 + 0.9 * n) if self.as_series else grid_size(1 + len(self.views), n)
+        self.ax_ = axes(ax, figsize=size)
         self.figure_ = self.ax_.figure
-        if self.as_series:
-            self._plot_series(**kwargs)
-        elif of_images:
-            self._plot_images(**kwargs)
-        else:
-            self._plot_vectors(**kwargs)
+        draw = self._plot_series if self.as_series else self._plot_images
+        draw(**kwargs)
         return self
 
     def _plot_images(self, **kwargs: Any) -> None:
-        limits = self.limits or intensities(self.samples)
+        limits = intensities(self.samples)
         shown = (self.samples, *self.views)
         self.images_: list[list[Any]] = []
         for row, images in enumerate(shown):
@@ -253,41 +207,6 @@ class ViewsDisplay:
         self.ax_.set_yticks(range(n), self.names or [str(k) for k in range(n)])
         self.ax_.xaxis.tick_top()
 
-    def _plot_vectors(self, **kwargs: Any) -> None:
-        originals, views = self.samples, self.views
-        n, n_features = originals.shape
-        x, as_bars = np.arange(n_features), n_features <= _MOST_BARS
-        style: dict[str, Any]
-        every = np.concatenate([originals, *views])
-        step = 1.15 * float(np.ptp(every)) or 1.0
-        heights = -step * np.arange(n)
-        colors = class_colors(len(views))
-        self.originals_: list[Any] = []
-        self.lines_: list[list[Any]] = [[] for _ in views]
-        for k, height in enumerate(heights):
-            self.ax_.axhline(height, color="0.8", linewidth=0.8, zorder=0)
-            if as_bars:
-                style = {"bottom": height, "color": "0.75", "width": 0.8, "zorder": 1}
-                self.originals_.append(self.ax_.bar(x, originals[k], **style))
-            else:
-                style = {"color": "black", "linewidth": 1.5}
-                self.originals_ += self.ax_.plot(x, height + originals[k], **style)
-            for j, view in enumerate(views):
-                style = {"color": colors[j], "linewidth": 1, "alpha": 0.8}
-                if as_bars:
-                    marker = MARKERS[j % len(MARKERS)]
-                    style = {**style, "linestyle": "none", "marker": marker, "markersize": 4}
-                (line,) = self.ax_.plot(x, height + view[k], **{**style, **kwargs})
-                self.lines_[j].append(line)
-        handles = [self.originals_[0], *(lines[0] for lines in self.lines_)]
-        self.ax_.legend(
-            handles, self._labels(), loc="lower center", bbox_to_anchor=(0.5, 1), ncols=4
-        )
-        self.ax_.set_yticks(heights, self.names or [str(k) for k in range(n)])
-        self.ax_.set(xlabel=self.xlabel, ylabel="sample")
-        if as_bars and self.feature_names is not None:
-            self.ax_.set_xticks(x, self.feature_names, rotation=45, ha="right")
-
     def _labels(self) -> list[str]:
         return ["original", *(f"view {k + 1}" for k in range(len(self.views)))]
 
@@ -302,7 +221,3 @@ def _embedder_and_input(estimator: Any, X: Any) -> tuple[ContrastiveEmbedder, An
     if embedder.__sklearn_is_fitted__():
         return embedder, before.transform(X)
     return embedder, clone(before).fit_transform(X)
-
-
-def _texts(names: Any, name: str, n: int) -> list[str] | None:
-    return None if names is None else [str(text) for text in one_each(names, name, n)]
