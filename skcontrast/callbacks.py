@@ -84,10 +84,6 @@ class Evaluation(Callback):
     Clones share X and y. They are left out of the pickle of a callback that has been used, so
     that a saved embedder does not contain them: pass a new callback to go on training it.
 
-    Where several processes train one embedder, each that has the callback evaluates it, and no
-    messages are exchanged. Give it to all, or only to the process that saves the embedder. If one
-    runs out of patience, all stop.
-
     Examples
     --------
     >>> from sklearn.datasets import load_digits

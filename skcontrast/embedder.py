@@ -31,7 +31,6 @@ from ._checks import (
 )
 from ._data._metadata import NAMES
 from ._data._row_labels import labeled_output
-from ._distributed._agreement import failing_together
 from ._layers._wide import wide_part
 from ._network._inference import Measure, encode, on_device, resolve_device
 from ._runtime._interrupts import NotedInterrupt
@@ -149,7 +148,7 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Dec
         "auto" recognises it, see :ref:`declare-kind`.
     device : str, int or torch.device, default="auto"
         "cpu", "cuda", "cuda:1", "mps"; 1 is "cuda:1"; "auto" is the first available of CUDA, MPS
-        and CPU. Under ``torchrun``, "auto" and "cuda" are the GPU of this process.
+        and CPU.
     precision : {"auto", "float32", "bf16"}, default="auto"
         The precision of the network in training; weights, losses and `transform` are float32.
         "bf16" is bfloat16 where that is safe; "auto" chooses it for images, on processors that
@@ -312,12 +311,8 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Dec
     # weight of 2 equals a sample that occurs twice, which no contrast within a batch can keep.
     __metadata_request__fit = __metadata_request__partial_fit = dict.fromkeys(sorted(NAMES))
 
-    @failing_together()
     def fit(self, X: Any, y: ArrayLike | None = None, **metadata: Any) -> Self:
         """Train the encoder on X.
-
-        Under ``torchrun``, all processes train one embedder together, each of which calls `fit`
-        with the same X and y: see :doc:`/guide/many_processes`.
 
         Parameters
         ----------
@@ -354,15 +349,13 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Dec
         ------
         ValueError
             If X holds NaN, infinity or a graph without nodes, has a wrong shape or is ambiguous;
-            if a parameter, at any depth, is outside its range; if training diverges; if other
-            processes, or `checkpoint`, have other data or parameters, or its file is damaged. A
-            fitted embedder stays as it was.
+            if a parameter, at any depth, is outside its range; if training diverges; if
+            `checkpoint` has other data or parameters, or its file is damaged. A fitted embedder
+            stays as it was.
         OSError
             If `checkpoint` cannot be read or written.
         TypeError
             If a class is passed instead of an instance, or an unknown keyword.
-        RuntimeError
-            If another process failed, or did not come in time.
         KeyboardInterrupt
             If the user interrupts. The embedder is then what it was after the last finished epoch.
         """
@@ -372,7 +365,6 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Dec
         past = getattr(self, "_fitted", None) if settings.warm_start else None
         return self._train(settings, X, y, metadata, past)
 
-    @failing_together()
     def partial_fit(self, X: Any, y: ArrayLike | None = None, **metadata: Any) -> Self:
         """Train for one more epoch, on the same or on different data.
 

@@ -185,7 +185,7 @@ class BatchSampler:
     def in_order(self, batch_size: int) -> Iterator[Any]:
         """Yield all samples in the order of X, at most `batch_size` at a time."""
         parts = torch.arange(self.n_samples).split(batch_size)
-        yield from self.source.batches(parts, whole=True)
+        yield from self.source.batches(parts)
 
     def _parts(self, order: Tensor) -> Sequence[Tensor]:
         """Divide rows in a random order into batches."""

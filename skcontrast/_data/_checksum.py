@@ -1,4 +1,4 @@
-"""Checksums of arrays, by which fits on other ranks and in other processes compare their data."""
+"""Checksums of arrays, by which fits, also in other processes, compare their data."""
 
 from __future__ import annotations
 

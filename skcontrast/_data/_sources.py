@@ -16,7 +16,6 @@ from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 from torch import Tensor
 
 from .._checks import naming
-from .._distributed._world import Shares
 from .._runtime._memory import free_bytes
 from ._memory_maps import map_of, some_rows
 from ._parts import Parts
@@ -139,10 +138,8 @@ class InMemory:
         """Return the samples of the given rows."""
         return self.x[rows.to(self.device)]
 
-    def batches(
-        self, parts: Sequence[Tensor], *, whole: bool = False
-    ) -> Generator[Any, None, None]:
-        """Yield the samples of each part, a tensor of rows; nothing else is needed."""
+    def batches(self, parts: Sequence[Tensor]) -> Generator[Any, None, None]:
+        """Yield the samples of each part, a tensor of rows."""
         for rows in parts:
             yield self.x[rows.to(self.device)]
 
@@ -161,15 +158,12 @@ class Streamed:
         Where they are needed.
     n_workers : int
         Threads that read ahead; 0 reads in that of the caller.
-    shares : Shares, default=None
-        The ranks that divide the samples of a batch; None reads all of them.
     """
 
     X: Any
     to_tensor: Callable
     device: torch.device
     n_workers: int
-    shares: Shares | None = None
 
     def __len__(self) -> int:
         return len(self.X)
@@ -181,33 +175,11 @@ class Streamed:
         """Return the samples of the given rows, read in this thread."""
         return self[rows.numpy()].to(self.device)
 
-    def batches(
-        self, parts: Sequence[Tensor], *, whole: bool = False
-    ) -> Generator[Any, None, None]:
-        """Yield the samples of each part, a tensor of rows.
-
-        Of the samples of a part, only those of this rank are read unless `whole` is True. In the
-        place of others, samples of this rank are repeated.
-        """
-        own = (rows if whole else rows[self._own(len(rows))] for rows in parts)
-        with closing(read_ahead(self._loaded, own, self.n_workers)) as samples:
-            for rows, loaded in zip(parts, samples, strict=True):
-                x = loaded.to(self.device, non_blocking=self.device.type == "cuda")
-                n = len(rows)
-                if self.shares is None or len(x) == n:
-                    yield x
-                    continue
-                self.shares.n_samples = n  # meanwhile
-                try:
-                    yield x[(torch.arange(n) - self._own(n).start) % len(x)]
-                finally:
-                    self.shares.n_samples = 0
-
-    def _own(self, n: int) -> slice:
-        """Return which of the n samples of a batch this rank reads."""
-        if self.shares is None or n < self.shares.world.size:
-            return slice(None)
-        return self.shares.world.share(n)
+    def batches(self, parts: Sequence[Tensor]) -> Generator[Any, None, None]:
+        """Yield the samples of each part, a tensor of rows."""
+        with closing(read_ahead(self._loaded, parts, self.n_workers)) as samples:
+            for x in samples:
+                yield x.to(self.device, non_blocking=self.device.type == "cuda")
 
     def _loaded(self, rows: Tensor) -> Any:
         """Return the samples of the given rows on the CPU, as they are moved fastest."""
@@ -244,8 +216,6 @@ def make_source(
     *,
     budget: float | None,
     n_workers: int,
-    n_sharing: int = 1,
-    shares: Shares | None = None,
 ) -> InMemory | Streamed:
     """Return the samples in memory if they fit, else streamed.
 
@@ -261,13 +231,9 @@ def make_source(
         The most gigabytes that the samples may take as tensors; None is half of the free memory.
     n_workers : int
         As in `Streamed`.
-    n_sharing : int, default=1
-        Processes that each hold X in the same free memory.
-    shares : Shares, default=None
-        As in `Streamed`.
     """
-    if n_bytes and (is_lazy(X) or n_bytes > bytes_allowed(device, budget) / n_sharing):
-        return Streamed(X, to_tensor, device, n_workers, shares)
+    if n_bytes and (is_lazy(X) or n_bytes > bytes_allowed(device, budget)):
+        return Streamed(X, to_tensor, device, n_workers)
     return InMemory(to_tensor(X, device))
 
 

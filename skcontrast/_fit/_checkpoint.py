@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
 
-from .._distributed._connection import exchange, from_first_rank
-from .._distributed._world import World, leads
 from .._storage._file import (
     MALFORMED,
     pack,
@@ -46,36 +44,33 @@ class EpochState:
     """The state at the end of the last finished epoch of a fit, to which an interrupt returns.
 
     If the user wants a checkpoint, it is written to a file as well, from which the same call
-    resumes. Where several processes share the fit, rank 0 reads and writes the file.
+    resumes.
 
     Parameters
     ----------
     seed : int
-        Of the fit, if it is a new one.
-    world : World or None
-        The processes that share the fit.
-    has_file : bool
-        Whether any rank has a file.
-
-    Attributes
-    ----------
-    path : Path or None
-        The file; None on ranks that do not write.
-    identity : Identity or None
-        Identifies the fit; None on ranks that do not write.
-    found : dict or None
-        The state in the file, until it is restored.
-    is_finished : bool
-        Whether the fit has been finished already.
+        Of the fit.
+    path : Path, default=None
+        The file, if the user wants one.
+    identity : Identity, default=None
+        Identifies the fit in the file.
+    found : dict, default=None
+        The state in the file, if there is one.
+    is_finished : bool, default=False
+        Whether the fit in the file is finished.
     """
 
-    def __init__(self, seed: int = 0, world: World | None = None, has_file: bool = False):
-        self.seed, self.world, self.has_file = seed, world, has_file
-        self.path: Path | None = None
-        self.identity: Identity | None = None
-        self.found: dict[str, Any] | None = None
+    def __init__(
+        self,
+        seed: int = 0,
+        path: Path | None = None,
+        identity: Identity | None = None,
+        found: dict[str, Any] | None = None,
+        is_finished: bool = False,
+    ):
+        self.seed, self.path, self.identity = seed, path, identity
+        self.found, self.is_finished = found, is_finished
         self.state: dict[str, Any] | None = None
-        self.is_finished = False
         self._written: int | None = None
 
     def begin(self, net: ContrastiveNet) -> int:
@@ -112,7 +107,7 @@ class EpochState:
 
     def finish(self, net: ContrastiveNet) -> None:
         """Write the state at the end of the fit, of which nothing is left to do."""
-        if self.has_file:
+        if self.path is not None:
             self._write(net, capture(net), is_finished=True)
 
     def _resume(self, net: ContrastiveNet, found: dict[str, Any]) -> None:
@@ -136,38 +131,32 @@ class EpochState:
     ) -> None:
         """Write a state of the fit, or raise OSError; then the old file stays.
 
-        After an interrupt the ranks do not wait for each other, and a file that cannot be written
-        does not take away what the embedder has learned.
+        After an interrupt, a file that cannot be written does not take away what the embedder has
+        learned.
         """
-        if not self.has_file:
+        if self.path is None:
             return
-        if self.path is not None and self.identity is not None:
-            if self._written is None and (names := attributes_not_saved(net)):
-                warn(
-                    f"'checkpoint' does not keep {', '.join(names)}: a resumed fit starts them "
-                    "again, and ends elsewhere. A callback keeps what state_dict and "
-                    "load_state_dict say."
-                )
-            try:
-                replace_file(self.path, self._packed(net, state, self.identity, is_finished))
-            except (OSError, TypeError, ValueError) as error:
-                if not is_interrupted:
-                    raise
-                warn(f"The checkpoint could not be written: {error}")
+        if self._written is None and (names := attributes_not_saved(net)):
+            warn(
+                f"'checkpoint' does not keep {', '.join(names)}: a resumed fit starts them again, "
+                "and ends elsewhere. A callback keeps what state_dict and load_state_dict say."
+            )
+        try:
+            replace_file(self.path, self._packed(net, state, is_finished))
+        except (OSError, TypeError, ValueError) as error:
+            if not is_interrupted:
+                raise
+            warn(f"The checkpoint could not be written: {error}")
         self._written = state["n_epochs"]
-        if self.world is not None and not is_interrupted:
-            exchange(None)  # fails where rank 0 could not write
 
-    def _packed(
-        self, net: ContrastiveNet, state: dict[str, Any], identity: Identity, is_finished: bool
-    ) -> bytes:
+    def _packed(self, net: ContrastiveNet, state: dict[str, Any], is_finished: bool) -> bytes:
         """Return the bytes of the file."""
         writer = Writer({})
         rows = without_batches(net.history[: state["n_epochs"]])
         content = {
             "format": FORMAT,
             "versions": versions(_PACKAGES),
-            "identity": vars(identity),
+            "identity": vars(self.identity),
             "seed": self.seed,
             "finished": is_finished,
             "state": writer.write({**state, "history": rows}, "state"),
@@ -182,9 +171,7 @@ class EpochState:
 
 
 @contextmanager
-def opened_state(
-    settings: Settings, data: TrainingData, past: Any, world: World | None
-) -> Iterator[EpochState]:
+def opened_state(settings: Settings, data: TrainingData, past: Any) -> Iterator[EpochState]:
     """Open the state of a fit, and its checkpoint if there is one, for as long as the fit takes.
 
     Parameters
@@ -195,8 +182,6 @@ def opened_state(
         The samples and their metadata.
     past : Fitted or None
         The fit that it continues.
-    world : World or None
-        The processes that share the fit.
 
     Raises
     ------
@@ -206,19 +191,14 @@ def opened_state(
         If the file cannot be read, or is of a different fit.
     """
     place = None if settings.one_epoch else settings.checkpoint
-    state, found = EpochState(settings.seed, world, has_file=place is not None), None
-    with ExitStack() as stack:
-        if place is not None and leads(world):
-            state.identity = identity = identity_of(settings, data, past)
-            folder = _folder(place, identity)
-            stack.enter_context(exclusive(folder))
-            state.path = folder / f"from_epoch_{0 if past is None else past.n_epochs}.safetensors"
-            found = _read(state.path, identity, settings)
-        if place is not None and world is not None:
-            found = from_first_rank(found)
-        if found is not None:
-            state.seed, state.is_finished, state.found = found
-        yield state
+    if place is None:
+        yield EpochState(settings.seed)
+        return
+    identity = identity_of(settings, data, past)
+    with exclusive(folder := _folder(place, identity)):
+        path = folder / f"from_epoch_{0 if past is None else past.n_epochs}.safetensors"
+        seed, is_finished, found = _read(path, identity, settings) or (settings.seed, False, None)
+        yield EpochState(seed, path, identity, found, is_finished)
 
 
 def _folder(checkpoint: Any, identity: Identity) -> Path:
@@ -273,7 +253,7 @@ def exclusive(folder: Path) -> Iterator[None]:
 
 def _refusal(path: Path | None, problem: str, error: Exception | None = None) -> ValueError:
     problem += "" if error is None else f": {problem_in(error)}"
-    return ValueError(f"The checkpoint {path or 'of rank 0'} {problem}. {_ADVICE}")
+    return ValueError(f"The checkpoint {path} {problem}. {_ADVICE}")
 
 
 def _read(

@@ -11,7 +11,6 @@ from sklearn.base import clone
 from torch import Tensor
 
 from .._checks import validate_parameters
-from .._distributed._world import World, pool
 from .._objective._contrast import Contrast
 from ..estimation import alpha_from_auc, estimate_alpha_and_tau_plus, tau_plus_from_labels
 from ..estimation._from_labels import mean_auc
@@ -134,13 +133,11 @@ class AutoParameters:
         self.observed.append(ranks)
         self.n_candidates = n_candidates
 
-    def end_epoch(self, loss: Loss, world: World | None = None) -> None:
-        """Make the due estimates from the observations of all processes."""
+    def end_epoch(self, loss: Loss) -> None:
+        """Make the due estimates from the observations of the epoch."""
         if not self.observed:
             return
         observed = torch.cat(self.observed)
-        if world is not None:
-            observed = pool(observed)
         if not self.has_labels:
             self._estimate_from_ranks(observed.cpu().numpy(), loss)
         elif not bool(observed.isnan().all()):

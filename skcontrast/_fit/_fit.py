@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -13,9 +14,7 @@ from torch import Tensor
 from .._data._batches import BatchSampler
 from .._data._metadata import check_descriptions
 from .._data._sources import make_source
-from .._distributed._connection import exchange
-from .._distributed._world import Shares, World, current_world, leads
-from .._network._acceleration import prepared, trains_in_bf16
+from .._network._acceleration import in_bf16, trains_in_bf16
 from .._runtime._random import seeded_rng
 from .._skorch import PrintLog
 from .._warnings import warn
@@ -29,7 +28,7 @@ from ._estimated_parameters import AutoParameters
 from ._improvement import improvement_from_now
 from ._label_spreading import LabelSpreader
 from ._net import ContrastiveNet
-from ._samples import TrainingData, agree_on_seed, read_training_data
+from ._samples import TrainingData, read_training_data
 from ._settings import Settings, plain_callbacks
 from ._setup import Fitted, Setup, continued_setup, new_setup
 from ._training_state import resume, states_to_resume
@@ -74,17 +73,14 @@ def fit_network(
     """
     data = read_training_data(settings, X, y, metadata, owner, past)
     settings = settings.for_samples(len(data.X))
-    world = current_world()
     n_samples = max(len(data.X), 0 if past is None else past.n_samples)
-    if past is None and leads(world):
+    if past is None:
         _warn_of_loss(n_samples, getattr(owner, "_fitted", None))
-    if world is not None:
-        settings = replace(settings, seed=agree_on_seed(settings, data, past))
-    opened = opened_state(settings, data, past, world)
+    opened = opened_state(settings, data, past)
     # The caller may have turned gradients off.
     with torch.inference_mode(False), torch.enable_grad(), opened as epoch_state:
         settings = replace(settings, seed=epoch_state.seed)
-        setup = _setup(settings, data, past, world)
+        setup = _setup(settings, data, past)
         net = _net(settings, setup, data, past, epoch_state, owner)
         with net.interrupt_:
             improvement = improvement_from_now(net, data.X, is_new=past is None)
@@ -99,8 +95,6 @@ def fit_network(
                 improvement=improvement(),
                 **(states_to_resume(net, data) if is_continued else {}),
             )
-            if world is not None:
-                interrupted = any(exchange(interrupted))
         return replace(fitted, interrupted=interrupted or net.interrupt_.came)
 
 
@@ -115,13 +109,11 @@ def _warn_of_loss(n_samples: int, lost: Fitted | None) -> None:
         )
 
 
-def _setup(
-    settings: Settings, data: TrainingData, past: Fitted | None, world: World | None
-) -> Setup:
+def _setup(settings: Settings, data: TrainingData, past: Fitted | None) -> Setup:
     """Return what training starts from, and say what it has chosen if the user wants to know."""
     if past is None:
         setup = new_setup(settings, data.X, data.schema, data.chain)
-        if settings.verbose and leads(world):
+        if settings.verbose:
             if settings.encoder is None and are_photographs(setup.schema):
                 tell_of_pretrained()
             if data.chain is None and isinstance(setup.schema.kind, Images):
@@ -142,11 +134,10 @@ def _net(
     owner: Any,
 ) -> ContrastiveNet:
     """Return a net about to train, where an earlier fit has left off if there is one."""
-    world, labels = epoch_state.world, data.metadata.get("labels")
-    shares = None if world is None else Shares(world)
+    labels = data.metadata.get("labels")
     spreader = LabelSpreader(settings.loss.label_spreading(), labels)
-    sampler = _sampler(settings, setup, data, spreader, shares)
-    context = _context(settings, setup, data, shares)
+    sampler = _sampler(settings, setup, data, spreader)
+    context = _context(settings, setup, data)
     auto = _auto(settings, labels, past)
     # What a framework adds to the network starts from different numbers than the network.
     with seeded_rng(settings.seed + 1, settings.device):
@@ -159,7 +150,7 @@ def _net(
             spreader,
             epoch_state,
             owner,
-            callbacks=_callbacks(settings, world),
+            callbacks=_callbacks(settings),
             # PrintLog prints only if the net is verbose.
             verbose=sum(isinstance(c, PrintLog) for c in plain_callbacks(settings.callbacks)),
         ).initialize()
@@ -169,14 +160,9 @@ def _net(
 
 
 def _sampler(
-    settings: Settings,
-    setup: Setup,
-    data: TrainingData,
-    spreader: LabelSpreader,
-    shares: Shares | None,
+    settings: Settings, setup: Setup, data: TrainingData, spreader: LabelSpreader
 ) -> BatchSampler:
     """Return the samples, in memory or streamed, with their metadata, in random batches."""
-    share_memory = settings.device.type == "cpu"
     source = make_source(
         data.X,
         setup.schema.kind.nbytes(data.X),
@@ -184,8 +170,6 @@ def _sampler(
         settings.device,
         budget=settings.memory_budget,
         n_workers=settings.n_workers,
-        n_sharing=shares.world.size if shares is not None and share_memory else 1,
-        shares=shares if settings.framework.only_encodes_views else None,
     )
     are_pairs = settings.same_group == "positive"
     return BatchSampler(
@@ -198,16 +182,14 @@ def _sampler(
     )
 
 
-def _context(
-    settings: Settings, setup: Setup, data: TrainingData, shares: Shares | None
-) -> FitContext:
+def _context(settings: Settings, setup: Setup, data: TrainingData) -> FitContext:
     """Return what the framework's session knows of the fit."""
     kind, device, widths = setup.schema.kind, settings.device, setup.widths
-    prepare = partial(
-        prepared,
-        bf16=trains_in_bf16(settings.precision, kind, settings.encoder, device),
-        shares=shares,
-    )
+    bf16 = trains_in_bf16(settings.precision, kind, settings.encoder, device)
+
+    def prepare(module: Callable) -> Callable:
+        return partial(in_bf16, module) if bf16 else module
+
     module, groups = setup.network.to(device), data.metadata.get("groups")
     network = prepare(module)
     return FitContext(
@@ -239,16 +221,14 @@ def _auto(settings: Settings, labels: Tensor | None, past: Fitted | None) -> Aut
     return auto
 
 
-def _callbacks(settings: Settings, world: World | None) -> list[Any]:
+def _callbacks(settings: Settings) -> list[Any]:
     """Return the user's callbacks, those first whose scores others may monitor."""
     callbacks = sorted(
         settings.callbacks,
         key=lambda item: not isinstance(plain_callbacks([item])[0], Evaluation),
     )
-    if leads(world):
-        callbacks.append(Announcement(ANNOUNCED if settings.verbose else LONG))
-        callbacks += [ProgressBar()] if settings.verbose else []
-    return callbacks
+    shown = [Announcement(ANNOUNCED), ProgressBar()] if settings.verbose else [Announcement(LONG)]
+    return [*callbacks, *shown]
 
 
 def train(net: ContrastiveNet) -> bool:

@@ -192,7 +192,7 @@ def check_same_network(settings: Settings, past: Any) -> None:
 
 
 # Descriptions
-def described(name: str, value: Any, *, weights: bool = True) -> dict[str, str]:
+def described(name: str, value: Any) -> dict[str, str]:
     """Return a text for each parameter in a value, at any depth, by its name.
 
     Parameters
@@ -202,8 +202,6 @@ def described(name: str, value: Any, *, weights: bool = True) -> dict[str, str]:
         list ``encoder__layers[2]`` and items of a dictionary ``encoder_params['width']``.
     value : object
         A parameter. Functions count by name, other objects by class and attributes.
-    weights : bool, default=True
-        Whether the weights of modules count, which may differ between ranks.
     """
     items: dict[str, Any] = {}
     if isinstance(value, functools.partial):
@@ -211,7 +209,7 @@ def described(name: str, value: Any, *, weights: bool = True) -> dict[str, str]:
     if isinstance(value, (BaseEstimator, Callback)):
         text, items = own_name(value), {f"{name}__{k}": v for k, v in _parameters(value).items()}
     elif isinstance(value, nn.Module):
-        return _described_module(name, value, weights)
+        return _described_module(name, value)
     elif isinstance(value, dict):
         text = f"a dictionary of {len(value)}"
         items = {f"{name}[{str(key)!r}]": item for key, item in value.items()}
@@ -225,7 +223,7 @@ def described(name: str, value: Any, *, weights: bool = True) -> dict[str, str]:
         text = _text(value)
     found = {name: text}
     for key, item in items.items():
-        found |= described(key, item, weights=weights)
+        found |= described(key, item)
     return found
 
 
@@ -242,7 +240,7 @@ def _parameters(value: Any) -> dict[str, Any]:
     return {name: item for name, item in vars(value).items() if name not in left_out}
 
 
-def _described_module(name: str, module: nn.Module, weights: bool) -> dict[str, str]:
+def _described_module(name: str, module: nn.Module) -> dict[str, str]:
     """Return the shapes and layers of a module, and the checksum of its tensors."""
     found = {name: own_name(module)}
     for key, tensor in [*module.named_parameters(), *module.named_buffers()]:
@@ -251,9 +249,7 @@ def _described_module(name: str, module: nn.Module, weights: bool) -> dict[str, 
     for k, layer in enumerate(module.modules()):
         text = f"{own_name(layer)}({re.sub(_ADDRESS, '', layer.extra_repr())})"
         found[f"{name}__layers[{k}]"] = _shortened(text)
-    if weights:
-        found[f"{name}__weights"] = f"tensors with checksum {_checksum(module)}"
-    return found
+    return {**found, f"{name}__weights": f"tensors with checksum {_checksum(module)}"}
 
 
 def _text(value: Any) -> str:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from .._distributed._world import leads
 from .._layers._wide import learned_alone
 from .._warnings import warn
 from ..kinds._recognise import naming_kind
@@ -56,7 +55,7 @@ def improvement_from_now(net: Any, X: Any, *, is_new: bool) -> Callable[[], floa
 def _is_to_warn(net: Any) -> bool:
     """Return whether a missing improvement is worth a warning, which collapse already gave."""
     has_warned = any(isinstance(c, CollapseCheck) and c.has_warned_ for _, c in net.callbacks_)
-    return leads(net.world) and not has_warned and _is_long(net, len(net.history))
+    return not has_warned and _is_long(net, len(net.history))
 
 
 def _is_long(net: Any, n_epochs: int) -> bool:

@@ -6,7 +6,7 @@ import copy
 import functools
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, nullcontext, suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -15,9 +15,6 @@ import torch
 from torch import Tensor, nn
 
 from .._data._batches import Batch, BatchSampler
-from .._distributed._agreement import check_same_progress
-from .._distributed._connection import exchange, from_first_rank
-from .._distributed._world import World, broadcast_weights, sum_gradients
 from .._network._inference import encode_batches
 from .._objective._functional import Contrast, objective_value
 from .._runtime._interrupts import NotedInterrupt
@@ -36,16 +33,10 @@ from ._watch import CollapseCheck, check_epoch
 if TYPE_CHECKING:
     from ._checkpoint import EpochState
 
-# On a GPU, distributed training checks every so many steps whether the user has interrupted.
-_STEPS_BETWEEN_CHECKS = 16
 # What a framework returns is checked in the first step, and in the next, when a memory has filled.
 _STEPS_CHECKED = 2
 # Losses of so many steps wait on the device to be read together.
 _STEPS_UNREAD = 1024
-
-
-class _AgreedStop(KeyboardInterrupt):
-    """Ends the training, on all ranks at the same step if there are several."""
 
 
 class ContrastiveNet(NeuralNet):
@@ -74,15 +65,13 @@ class ContrastiveNet(NeuralNet):
 
     Attributes
     ----------
-    world : World or None
-        The processes that share the fit; None if there is one.
     draw : callable
         ``draw(batch, generator)`` returns one view of each sample of a batch.
     layer_draws : LayerDraws
         What the network draws from torch's global generators, as dropout does.
     interrupt_ : NotedInterrupt
         Ctrl-C, while this context is entered. It is raised at once during the epochs and while
-        callbacks run, unless several ranks train together, which must stop at the same step.
+        callbacks run.
     """
 
     def __init__(
@@ -99,7 +88,7 @@ class ContrastiveNet(NeuralNet):
     ):
         self.settings, self.setup, self.context, self.sampler_ = settings, setup, context, sampler
         self.auto, self.spreader, self.epoch_state = auto, spreader, epoch_state
-        self.owner, self.world = owner, epoch_state.world
+        self.owner = owner
         self.draw = setup.composed(setup.augmentation, settings.device)
         draws = settings.framework.draws_random_numbers or draws_random_numbers(setup.network)
         self.layer_draws = LayerDraws(settings.device, some=draws)
@@ -171,12 +160,9 @@ class ContrastiveNet(NeuralNet):
         return dataset
 
     def on_train_begin(self, net: NeuralNet, X: Any = None, y: Any = None, **kwargs: Any) -> None:
-        """Note the learning rates; give all ranks the same weights."""
+        """Note the learning rates."""
         super().on_train_begin(net, X=X, y=y, **kwargs)
         self.base_lr_ = [group["lr"] for group in self.optimizer_.param_groups]
-        if self.world is not None:
-            broadcast_weights(self.module_)
-            broadcast_weights(self.criterion_)
 
     def on_epoch_begin(self, net: NeuralNet, dataset_train: Any = None, **kwargs: Any) -> None:
         """Resolve the schedules and seed the epoch's generators."""
@@ -194,7 +180,7 @@ class ContrastiveNet(NeuralNet):
         check_vectors(self.similarity_, context.width // context.n_parts, z)
         for name, value in values.items():
             self.history.record(name, value)
-        order, views, layers = epoch_seeds(settings.seed, epoch, self.world)
+        order, views, layers = epoch_seeds(settings.seed, epoch)
         self.sampler_.generator.manual_seed(order)
         context.generator.manual_seed(views)
         self.layer_draws.seed(layers)
@@ -211,8 +197,6 @@ class ContrastiveNet(NeuralNet):
             return
         h = torch.cat([self._encode(x) for x in sampler.in_order(settings.batch_size)])
         spread = spreader.spread(h, [settings.seed, epoch])
-        if self.world is not None:
-            spread = from_first_rank(spread)
         if is_for_estimates:
             self.auto.take_shares(spreader.shares(spread))
         if is_for_loss:
@@ -233,7 +217,7 @@ class ContrastiveNet(NeuralNet):
         self.history.record("lr", self.optimizer_.param_groups[0]["lr"])
         losses = [batch["train_loss"] for batch in self.history[-1]["batches"]]
         check_epoch(len(self.history), losses, self.module_)
-        self.auto.end_epoch(self.loss_, self.world)
+        self.auto.end_epoch(self.loss_)
         super().on_epoch_end(net, **kwargs)
 
     def notify(self, method_name: str, **kwargs: Any) -> None:
@@ -245,18 +229,15 @@ class ContrastiveNet(NeuralNet):
             self._notify_of_end(**kwargs)
             return
         try:
-            with self._raising_interrupts():
+            with self.interrupt_.released():
                 super().notify(method_name, **kwargs)
         except KeyboardInterrupt:
             self.stopped_by_callback_ = not self.interrupt_.came
-            if self.world is None or method_name != "on_epoch_end":
-                raise
-        if method_name == "on_train_begin":
-            self.first_epoch_ = len(self.history)
-            if self.world is not None:
-                check_same_progress(self.first_epoch_)
+            raise
         is_end_of_epoch = method_name == "on_epoch_end"
-        self._stop_if_asked(is_end_of_epoch=is_end_of_epoch)
+        # Ctrl-C counts at once, in case a callback has caught the KeyboardInterrupt.
+        if self.interrupt_.came or (is_end_of_epoch and self.stopped_by_callback_):
+            raise KeyboardInterrupt
         if is_end_of_epoch:
             self.epoch_state.end_epoch(self)
 
@@ -264,42 +245,19 @@ class ContrastiveNet(NeuralNet):
         """Notify all callbacks of the end, also where the user interrupts one of them."""
         self.on_train_end(self, **kwargs)
         for _, callback in self.callbacks_:
-            with suppress(KeyboardInterrupt), self._raising_interrupts():
+            with suppress(KeyboardInterrupt), self.interrupt_.released():
                 callback.on_train_end(self, **kwargs)
-
-    def _raising_interrupts(self) -> AbstractContextManager[None]:
-        """Return a context in which Ctrl-C is raised at once, unless there are several ranks."""
-        return self.interrupt_.released() if self.world is None else nullcontext()
-
-    def _stop_if_asked(self, is_end_of_epoch: bool) -> None:
-        """Stop the training if a callback or the user asked for it, on any rank.
-
-        Ctrl-C counts at once, in case a callback has caught the KeyboardInterrupt; several ranks
-        look for it together, in each step and at the end of an epoch.
-        """
-        stopped, came = is_end_of_epoch and self.stopped_by_callback_, self.interrupt_.came
-        if self.world is not None:
-            if not is_end_of_epoch:
-                return
-            stopped, came = map(any, zip(*exchange((stopped, came)), strict=True))
-            self.stopped_by_callback_ = stopped and not came
-        if stopped or came:
-            raise _AgreedStop
 
     def fit_loop(
         self, X: BatchSampler, y: Any = None, epochs: int | None = None, **kwargs: Any
     ) -> Self:
         """Run the epochs that are left; after an interrupt, keep only the finished ones."""
         self.interrupted_ = self.stopped_by_callback_ = False
+        self.first_epoch_ = len(self.history)
         try:
-            with self._raising_interrupts():
+            with self.interrupt_.released():
                 return super().fit_loop(X, y, self.epoch_state.begin(self), **kwargs)
-        except KeyboardInterrupt as stop:
-            if self.world is not None and not isinstance(stop, _AgreedStop):
-                raise RuntimeError(
-                    "Where several processes train together, a callback may stop the training "
-                    "only at the end of an epoch, and Ctrl-C waits for the end of a step."
-                ) from stop
+        except KeyboardInterrupt:
             self.interrupted_ = self.interrupt_.came or not self.stopped_by_callback_
             if self.interrupted_ or "train_loss" not in self.history[-1]:
                 self.epoch_state.go_back(self)
@@ -349,38 +307,21 @@ class ContrastiveNet(NeuralNet):
         if self.step_ == 0:
             objective = self.criterion_.objective
             check_pieces(self.loss_, self.similarity_, contrasts[0], objective)
-        if self.world is None:
-            loss = self._backward(contrasts, sum(len(c.anchors) for c in contrasts))
-        else:
-            loss = self._backward_together(contrasts, self.world)
+        loss = self._mean_loss(contrasts)
+        loss.backward()
         self.step_ += 1
         return {"loss": loss, "y_pred": None}
 
-    def _backward(self, contrasts: Sequence[Contrast], n_anchors: int) -> Tensor:
-        """Compute the gradient of these anchors' share of the loss, and return the share."""
-        parts = []
+    def _mean_loss(self, contrasts: Sequence[Contrast]) -> Tensor:
+        """Return the mean loss of the anchors of all contrasts."""
+        parts, n_anchors = [], sum(len(c.anchors) for c in contrasts)
         objective, same_group = self.criterion_.objective, self.settings.same_group
         for contrast in contrasts:
             self.auto.observe(contrast, self.similarity_)
             value = objective_value(contrast, self.loss_, self.similarity_, objective, same_group)
             part = len(contrast.anchors) / n_anchors
             parts.append(value if part == 1 else value * part)
-        loss = functools.reduce(operator.add, parts)
-        loss.backward()
-        return loss
-
-    def _backward_together(self, contrasts: Sequence[Contrast], world: World) -> Tensor:
-        """Compute the gradient from this rank's anchors, and sum loss and gradient over ranks."""
-        shares = [c.take(world.share(len(c.anchors))) for c in contrasts]
-        loss = self._backward(shares, sum(len(c.anchors) for c in contrasts)).detach()
-        parameters = [p for group in self.optimizer_.param_groups for p in group["params"]]
-        came = loss.new_tensor(self.interrupt_.came)
-        loss, interrupts = sum_gradients(parameters, loss, came)
-        # Reading the number of interrupts waits for the device, except on a CPU.
-        is_time_to_check = loss.device.type == "cpu" or self.step_ % _STEPS_BETWEEN_CHECKS == 0
-        if is_time_to_check and interrupts:
-            raise _AgreedStop
-        return loss
+        return functools.reduce(operator.add, parts)
 
     def _set_lr(self) -> None:
         """Set the learning rates of this step by the schedule."""
@@ -396,14 +337,12 @@ class ContrastiveNet(NeuralNet):
             group["lr"] = lr * factor
 
 
-def epoch_seeds(seed: int, epoch: int, world: World | None) -> tuple[int, int, int]:
+def epoch_seeds(seed: int, epoch: int) -> list[int]:
     """Return seeds for the order of the samples, the views and the layers (dropout) of an epoch.
 
     Epochs are counted over all fits of the network, so a resumed fit repeats no draws.
     """
-    order, views, layers = map(int, np.random.SeedSequence([seed, epoch]).generate_state(3))
-    # The layers of each rank get different rows.
-    return order, views, layers + (0 if world is None else world.rank)
+    return np.random.SeedSequence([seed, epoch]).generate_state(3).tolist()
 
 
 def _read_losses(batches: list[dict[str, Any]], name: str) -> None:

@@ -1,4 +1,4 @@
-"""The samples of a fit: read once, checked, and the same on all ranks."""
+"""The samples of a fit: read once and checked."""
 
 from __future__ import annotations
 
@@ -12,29 +12,23 @@ import torch
 from torch import Tensor
 
 from .._data._array_like import warn_of_long_table
-from .._data._checksum import checksum, fingerprint
+from .._data._checksum import fingerprint
 from .._data._memory_maps import row_blocks
 from .._data._metadata import read_metadata
 from .._data._parts import Parts
 from .._data._sources import bytes_allowed
-from .._distributed._agreement import agree
-from .._distributed._world import current_world
-from .._network._inference import tensors_in
 from .._warnings import warn
 from ..augmentation import Augmentation, Views
 from ..datasets import ImageFolder
 from ..kinds._base import Kind, Request, Schema
 from ..kinds._images import Images
 from ..kinds._recognise import PartsKind, declared_kind, is_custom, read_samples
-from ..kinds._series import LazySeries
 from ._estimated_parameters import auto_parameters
-from ._identity import as_arguments, check_same_network, described, same_kind
+from ._identity import check_same_network, same_kind
 from ._settings import Settings, encoders_of
 
 # Labels of so many values, each of two or three samples, are hardly classes.
 _LEAST_GROUPS, _MOST_IN_GROUP = 10, 3
-# Parameters that may differ between the ranks of a distributed fit.
-_RANKS_OWN = {"callbacks", "device", "n_workers", "random_state", "verbose"}
 
 
 @dataclass(frozen=True)
@@ -142,7 +136,7 @@ def _warn_of_missing_groups(settings: Settings, y: Any) -> None:
 
 def _decoded(settings: Settings, X: Any) -> Any:
     """Return the images of a folder that fit in memory, read once; anything else as it is."""
-    if not isinstance(X, ImageFolder) or current_world() is not None:
+    if not isinstance(X, ImageFolder):
         return X
     if math.prod(X.shape) > bytes_allowed(torch.device("cpu"), settings.memory_budget):
         return X
@@ -204,40 +198,3 @@ def _is_read_by(settings: Settings, hint: Kind | None, kind: Kind) -> bool:
     """Return whether an augmentation has read X as the embedder would."""
     is_free = settings.kind is None and (hint is None or not is_custom(hint))
     return is_free or same_kind(kind, hint)
-
-
-def agree_on_seed(settings: Settings, data: TrainingData, past: Any) -> int:
-    """Check that all ranks were given the same, and return the seed of rank 0."""
-    X, schema = data.X, data.schema
-    if not schema.kind.shares_batches:
-        raise ValueError(
-            f"{schema.kind.name.capitalize()} are trained in one process: start fit without "
-            "torchrun."
-        )
-    for part in X.parts if isinstance(X, Parts) else (X,):
-        if isinstance(part, LazySeries):  # ranks draw views for batches of one shape
-            part.has_one_length = True
-    facts = {"method": "partial_fit" if settings.one_epoch else "fit", "kind": schema.kind.name}
-    given = {k: v for k, v in settings.given.items() if k not in _RANKS_OWN}
-    if settings.augmentation is None:
-        given["augmentation"] = data.chain
-    for name, value in given.items():
-        facts |= described(name, value, weights=False)
-    if past is not None:
-        facts |= _described_past(past)
-    parts = list(schema.kind.arrays(X))
-    arrays = {"X" if len(parts) == 1 else f"X[{i}]": array for i, array in enumerate(parts)}
-    arrays |= as_arguments(data.metadata)
-    return agree(facts, arrays, settings.seed, settings.device)
-
-
-def _described_past(past: Any) -> dict[str, str]:
-    """Return what tells a fit so far from different ones."""
-    states = [past.setup.network.state_dict(), past.optimizer_state, past.framework_state]
-    arrays = [t.detach().float().cpu().numpy() for t in tensors_in(states)]
-    return {
-        "earlier_fit__epochs": str(past.n_epochs),
-        **described("earlier_fit__built_from", past.setup.built_from),
-        **described("earlier_fit__estimates", past.estimates),
-        "earlier_fit__state": f"checksum {checksum(arrays)}",
-    }

@@ -72,7 +72,7 @@ class Settings:
     callbacks : list
         Those of the user, and what reports to scikit-learn's callbacks.
     seed : int
-        Drawn from `random_state`, and the same on all ranks.
+        Drawn from `random_state`.
     one_epoch : bool
         Whether this is `partial_fit`: one epoch, and a constant learning rate.
     """

@@ -12,7 +12,6 @@ import torch
 from torch import nn
 from tqdm.auto import tqdm
 
-from .._distributed._world import leads
 from .._layers._wide import learned_alone
 from .._network._inference import encode_batches
 from .._skorch import Callback, NeuralNet
@@ -54,17 +53,16 @@ class CollapseCheck(Callback):
         if not (self.rank_ >= 1 and _is_due(net)):
             return
         if self._samples is None:  # the fit was resumed
-            (self._samples,) = net.sampler_.source.batches([self.rows_])
+            self._samples = net.sampler_.source.take(self.rows_)
         rank = _rank(net, self._samples)
         if rank < min(_LOWEST_RANK, self.rank_ / 2):
-            if leads(net.world):
-                warn(
-                    f"The representation has collapsed in or before epoch {len(net.history)}: "
-                    f"nearly all samples are alike (effective rank {rank:.1f}, {self.rank_:.1f} "
-                    "before training). Lower 'lr' or 'weight_decay', use a different 'optimizer' "
-                    "or batch norm in 'encoder'.",
-                    CollapseWarning,
-                )
+            warn(
+                f"The representation has collapsed in or before epoch {len(net.history)}: nearly "
+                f"all samples are alike (effective rank {rank:.1f}, {self.rank_:.1f} before "
+                "training). Lower 'lr' or 'weight_decay', use a different 'optimizer' or batch "
+                "norm in 'encoder'.",
+                CollapseWarning,
+            )
             self.rank_, self.has_warned_ = np.nan, True
 
     def on_train_end(self, net: Any, **kwargs: Any) -> None:

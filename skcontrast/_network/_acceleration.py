@@ -1,24 +1,14 @@
-"""How a fit runs its network: in bfloat16, shared among processes."""
+"""Whether a fit runs its network in bfloat16, and how."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import torch
-from torch import nn
 
-from .._distributed._shared_network import SharedNetwork
-from .._distributed._world import Shares
 from ..encoders import Encoder, Pretrained, Wide
 from ..kinds._base import Kind
-
-
-def prepared(module: nn.Module | Callable, *, bf16: bool, shares: Shares | None) -> Callable:
-    """Return a module as a fit runs it: in bfloat16 or shared among ranks."""
-    network = partial(in_bf16, module) if bf16 else module
-    return network if shares is None else SharedNetwork(network, shares)
 
 
 def trains_in_bf16(precision: str, kind: Kind, encoder: Any, device: torch.device) -> bool:

@@ -27,8 +27,7 @@ class FitContext:
     module : torch.nn.Module
         The encoder and projection head that are trained, (n, ...) → (n, width), on the device.
     network : callable
-        The same module as the fit runs it: in half precision or shared among processes, if the
-        fit is.
+        The same module as the fit runs it: in half precision, if the fit is.
     prepare : callable
         ``prepare(module)`` returns any other module or function as the fit runs it.
     n_samples : int
@@ -100,10 +99,6 @@ class Framework(ParameterObject):
     remembers_samples : bool
         Whether candidates may be samples of earlier batches, as from a queue. Then `fit` refuses
         ``domains``.
-    only_encodes_views : bool
-        Whether a session does nothing with views but to pass all of them, concatenated or each
-        alone, to networks of the fit. Then each process of a distributed fit reads only the
-        samples that it encodes, where X is read batch by batch; views of others are arbitrary.
 
     See Also
     --------
@@ -151,7 +146,6 @@ class Framework(ParameterObject):
     n_views: ClassVar[int | None] = None
     takes_parts: ClassVar[bool] = False
     remembers_samples: ClassVar[bool] = False
-    only_encodes_views: ClassVar[bool] = False
 
     @property
     def default_similarity(self) -> type[Similarity]:

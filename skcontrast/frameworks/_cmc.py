@@ -122,7 +122,6 @@ class CMC(Framework):
     draws_random_numbers = False
     remembers_samples = True
     takes_parts = True
-    only_encodes_views = True
 
     @property
     def network_signature(self) -> str:

@@ -97,7 +97,6 @@ class MoCo(Framework):
     symmetric: bool = parameter(["boolean"], default=False)
 
     draws_random_numbers = False
-    only_encodes_views = True
     remembers_samples = True
 
     def start(self, context: FitContext) -> Session:

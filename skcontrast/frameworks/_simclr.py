@@ -41,7 +41,6 @@ class SimCLR(Framework):
     """
 
     draws_random_numbers = False
-    only_encodes_views = True
 
     def contrast(
         self,

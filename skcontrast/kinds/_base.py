@@ -207,8 +207,6 @@ class EngineKind(ParameterObject):
         Ends the message that an augmentation is for a different kind.
     trains_in_bf16 : bool
         Whether ``precision="auto"`` may train its networks in bfloat16.
-    shares_batches : bool
-        Whether several processes can share the batches of one fit.
     holds_arrays : bool
         Whether X is an array, so that tensors, lists of images and Datasets are converted before
         `recognise`.
@@ -222,7 +220,6 @@ class EngineKind(ParameterObject):
     expected: ClassVar[str] = ""
     augmentation_advice: ClassVar[str] = ""
     trains_in_bf16: ClassVar[bool] = False
-    shares_batches: ClassVar[bool] = False
     holds_arrays: ClassVar[bool] = False
     differs_in_length: ClassVar[bool] = False
 

@@ -63,7 +63,6 @@ class Graphs(Kind):
     name = "graphs"
     expected = "graphs, X as a list of networkx graphs"
     augmentation_advice = "; choose an augmentation of graphs such as NodeDrop"
-    shares_batches = True
 
     node_features: Literal["auto", "attributes", "degree", "constant"] = parameter(
         {"auto", "attributes", "degree", "constant"}, default="auto"

@@ -237,11 +237,6 @@ class PartsKind(Kind):
         """Whether all parts may train in bfloat16 by default."""
         return all(kind.trains_in_bf16 for kind in self.kinds_)
 
-    @property
-    def shares_batches(self) -> bool:  # type: ignore[override]
-        """Whether several processes can share the batches of one fit."""
-        return all(kind.shares_batches for kind in self.kinds_)
-
     def read(self, X: Any, request: Request) -> tuple[Any, Schema]:
         validate_parameters(self)
         X, seen = Parts(*X) if isinstance(X, tuple) else X, request.seen

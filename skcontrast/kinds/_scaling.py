@@ -97,7 +97,6 @@ class ArrayKind(Kind):
     """Base class of the kinds whose checked samples are arrays of numbers."""
 
     float_batches = True
-    shares_batches = True
     holds_arrays = True
 
     def to_tensor(self, X: Any, device: torch.device | str) -> Tensor:

@@ -210,14 +210,8 @@ class LazySeries(LazySamples):
         The Dataset. The shape is that of its first series.
     kind : Series
         Says what becomes of gaps.
-
-    Attributes
-    ----------
-    has_one_length : bool
-        Whether series of unequal lengths are refused.
     """
 
-    has_one_length = False
     kind: Series
 
     def __init__(self, samples: LazySamples, kind: Series):
@@ -227,13 +221,7 @@ class LazySeries(LazySamples):
 
     def __getitem__(self, rows: Any) -> NDArray:
         rows = np.atleast_1d(np.arange(len(self))[rows])
-        X = self.kind.clean(padded([self._item(row) for row in rows], rows), rows)
-        if self.has_one_length and (X.shape[2] != self.shape[2] or np.isnan(X[:, 0, -1]).any()):
-            raise ValueError(
-                "Under several processes, the series of a Dataset must have one length: pad them "
-                "with NaN in a list or an array, or cut them."
-            )
-        return X
+        return self.kind.clean(padded([self._item(row) for row in rows], rows), rows)
 
 
 def is_long(n_channels: int, n_times: int) -> bool:

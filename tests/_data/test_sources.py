@@ -24,7 +24,6 @@ from skcontrast._data import _sources
 from skcontrast._data._checksum import is_in_memory
 from skcontrast._data._sources import (
     InMemory,
-    LazySamples,
     SparseSamples,
     Streamed,
     make_source,
@@ -32,7 +31,6 @@ from skcontrast._data._sources import (
     subset,
 )
 from skcontrast._data._statistics import mean_and_std
-from skcontrast._distributed._world import Shares, World
 from skcontrast.augmentation import GaussianNoise, MarginalCorruption, RandomAffine
 from skcontrast.encoders import ConvNet
 from skcontrast.kinds import Images
@@ -346,37 +344,6 @@ def test_a_process_forked_after_workers_have_read_has_workers_too():
 
 
 # Ranks that divide the samples of a batch
-
-
-class Asked(Samples):
-    """A Dataset that notes what it was asked for."""
-
-    def __init__(self, X):
-        super().__init__(X)
-        self.rows = []
-
-    def __getitem__(self, row):
-        self.rows.append(row)
-        return super().__getitem__(row)
-
-
-@pytest.mark.parametrize("rank", [0, 1, 2])
-def test_a_rank_reads_its_share_of_each_batch(rank):
-    shares, data = Shares(World(rank, 3)), Asked(X)
-    parts = torch.randperm(120).split([50, 67, 1, 2])
-    stream = Streamed(LazySamples(data), Images().to_tensor, CPU, 0, shares)
-    data.rows.clear()
-    whole = torch.as_tensor(X)
-    for rows, x in zip(parts, stream.batches(parts), strict=True):
-        own = shares.world.share(len(rows)) if len(rows) >= 3 else slice(None)
-        assert data.rows == rows[own].tolist()
-        assert torch.equal(x[own], whole[rows[own]]) and x.shape == whole[rows].shape
-        assert set(x[:, 30].tolist()) == set(whole[rows[own], 30].tolist())
-        assert shares.n_samples == (len(rows) if len(rows) >= 3 else 0)
-        data.rows.clear()
-    assert shares.n_samples == 0
-    (x,) = stream.batches(parts[:1], whole=True)
-    assert torch.equal(x, whole[parts[0]])
 
 
 # Sparse matrices

@@ -3,7 +3,6 @@
 import os
 import random
 import signal
-import socket
 import time
 from multiprocessing import set_start_method
 from pathlib import Path
@@ -20,19 +19,18 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
 
 N_EPOCHS = 12
 KILLS = 6
-# What is killed: a case, its parameters, and the number of processes that share the fit.
+# What is killed: a case, and its parameters.
 KILLED = {
-    "SimCLR": ("SimCLR", {}, 1),
-    "MoCo": ("MoCo", {}, 1),
-    "CMC": ("CMC", {}, 1),
-    "InfoGraph": ("InfoGraph", {}, 1),
-    "spread labels": ("spread labels", {}, 1),
-    "auto from few labels": ("auto from few labels", {}, 1),
-    "dropout": ("dropout", {}, 1),
-    "images": ("images", {}, 1),
-    "the best weights": ("the best weights", {}, 1),
-    "a Dataset that two threads read": ("a Dataset", {"n_workers": 2, "max_epochs": 6}, 1),
-    "two processes": ("MoCo", {}, 2),
+    "SimCLR": ("SimCLR", {}),
+    "MoCo": ("MoCo", {}),
+    "CMC": ("CMC", {}),
+    "InfoGraph": ("InfoGraph", {}),
+    "spread labels": ("spread labels", {}),
+    "auto from few labels": ("auto from few labels", {}),
+    "dropout": ("dropout", {}),
+    "images": ("images", {}),
+    "the best weights": ("the best weights", {}),
+    "a Dataset that two threads read": ("a Dataset", {"n_workers": 2, "max_epochs": 6}),
 }
 
 
@@ -62,13 +60,10 @@ def die_while_writing(n_writes):
     os.fsync = killed
 
 
-def child(pipe, rank, port, n_ranks, folder, case, params, n_steps=0, n_writes=0):
+def child(pipe, folder, case, params, n_steps=0, n_writes=0):
     """Fit, and send what is left behind."""
     torch.set_num_threads(1)
     set_start_method("fork", force=True)  # of the workers that read ahead
-    if n_ranks > 1:
-        address = f"tcp://127.0.0.1:{port}"
-        torch.distributed.init_process_group("gloo", address, rank=rank, world_size=n_ranks)
     if n_writes:
         die_while_writing(n_writes)
     pipe.send("started")
@@ -76,45 +71,35 @@ def child(pipe, rank, port, n_ranks, folder, case, params, n_steps=0, n_writes=0
     callbacks = [Dies(n_steps)] if n_steps else []
     params = {"max_epochs": N_EPOCHS, **params}
     pipe.send(left_behind(fit_case(case, callbacks, checkpoint=folder, **params)))
-    if n_ranks > 1:
-        torch.distributed.destroy_process_group()
 
 
-def run(folder, case, params, n_ranks=1, seconds=None, **moment):
+def run(folder, case, params, seconds=None, **moment):
     """Return what a fit leaves behind, or None if it was killed, after some seconds or itself."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    context, pipes, started = processes(), [], []
-    for rank in range(n_ranks):
-        reader, writer = context.Pipe(duplex=False)
-        arguments = (writer, rank, port, n_ranks, folder, case, params)
-        process = context.Process(target=child, args=arguments, kwargs=moment)
-        process.start()
-        writer.close()
-        pipes.append(reader)
-        started.append(process)
-    assert [pipe.recv() for pipe in pipes] == ["started"] * n_ranks
-    is_over = seconds is None or pipes[0].poll(seconds)
+    reader, writer = processes().Pipe(duplex=False)
+    arguments = (writer, folder, case, params)
+    process = processes().Process(target=child, args=arguments, kwargs=moment)
+    process.start()
+    writer.close()
+    assert reader.recv() == "started"
+    is_over = seconds is None or reader.poll(seconds)
     try:
-        return [pipe.recv() for pipe in pipes] if is_over else None
+        return reader.recv() if is_over else None
     except EOFError:
         return None
     finally:
-        for process in started:
-            if not is_over:
-                process.kill()
-            process.join()
+        if not is_over:
+            process.kill()
+        process.join()
 
 
 def test_a_fit_killed_in_a_step_and_in_a_write_is_resumed_to_the_same_bits(tmp_path):
     folder = tmp_path / "killed"
-    (expected,) = run(None, "SimCLR", {})
+    expected = run(None, "SimCLR", {})
     for n_parts, moment in enumerate([{"n_steps": 5}, {"n_writes": 3}]):
         assert run(folder, "SimCLR", {}, **moment) is None
         assert len(list(folder.glob("*.safetensors"))) == 1
         assert len(list(folder.glob(".*.part"))) == n_parts
-    (found,) = run(folder, "SimCLR", {})
+    found = run(folder, "SimCLR", {})
     assert_same_bits(found, expected)
     assert not list(folder.glob(".*.part"))
 
@@ -122,18 +107,18 @@ def test_a_fit_killed_in_a_step_and_in_a_write_is_resumed_to_the_same_bits(tmp_p
 @pytest.mark.slow
 @pytest.mark.parametrize("name", KILLED)
 def test_a_fit_killed_at_random_moments_is_resumed_to_the_same_bits(name, tmp_path):
-    case, params, n_ranks = KILLED[name]
+    case, params = KILLED[name]
     rng, kills, cut, rounds = random.Random(name), 0, 0, 0
-    expected = run(None, case, params, n_ranks)
+    expected = run(None, case, params)
     start = time.perf_counter()
-    run(tmp_path / "timed", case, params, n_ranks)
+    run(tmp_path / "timed", case, params)
     seconds = time.perf_counter() - start
     while kills < KILLS:
         folder, found = Path(tmp_path, str(rounds)), None
         while found is None:
             is_killed = kills < KILLS
             limit = rng.uniform(0, 0.7 * seconds) if is_killed else None
-            found = run(folder, case, params, n_ranks, limit)
+            found = run(folder, case, params, limit)
             kills += found is None
             cut += len(list(folder.glob(".*.part")))
         assert_same_bits(found, expected)

@@ -12,7 +12,6 @@ from skorch.callbacks import (
 )
 from torch import nn
 
-from skcontrast._distributed._world import World
 from skcontrast._fit._net import epoch_seeds
 from skcontrast.losses import DCL, HCL
 from skcontrast.schedules import CosineDecay, Linear, Steps
@@ -91,12 +90,6 @@ def test_the_schedule_applies_to_groups_that_callbacks_add(epoch):
 
 
 def test_every_epoch_and_every_purpose_has_a_seed_of_its_own():
-    seeds = [seed for epoch in range(50) for seed in epoch_seeds(7, epoch, None)]
+    seeds = [seed for epoch in range(50) for seed in epoch_seeds(7, epoch)]
     assert len(set(seeds)) == 150
-    assert epoch_seeds(7, 3, None) == epoch_seeds(7, 3, None) != epoch_seeds(8, 3, None)
-
-
-def test_ranks_share_the_order_and_the_views_and_not_the_layers():
-    first, second = (epoch_seeds(7, 4, World(rank, 2)) for rank in (0, 1))
-    assert first == epoch_seeds(7, 4, None)
-    assert first[:2] == second[:2] and first[2] != second[2]
+    assert epoch_seeds(7, 3) == epoch_seeds(7, 3) != epoch_seeds(8, 3)

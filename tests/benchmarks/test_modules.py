@@ -45,7 +45,6 @@ ONE = ["--seeds", "1", "--epochs", "1"]
 # module: (its options, its constants that are replaced)
 TOY = {
     "speed.augmentation": (["--rounds", "1"], {}),
-    "speed.communication": (["--ranks", "2", "--batch", "8"], {}),
     "speed.gpu": (
         ["--out", "OUT", "--device", "cpu", "--toy", "--pieces", "loss", "train", "summary"],
         {},
@@ -79,7 +78,7 @@ TOY = {
 }
 
 
-SLOW = {"speed.augmentation", "speed.communication", "speed.gpu", "speed.overhead"}
+SLOW = {"speed.augmentation", "speed.gpu", "speed.overhead"}
 SLOW |= {"studies.classifier", "studies.long_series", "studies.papers_axes", "studies.real_scores"}
 
 

@@ -150,10 +150,6 @@ def test_a_dataset_of_series_is_read_as_they_are():
         small().fit(curves)
     with pytest.raises(ValueError, match=r"series 7 has shape .* series 0 has"):
         small().fit(Recordings([*UNEQUAL[:7], UNEQUAL[7][:2]]))
-    together = read(Recordings(UNEQUAL))
-    together.has_one_length = True  # as under several processes
-    with pytest.raises(ValueError, match="Under several processes"):
-        together[:]
     assert MiniRocket(random_state=0).fit(Recordings(UNEQUAL)).transform(UNEQUAL).shape[0] == 30
     embedder = small().partial_fit(Recordings(UNEQUAL)).partial_fit(UNEQUAL)
     (views,) = embedder.views(Recordings(UNEQUAL), n_views=1)

@@ -1,1 +1,0 @@
-"""One fit on several processes."""
