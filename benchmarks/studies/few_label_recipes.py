@@ -1,6 +1,7 @@
 """What to label, and what to do with five labels a class: the recipes of the guide.
 
     python -m benchmarks.studies.few_label_recipes  # what to do with them, on digits
+    python -m benchmarks.studies.few_label_recipes --sets CIFAR-10 --n 2500 --n-labels 20
     python -m benchmarks.studies.few_label_recipes --rows digits wine "breast cancer"
 
 With `--rows` it compares ways to choose the rows that get a label, for embeddings of half of a
@@ -15,11 +16,13 @@ What follows is about the first table.
 Every row is a representation of the images, every column a way to a classifier: logistic
 regression at C = 1 on standardised features, the same with C chosen by cross-validation on the
 labeled samples, scikit-learn's `SelfTrainingClassifier` around it, and `LabelSpreading`. The
-column "cross-validated" is the score that the search reports, from the labeled samples alone. A
-seed draws the split, the labels, the weights and the views.
+column "cross-validated" is the score that the search reports, from the labeled samples alone;
+neighbours know all labels. A seed draws the split, the labels, the weights and the views. Interval
+and p are those of the difference from "no labels in fit" by logistic regression.
 
-The rows "trained on ..." say what the embedder has seen, never with labels: the training images,
-these and the test images, or the labeled images alone, as in a Pipeline without `FrozenEstimator`.
+The embedder has seen the training images, without labels where the row does not say otherwise;
+these and the test images; or the labeled images alone, as in a Pipeline without `FrozenEstimator`.
+"Few labels" in `fit` are those that the classifier has.
 """
 
 from __future__ import annotations
@@ -36,11 +39,25 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 
 from benchmarks._image_sets import load_images
-from benchmarks._protocol import draw_labels, load_vectors
-from benchmarks._results import Table, make_parser, means, spread
+from benchmarks._protocol import SETS, draw_labels, load_vectors, split
+from benchmarks._results import Table, make_parser, means, paired, spread
 from benchmarks._series_sets import load_series
 from skcontrast import ContrastiveEmbedder, rows_to_label
 from skcontrast.features import PartialWhitening
+from skcontrast.losses import SemiSupCon, SupCon
+from skcontrast.metrics import knn_accuracy
+
+LOGISTIC, NO_LABELS = "logistic regression", "no labels in fit"
+EMBEDDINGS = [
+    "raw",
+    "untrained",
+    NO_LABELS,
+    "training and test images",
+    "labeled images alone",
+    "SemiSupCon, few labels",
+    "SupCon, few labels",
+    "SupCon, all labels",
+]
 
 SAMPLES = {
     "digits": lambda: (load_digits().images, load_digits().target),
@@ -55,31 +72,45 @@ def flat(X):
     return X.reshape(len(X), -1)
 
 
-def representations(X_train, X_test, labeled, seed, epochs):
-    """Yield the name of each row and a function from images to vectors."""
-    params = {"random_state": seed} | ({"max_epochs": epochs} if epochs else {})
-    yield "raw pixels", flat
-    untrained = {**params, "max_epochs": 1, "lr": 1e-12}
-    yield "untrained", ContrastiveEmbedder(**untrained).fit(X_train).transform
-    seen = {"training": X_train, "training and test": np.concatenate([X_train, X_test])}
-    for name, X in {**seen, "labeled": X_train[labeled]}.items():
-        yield f"trained on {name} images", ContrastiveEmbedder(**params).fit(X).transform
+def trained(X, X_test, y, few):
+    """Return what the embedder of a row sees in `fit`: samples, classes and the loss."""
+    return {
+        NO_LABELS: (X, None, None),
+        "training and test images": (np.concatenate([X, X_test]), None, None),
+        "labeled images alone": (X[few >= 0], None, None),
+        "SemiSupCon, few labels": (X, few, SemiSupCon()),
+        "SupCon, few labels": (X, few, SupCon()),
+        "SupCon, all labels": (X, y, SupCon()),
+    }
 
 
-def accuracies(H_train, few, H_test, y_test):
-    """Return the accuracy of each recipe, and what the search reports."""
+def embed(row, X, X_test, y, few, params):
+    """Return the training and the test images as a row has them, as vectors."""
+    if row == "raw":
+        return flat(X), flat(X_test)
+    if row == "untrained":
+        embedder = ContrastiveEmbedder(**{**params, "max_epochs": 1, "lr": 1e-12}).fit(X)
+    else:
+        seen, classes, loss = trained(X, X_test, y, few)[row]
+        embedder = ContrastiveEmbedder(loss=loss, **params).fit(seen, classes)
+    return embedder.transform(X), embedder.transform(X_test)
+
+
+def accuracies(H_train, y_train, few, H_test, y_test):
+    """Return the accuracy of each recipe, what the search reports, and that of neighbours."""
     labeled = few >= 0
     classifier = make_pipeline(StandardScaler(), LogisticRegression(max_iter=2000))
     search = GridSearchCV(classifier, {"logisticregression__C": [0.01, 0.1, 1.0, 10.0]}, cv=5)
     spreading = LabelSpreading(kernel="knn", n_neighbors=10)
     fitted = {
-        "C = 1": classifier.fit(H_train[labeled], few[labeled]),
+        LOGISTIC: classifier.fit(H_train[labeled], few[labeled]),
         "C searched": search.fit(H_train[labeled], few[labeled]),
         "self-training": SelfTrainingClassifier(classifier, threshold=0.9).fit(H_train, few),
         "label spreading": make_pipeline(StandardScaler(), spreading).fit(H_train, few),
     }
     scores = {name: model.score(H_test, y_test) for name, model in fitted.items()}
-    return {**scores, "cross-validated": float(search.best_score_)}
+    neighbours = knn_accuracy(H_train, y_train, H_test, y_test)
+    return {**scores, "cross-validated": float(search.best_score_), "20-NN": neighbours}
 
 
 def embedded(name, epochs):
@@ -159,28 +190,37 @@ def compare_choices(args):
                 table.add({"set": Path(name).stem, "labels a class": a_class, **figures})
 
 
+def compare_recipes(args):
+    """Print a table for each set, with one row per representation."""
+    for name in args.sets:
+        X, y, test = SETS[name](args)
+        found = {row: [] for row in args.embeddings}
+        for seed in range(args.seeds):
+            params = {"random_state": seed, "max_epochs": args.epochs or "auto"}
+            train, held_out = split(y, test, args.n, seed)
+            few = draw_labels(y[train], args.n_labels, seed)
+            for row in args.embeddings:
+                H, H_test = embed(row, X[train], X[held_out], y[train], few, params)
+                found[row].append(accuracies(H, y[train], few, H_test, y[held_out]))
+        scores = {row: [one[LOGISTIC] for one in runs] for row, runs in found.items()}
+        title = f"{name}, {args.n:,}" if isinstance(test, int) else name
+        with Table(title, args, ratios=(LOGISTIC, "20-NN")) as table:
+            for row, runs in found.items():
+                difference = paired(scores[row], scores.get(NO_LABELS))
+                table.add({"representation": row, **means(runs), **difference})
+
+
 def main():
     """Train and print one row per representation, or per set."""
-    options = {"per_class": [1, 2, 5], "n_labels": 5, "epochs": int, "seeds": 5}
+    options = {"sets": ["digits"], "embeddings": EMBEDDINGS, "n": 2500, "n_labels": 5}
+    options |= {"per_class": [1, 2, 5], "epochs": int, "seeds": 5}
     parser = make_parser(__doc__, **options)
     parser.add_argument("--rows", nargs="+", help=f"files of vectors, or of {', '.join(SAMPLES)}")
     args = parser.parse_args()
     if args.rows:
         compare_choices(args)
-        return
-    scores: dict[str, list] = {}
-    for seed in range(args.seeds):
-        X_train, X_test, y_train, y_test = train_test_split(
-            *SAMPLES["digits"](), stratify=SAMPLES["digits"]()[1], random_state=seed
-        )
-        few = draw_labels(y_train, args.n_labels, seed)
-        labeled = np.flatnonzero(few >= 0)
-        for name, embed in representations(X_train, X_test, labeled, seed, args.epochs):
-            found = accuracies(embed(X_train), few, embed(X_test), y_test)
-            scores.setdefault(name, []).append(found)
-    with Table("digits", args, ratios=("C = 1",), digits=4) as table:
-        for name, rows in scores.items():
-            table.add({"representation": name, **means(rows)})
+    else:
+        compare_recipes(args)
 
 
 if __name__ == "__main__":
