@@ -72,6 +72,7 @@ TOY = {
     "studies.papers_axes": (["--axes", "theorem", "--seeds", "2"], {}),
     "studies.real_scores": (["--sets", "digits", "--seeds", "1", "--lengths", "0", "1"], {}),
     "studies.series": (["--sets", "CBF", "--rows", "default", "--data-home", "DATA", *ONE], {}),
+    "studies.simulation": (["--n-anchors", "20"], {}),
     "studies.tables": (["--sets", "vote", *ONE], {"load": small_table, "N_LABELS": (5,)}),
     "studies.time_to_quality": (["--sets", "digits", "--rows", "as they are", "untrained"], SMALL),
     "studies.worth": (["--sets", "digits", "--rows", "default", "untrained", *ONE], SMALL),
