@@ -191,7 +191,7 @@ HELPS = (
 LOSS_COLUMNS = ["row", "1 label", "5 labels", "20 labels", "20-NN", "linear", "95 %", "p", "n"]
 LABEL_COLUMNS = ["embedding", "few labels", "20-NN, all labels", "difference", "p"]
 PEER_COLUMNS = ["row", "CPU s", "CPU ratio", "5 labels", "20-NN", "linear", "p"]
-LEFT_OUT = ["untrained", "skcontrast, float32"]
+LEFT_OUT = ["untrained"]
 LOSS_SETS = {
     "digits": "digits, temperature 0.2",
     "Fashion-MNIST": "Fashion-MNIST, 2,000, temperature 0.2",
