@@ -10,8 +10,8 @@ recipe of views (that of SimCLR for colours, affine maps for grey images) and nu
 differ in the loss: NT-Xent by ``F.cross_entropy``, lightly's, or that of pytorch-metric-learning.
 Graphs: the loop is the usual InfoGraph of PyTorch Geometric, see graph_epoch.py, and both have GIN
 of 3 layers of width 32 with sum pooling. "skcontrast, default" is the embedder with nothing chosen
-but the epochs. Further rows are the data as they are, UMAP in ten dimensions (warmed up, since it compiles itself), and
-the encoder with its first weights.
+but the epochs. Further rows are the data as they are, UMAP in ten dimensions (warmed up, since it
+compiles itself), and the encoder with its first weights.
 
 Seconds, of the CPU and on the clock, are those of training and of embedding training and test
 samples; the quality is that of logistic regressions on standardised columns, with 5 labels a class
