@@ -34,6 +34,7 @@ from benchmarks.studies._digit_fits import (
     make_embedder,
     split,
 )
+from skcontrast.augmentation import RandomAffine
 from skcontrast.losses import (
     BCL,
     DCL,
@@ -45,15 +46,17 @@ from skcontrast.losses import (
     PositiveDebiased,
     Ring,
     SoftRing,
+    SoftSupCon,
     SupCon,
     Supervised,
 )
 from skcontrast.schedules import Auto, Linear, Steps
 
-BIASED = "InfoNCE"
+BIASED, ORACLE = "InfoNCE", "Supervised-y"
 BATCH_SIZES = (16, 32, 64, 128, 256)
 N_STEPS = 264
 TEMPERATURES = (0.1, 0.2, 0.5, 1.0)
+BEST_OF = TEMPERATURES[:3]
 N_CLASSES = (2, 3, 10)
 CHECKPOINTS = (1, 2, 3, 5, 8, 15)
 N_DRAWN = (30, 126, 510, 2046)
@@ -72,7 +75,7 @@ def losses_of(tau_plus):
         "BCL": BCL(0.9, tau_plus=tau_plus),
         "SoftRing": SoftRing(4.0, tau_plus),
         "Ring": Ring(outer=1.0, inner=tau_plus),
-        "Supervised-y": Supervised(),
+        ORACLE: Supervised(),
     }
 
 
@@ -346,6 +349,45 @@ def sincere(figures, args):
             table.add({"t": t, "loss": "SINCERE", **cells(ours, supcon)})
 
 
+def best(figures, args):
+    """Each loss at the temperature that is best on the other seeds, in each column for itself."""
+    losses = {
+        **LOSSES,
+        "PositiveDebiased": PositiveDebiased(0.1),
+        "SoftSupCon": SoftSupCon(tau_plus=0.1),
+    }
+    chosen, temperatures = {}, {}
+    for name in losses:
+        rows = [settings_of([name], losses, temperature=t)[name] for t in BEST_OF]
+        scores = np.array([figures.of(setting, args.seeds) for setting in rows])
+        at = (scores.sum(1, keepdims=True) - scores).argmax(0)
+        chosen[name] = np.take_along_axis(scores, at[None], 0)[0]
+        often = [BEST_OF[np.bincount(column).argmax()] for column in at.T]
+        temperatures[name] = " and ".join(map(str, often))
+    gap = (chosen[ORACLE] - chosen[BIASED]).mean(0)
+    with axis_table("best of each", args, labels=1) as table:
+        for name, of in chosen.items():
+            share = (of - chosen[BIASED]).mean(0)[0] / gap[0]
+            reference = None if name == BIASED else chosen[BIASED]
+            row = {"loss": name, "t": temperatures[name], **cells(of, reference)}
+            table.add({**row, "of the gap, 5 labels": f"{share:.0%}"})
+
+
+def light(figures, args):
+    """Views that change brightness and contrast, too, against turns and shifts alone."""
+
+    def alone(seed):
+        embedder = make_embedder(Setting(InfoNCE(), seed=seed))
+        embedder.set_params(augmentation=RandomAffine()).fit(split(seed)[0])
+        return embedding_probes(embedder, split(seed))
+
+    without = figures.over("turns and shifts alone", alone, args.seeds)
+    with axis_table("light", args, labels=1) as table:
+        table.add({"views": "turns and shifts alone", **cells(without)})
+        of = figures.of(Setting(InfoNCE()), args.seeds)
+        table.add({"views": "and light", **cells(of, without)})
+
+
 AXES = {
     "theorem": theorem,
     "negatives": negatives,
@@ -355,6 +397,8 @@ AXES = {
     "rebuttal": rebuttal,
     "ring": ring,
     "sincere": sincere,
+    "best": best,
+    "light": light,
     "curves": curves,
     "positive": positive,
     "pucl": pucl,
