@@ -497,7 +497,7 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Dec
         --------
         skcontrast.metrics.make_view_scorer : Scores by a different measure or different views.
         """
-        from .metrics._agreement import neighbor_agreement
+        from .metrics._neighbors import neighbor_agreement
 
         return self._score_views(X, neighbor_agreement, min_samples=_FEWEST_SCORED)
 

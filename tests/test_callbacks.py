@@ -41,7 +41,7 @@ from skcontrast.metrics import (
     knn_accuracy,
     make_embedding_scorer,
     make_view_scorer,
-    top_k,
+    neighbor_agreement,
     uniformity,
 )
 from skcontrast.schedules import Auto
@@ -152,7 +152,10 @@ MEASURES = {
     "of scores": (macro_auc, make_embedding_scorer(macro_auc)),
     "without classes": (effective_rank, make_embedding_scorer(effective_rank, needs_y=False)),
     "lower is better": (uniformity, make_embedding_scorer(uniformity, **_OF_SPREAD)),
-    "of two views": (partial(top_k, k=3), make_view_scorer(partial(top_k, k=3))),
+    "of two views": (
+        partial(neighbor_agreement, n_neighbors=3),
+        make_view_scorer(partial(neighbor_agreement, n_neighbors=3)),
+    ),
     "of two views, lower": (alignment, make_view_scorer(alignment, greater_is_better=False)),
 }
 

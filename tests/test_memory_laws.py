@@ -11,7 +11,7 @@ from sklearn.naive_bayes import GaussianNB
 from skcontrast import ContrastiveClassifier
 from skcontrast.encoders import MLP
 from skcontrast.losses import SemiSupCon, SupCon
-from skcontrast.metrics import knn_accuracy, linear_cka
+from skcontrast.metrics import knn_accuracy
 from tests.common import in_a_process, small
 
 resource = pytest.importorskip("resource")
@@ -70,7 +70,6 @@ def mapped(n, d):
 
 WIDE = {
     "a memory map": (mapped, (2_000, 8_000), (500, 8_000)),
-    "CKA of two widths": (lambda n, d: linear_cka(rows(40, n), rows(40, d)), *2 * ((500, 6_000),)),
 }
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from .._layers._wide import learned_alone
 from .._warnings import warn
 from ..kinds._recognise import naming_kind
-from ..metrics._agreement import neighbor_agreement
+from ..metrics._neighbors import neighbor_agreement
 from ._setup import scored_views
 from ._watch import CollapseCheck
 

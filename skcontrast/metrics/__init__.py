@@ -3,10 +3,9 @@
 Functions take arrays of embeddings, and return the same number at every call. With classes:
 ``knn_accuracy``, ``linear_probe``, ``few_label_accuracy``, ``recall_at_k`` and ``map_at_r``, of a
 training and a test part or of one part alone. With two views of each sample, or embeddings of two
-embedders: ``alignment``, ``top_k``, ``bits_above_chance``, ``neighbor_agreement`` and
-``linear_cka``. Of one embedding alone: ``uniformity`` and ``effective_rank``. Of the scores of two
-embedders: ``compare_paired``. Of an embedder and all that needs no training:
-``compare_with_baselines``.
+embedders: ``alignment`` and ``neighbor_agreement``. Of one embedding alone: ``uniformity`` and
+``effective_rank``. Of the scores of two embedders: ``compare_paired``. Of an embedder and all that
+needs no training: ``compare_with_baselines``.
 
 A scorer is called as ``scorer(estimator, X, y=None)`` and can be the ``scoring`` of
 ``GridSearchCV``, ``cross_validate`` and ``cross_val_score``. So can the measures themselves;
@@ -16,9 +15,8 @@ one of two views.
 
 from typing import TYPE_CHECKING, Any
 
-from ._agreement import bits_above_chance, linear_cka, neighbor_agreement, top_k
 from ._embeddings import alignment, effective_rank, uniformity
-from ._neighbors import knn_accuracy, map_at_r, recall_at_k
+from ._neighbors import knn_accuracy, map_at_r, neighbor_agreement, recall_at_k
 from ._paired import PairedComparison, compare_paired
 from ._probes import few_label_accuracy, linear_probe
 from ._scorers import make_embedding_scorer, make_view_scorer
@@ -30,20 +28,17 @@ __all__ = [
     "BaselineComparison",
     "PairedComparison",
     "alignment",
-    "bits_above_chance",
     "compare_paired",
     "compare_with_baselines",
     "effective_rank",
     "few_label_accuracy",
     "knn_accuracy",
-    "linear_cka",
     "linear_probe",
     "make_embedding_scorer",
     "make_view_scorer",
     "map_at_r",
     "neighbor_agreement",
     "recall_at_k",
-    "top_k",
     "uniformity",
 ]
 

@@ -1,4 +1,4 @@
-"""Neighbours that share a class: classification by them, and retrieval."""
+"""Neighbours that share a class, by classification and retrieval, or that two embeddings share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,15 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.neighbors import VALID_METRICS
 
 from .._checks import StrOptions
-from ._labeled import OF_CLASSES, LabeledEmbeddings, check_count, check_labeled, measure
+from ._embeddings import check_views
+from ._labeled import (
+    OF_CLASSES,
+    OF_TWO_VIEWS,
+    LabeledEmbeddings,
+    check_count,
+    check_labeled,
+    measure,
+)
 from ._search import Metric, nearest
 
 _METRIC = [StrOptions(set(chain.from_iterable(VALID_METRICS.values()))), callable]
@@ -132,7 +140,7 @@ def recall_at_k(
     See Also
     --------
     map_at_r : Counts all samples of the class, and their order.
-    top_k : Retrieval of the own other view, without classes.
+    neighbor_agreement : Without classes.
 
     References
     ----------
@@ -221,6 +229,67 @@ def map_at_r(
         precision = hits.cumsum(axis=1) / places
         total += float(((precision * hits).sum(axis=1) / n_relevant[rows].clip(1)).sum())
     return total / int(np.count_nonzero(n_relevant))
+
+
+@measure(OF_TWO_VIEWS)
+def neighbor_agreement(z1: ArrayLike, z2: ArrayLike, n_neighbors: int = 10) -> float:
+    r"""Return the share of nearest neighbours that two embeddings of the same samples agree on.
+
+    .. math:: \frac1{nk} \sum_i \left| N_k(z_i) \cap N_k(z_i') \right|
+
+    where :math:`N_k(z_i)` are the k samples j ≠ i whose embeddings have the highest cosines with
+    :math:`z_i`, and :math:`N_k(z_i')` the same in the second embedding: the mutual k-nearest
+    neighbours of [1]_. For two views it shows whether a sample keeps its neighbourhood when it is
+    seen differently. Unlike a comparison of :math:`z_i` with :math:`z_i'`, it asks for samples
+    that belong together, not for a sample to be told from all others. Ties are broken at random,
+    differently in each embedding, so that a collapsed embedding agrees by chance only,
+    k/(n − 1). It also compares two embedders, or a representation with its input.
+
+    Parameters
+    ----------
+    z1, z2 : array-like of shape (n_samples, d1) and (n_samples, d2)
+        Embeddings of the same samples, at least two.
+    n_neighbors : int, default=10
+        Number k of neighbours, at least 1; n_samples − 1 if that is less.
+
+    Returns
+    -------
+    agreement : float
+        In [0, 1].
+
+    Raises
+    ------
+    ValueError
+        If the embeddings are not finite or differ in length, or `n_neighbors` is below 1.
+
+    See Also
+    --------
+    make_view_scorer : Makes it a scorer with custom views.
+    recall_at_k : With pairs as classes, whether a view finds the other one of its sample.
+
+    References
+    ----------
+    .. [1] M. Huh, B. Cheung, T. Wang, P. Isola, "The Platonic Representation Hypothesis",
+       ICML 2024.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcontrast.metrics import neighbor_agreement
+    >>> z = np.random.default_rng(0).normal(size=(100, 8))
+    >>> neighbor_agreement(z, 2 * z)
+    1.0
+    """
+    check_count(n_neighbors, "n_neighbors")
+    first, second = check_views(z1, z2, of_one_width=False)
+    n, k = len(first), min(n_neighbors, len(first) - 1)
+    shared: int = 0
+    # The two searches have different seeds, which break ties differently.
+    searches = [nearest(z, None, k, seed=seed) for seed, z in enumerate((first, second))]
+    for (_, in_first), (_, in_second) in zip(*searches, strict=True):
+        both = np.sort(np.hstack([in_first, in_second]), axis=1)
+        shared += int(np.count_nonzero(both[:, 1:] == both[:, :-1]))
+    return float(shared / (n * k))
 
 
 def _check_neighbors(labeled: LabeledEmbeddings, k: int, name: str) -> int:
