@@ -149,9 +149,9 @@ def growth():
 
 def best_of_each():
     """Return the losses at the temperatures that were chosen on other seeds."""
-    content, rows = stored(FALSE_NEGATIVES, "best of each")
-    names = ["loss", "t", "5 labels", "Δ 5 labels", "p, 5 labels", "of the gap, 5 labels"]
-    names += ["20-NN", "Δ 20-NN", "p, 20-NN"]
+    content, rows = stored("studies/results/papers_axes", "best of each")
+    names = ["loss", "t", "5 labels", "Δ 5 labels", "95 %, 5 labels", "of the gap, 5 labels"]
+    names += ["20-NN", "Δ 20-NN", "95 %, 20-NN", "n"]
     return [{name: row[name] for name in names} for row in rows], [content]
 
 
@@ -172,13 +172,10 @@ def helps():
 
 
 CALLS = "transform", "score", "patches", "kernels", "colours"
-FALSE_NEGATIVES = "studies/results/false_negatives"
-LIGHT = "turns and shifts alone", "those of the study"
 FASHION, CIFAR = SETS["Fashion-MNIST"], SETS["CIFAR-10"]
 # what, data, benchmark, table, the row without it and the row with it
 HELPS = (
-    ("light in views", "digits", "false_negatives", "views, digits", *LIGHT),
-    ("light in views", "Fashion-MNIST, 1,000", "false_negatives", "views, Fashion-MNIST", *LIGHT),
+    ("light in views", "digits", "papers_axes", "light", "turns and shifts alone", "and light"),
     ("training", "digits", "worth", "digits", "untrained", "default"),
     ("training", FASHION, "worth", FASHION, "untrained", "default"),
     ("training", CIFAR, "worth", CIFAR, "untrained", "default"),
@@ -189,20 +186,24 @@ HELPS = (
     ("groups", "CIFAR-10, 2,500", "groups", "CIFAR-10, 2,500", "default", "groups, positive"),
 )
 LOSS_COLUMNS = ["row", "1 label", "5 labels", "20 labels", "20-NN", "linear", "95 %", "p", "n"]
-LABEL_COLUMNS = ["embedding", "few labels", "20-NN, all labels", "difference", "p"]
-PEER_COLUMNS = ["row", "CPU s", "CPU ratio", "5 labels", "20-NN", "linear", "p"]
-LEFT_OUT = ["untrained"]
+LABEL_COLUMNS = ["representation", "logistic regression", "20-NN", "95 %", "p", "n"]
+PEER_COLUMNS = ["row", "CPU s", "CPU ratio", "5 labels", "20-NN", "linear", "95 %", "n"]
+LEFT_OUT = ["untrained", "training and test images", "labeled images alone"]
 LOSS_SETS = {
     "digits": "digits, temperature 0.2",
     "Fashion-MNIST": "Fashion-MNIST, 2,000, temperature 0.2",
 }
-LABEL_SETS = {name: name for name in ("digits", "Fashion-MNIST", "CIFAR-10")}
+LABEL_SETS = {
+    "digits": "digits",
+    "Fashion-MNIST": "Fashion-MNIST, 2,000",
+    "CIFAR-10, 20 labels": "CIFAR-10, 2,500",
+}
 PEER_SETS = {"digits": "digits", "Fashion-MNIST": "Fashion-MNIST, 2,000", "PTC_MR": "PTC_MR"}
 MEASURED = {
     "worth": worth,
     "losses": partial(joined, "studies/results/worth", LOSS_SETS, LOSS_COLUMNS),
     "what helps": helps,
-    "few labels": partial(joined, "studies/results/few_labels", LABEL_SETS, LABEL_COLUMNS),
+    "few labels": partial(joined, "studies/results/few_label_recipes", LABEL_SETS, LABEL_COLUMNS),
     "loss engine": loss_engine,
     "growth": growth,
     "peers": partial(joined, "speed/results/peers_end_to_end", PEER_SETS, PEER_COLUMNS),

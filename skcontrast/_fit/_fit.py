@@ -72,7 +72,7 @@ def fit_network(
         If the user interrupts before an epoch is finished.
     """
     data = read_training_data(settings, X, y, metadata, owner, past)
-    settings = settings.for_samples(len(data.X))
+    settings = settings.for_samples(len(data.X), data.schema)
     n_samples = max(len(data.X), 0 if past is None else past.n_samples)
     if past is None:
         _warn_of_loss(n_samples, getattr(owner, "_fitted", None))

@@ -18,6 +18,7 @@ from .._checks import (
     parameter_owners,
     validate_parameters,
 )
+from .._layers._patches import octave_sides
 from .._network._inference import resolve_device
 from .._runtime._random import resolve_seed
 from .._skorch import Callback, LRScheduler, ScoringBase
@@ -25,7 +26,8 @@ from ..augmentation import Augmentation
 from ..callbacks import Evaluation
 from ..encoders import Encoder
 from ..frameworks import Framework, SimCLR
-from ..kinds._base import Kind
+from ..kinds._base import Kind, Schema
+from ..kinds._images import Images
 from ..kinds._recognise import named_kind
 from ..losses import InfoNCE, Loss
 from ..optimizers import Optimizer, as_optimizer
@@ -41,6 +43,8 @@ COMPONENTS = {
 
 # max_epochs="auto": steps beyond which further passes pay little, and the bounds of the epochs.
 _STEPS, _FEWEST_EPOCHS, _MOST_EPOCHS = 4_000, 5, 100
+# Few images of several octaves gain from more: so many steps, and the bounds of the epochs.
+_OF_LARGE = 800, 1, 160
 
 
 @dataclass(frozen=True)
@@ -99,13 +103,18 @@ class Settings:
         except KeyError:
             raise AttributeError(name) from None
 
-    def for_samples(self, n_samples: int) -> Settings:
-        """Return the same with the epochs for which so many samples are trained."""
+    def for_samples(self, n_samples: int, schema: Schema) -> Settings:
+        """Return the same with the epochs for which so many samples, of a schema, are trained."""
         if self.given["max_epochs"] != "auto" or self.one_epoch:
             return self
         named = [getattr(encoder, "n_steps", None) for encoder in encoders_of(self.encoder)]
         bounds = (max(map(int, filter(None, named))), 1) if any(named) else ()
-        return replace(self, max_epochs=automatic_epochs(n_samples, self.batch_size, *bounds))
+        n_epochs = automatic_epochs(n_samples, self.batch_size, *bounds)
+        if not bounds and isinstance(schema.kind, Images):
+            is_large = len(octave_sides(*schema.sample_shape[-2:])) > 1
+            more = automatic_epochs(n_samples, self.batch_size, *_OF_LARGE)
+            n_epochs = max(n_epochs, more) if is_large else n_epochs
+        return replace(self, max_epochs=n_epochs)
 
     @property
     def grouped_optimizer(self) -> Optimizer:
@@ -127,11 +136,15 @@ def epoch_progress(epoch: int, n_epochs: int) -> float:
 
 
 def automatic_epochs(
-    n_samples: int, batch_size: int, n_steps: int = _STEPS, fewest: int = _FEWEST_EPOCHS
+    n_samples: int,
+    batch_size: int,
+    n_steps: int = _STEPS,
+    fewest: int = _FEWEST_EPOCHS,
+    most: int = _MOST_EPOCHS,
 ) -> int:
     """Return the number of epochs that gives about so many steps."""
     n_epochs = math.ceil(n_steps / math.ceil(n_samples / batch_size))
-    return min(max(n_epochs, fewest), _MOST_EPOCHS)
+    return min(max(n_epochs, fewest), most)
 
 
 def default_with(role: str, parameters: dict[str, Any], framework: Any = None) -> Any:

@@ -1,5 +1,7 @@
 """The parameters of an embedder, checked and resolved."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -19,6 +21,7 @@ from skcontrast.augmentation import GaussianNoise, MarginalCorruption, RandomAff
 from skcontrast.encoders import MLP, ConvNet
 from skcontrast.frameworks import InfoGraph, SimCLR
 from skcontrast.kinds import Images, PartsKind, Vectors
+from skcontrast.kinds._base import Schema
 from skcontrast.losses import DCL
 from skcontrast.schedules import Linear, Steps
 from skcontrast.similarity import Cosine
@@ -161,6 +164,22 @@ def test_automatic_epochs_give_4000_steps_within_bounds(n_samples):
         assert n_epochs * n_steps >= 4000 > (n_epochs - 1) * n_steps
     assert (n_epochs == 100) == (99 * n_steps < 4000)
     assert (n_epochs == 5) == (5 * n_steps >= 4000)
+
+
+@pytest.mark.parametrize(
+    "shape, n_samples, n_epochs",
+    [
+        ((3, 47, 90), 500, 100),
+        ((48, 90), 500, 160),
+        ((3, 48, 90), 640, 160),
+        ((3, 96, 96), 900, 100),
+        ((3, 96, 96), 10**6, 5),
+    ],
+)
+def test_few_images_of_several_octaves_have_800_steps(shape, n_samples, n_epochs):
+    settings = resolve_settings(ContrastiveEmbedder())
+    schema = Schema(Images(), shape, math.prod(shape))
+    assert settings.for_samples(n_samples, schema).max_epochs == n_epochs
 
 
 class StopAtOnce(Callback):
