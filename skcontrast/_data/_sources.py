@@ -140,8 +140,7 @@ class InMemory:
 
     def batches(self, parts: Sequence[Tensor]) -> Generator[Any, None, None]:
         """Yield the samples of each part, a tensor of rows."""
-        for rows in parts:
-            yield self.x[rows.to(self.device)]
+        yield from map(self.take, parts)
 
 
 @dataclass(eq=False)
@@ -168,12 +167,9 @@ class Streamed:
     def __len__(self) -> int:
         return len(self.X)
 
-    def __getitem__(self, rows: NDArray) -> Tensor:
-        return self.to_tensor(some_rows(self.X, rows), torch.device("cpu"))
-
     def take(self, rows: Tensor) -> Any:
         """Return the samples of the given rows, read in this thread."""
-        return self[rows.numpy()].to(self.device)
+        return self._loaded(rows).to(self.device)
 
     def batches(self, parts: Sequence[Tensor]) -> Generator[Any, None, None]:
         """Yield the samples of each part, a tensor of rows."""
@@ -183,7 +179,7 @@ class Streamed:
 
     def _loaded(self, rows: Tensor) -> Any:
         """Return the samples of the given rows on the CPU, as they are moved fastest."""
-        x = self[rows.cpu().numpy()]
+        x = self.to_tensor(some_rows(self.X, rows.cpu().numpy()), torch.device("cpu"))
         is_pinned = self.device.type == "cuda" and hasattr(x, "pin_memory")
         return x.pin_memory() if is_pinned else x
 

@@ -84,7 +84,7 @@ def fit_network(
         net = _net(settings, setup, data, past, epoch_state, owner)
         with net.interrupt_:
             improvement = improvement_from_now(net, data.X, is_new=past is None)
-            interrupted = train(net)
+            train(net)
             check_embeddings(net)
             is_continued = settings.warm_start or settings.one_epoch
             fitted = Fitted(
@@ -95,7 +95,7 @@ def fit_network(
                 improvement=improvement(),
                 **(states_to_resume(net, data) if is_continued else {}),
             )
-        return replace(fitted, interrupted=interrupted or net.interrupt_.came)
+        return replace(fitted, interrupted=net.interrupted_ or net.interrupt_.came)
 
 
 def _warn_of_loss(n_samples: int, lost: Fitted | None) -> None:
@@ -231,8 +231,8 @@ def _callbacks(settings: Settings) -> list[Any]:
     return [*callbacks, *shown]
 
 
-def train(net: ContrastiveNet) -> bool:
-    """Train, drop an epoch that was not finished, and return whether the user interrupted.
+def train(net: ContrastiveNet) -> None:
+    """Train, and drop an epoch that was not finished.
 
     A fit whose checkpoint is finished is only restored.
 
@@ -251,11 +251,7 @@ def train(net: ContrastiveNet) -> bool:
             row.update({k: float(v) for k, v in row.items() if isinstance(v, np.floating)})
         if "train_loss" not in net.history[-1]:
             del net.history[-1]
-    if is_over:
-        return False
-    interrupted = net.interrupted_ or net.interrupt_.came
-    if interrupted and not len(net.history):
+    if (net.interrupted_ or net.interrupt_.came) and not len(net.history):
         raise KeyboardInterrupt
-    if not net.interrupted_:
+    if not (is_over or net.interrupted_):
         net.epoch_state.finish(net)
-    return interrupted

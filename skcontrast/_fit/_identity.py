@@ -34,6 +34,8 @@ _INDIFFERENT = {
     "checkpoint", "device", "memory_budget", "n_workers",
     "output", "verbose", "warm_start",
 }  # fmt: skip
+# What `fit` calls metadata.
+_ARGUMENTS = {"labels": "y", "weights": "sample_weight"}
 # Callbacks that only show the training.
 _SHOWING = {EpochTimer, PrintLog, ProgressBar}
 _ADVICE_ON_WEIGHTS = (
@@ -99,12 +101,6 @@ def _different(now: dict[str, str], before: dict[str, str]) -> list[str]:
     return sorted(name for name in names if now.get(name) != before.get(name))
 
 
-def as_arguments(metadata: dict[str, Tensor]) -> dict[str, np.ndarray]:
-    """Return metadata as arrays by the names that `fit` has for them."""
-    names = {"labels": "y", "weights": "sample_weight"}
-    return {names.get(name, name): tensor.numpy() for name, tensor in metadata.items()}
-
-
 def identity_of(settings: Settings, data: TrainingData, past: Any) -> Identity:
     """Return the identity of a fit.
 
@@ -127,7 +123,8 @@ def identity_of(settings: Settings, data: TrainingData, past: Any) -> Identity:
     for name in given.keys() - _INDIFFERENT:
         parameters |= described(name, given[name])
     checksums = {"X": samples_checksum(data.schema.kind, data.X)}
-    checksums |= {name: checksum([array]) for name, array in as_arguments(data.metadata).items()}
+    for name, tensor in data.metadata.items():
+        checksums[_ARGUMENTS.get(name, name)] = checksum([tensor.numpy()])
     return Identity(parameters, checksums, "" if past is None else _checksum(past.setup.network))
 
 

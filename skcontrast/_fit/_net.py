@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-import functools
-import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
@@ -92,7 +90,7 @@ class ContrastiveNet(NeuralNet):
         self.draw = setup.composed(setup.augmentation, settings.device)
         draws = settings.framework.draws_random_numbers or draws_random_numbers(setup.network)
         self.layer_draws = LayerDraws(settings.device, some=draws)
-        self.interrupt_ = NotedInterrupt()
+        self.interrupt_, self.interrupted_ = NotedInterrupt(), False
         super().__init__(
             setup.network,
             criterion=Session,
@@ -146,6 +144,7 @@ class ContrastiveNet(NeuralNet):
         named, given = self.get_all_learnable_params(), self.settings
         build = given.grouped_optimizer.build
         self.optimizer_ = build(named, lr=given.lr, weight_decay=given.weight_decay)
+        self.base_lr_ = [group["lr"] for group in self.optimizer_.param_groups]
         return self
 
     def check_data(self, X: Any, y: Any = None) -> None:
@@ -158,11 +157,6 @@ class ContrastiveNet(NeuralNet):
     def get_iterator(self, dataset: BatchSampler, training: bool = False) -> BatchSampler:
         """Return the batches of an epoch."""
         return dataset
-
-    def on_train_begin(self, net: NeuralNet, X: Any = None, y: Any = None, **kwargs: Any) -> None:
-        """Note the learning rates."""
-        super().on_train_begin(net, X=X, y=y, **kwargs)
-        self.base_lr_ = [group["lr"] for group in self.optimizer_.param_groups]
 
     def on_epoch_begin(self, net: NeuralNet, dataset_train: Any = None, **kwargs: Any) -> None:
         """Resolve the schedules and seed the epoch's generators."""
@@ -252,8 +246,7 @@ class ContrastiveNet(NeuralNet):
         self, X: BatchSampler, y: Any = None, epochs: int | None = None, **kwargs: Any
     ) -> Self:
         """Run the epochs that are left; after an interrupt, keep only the finished ones."""
-        self.interrupted_ = self.stopped_by_callback_ = False
-        self.first_epoch_ = len(self.history)
+        self.stopped_by_callback_, self.first_epoch_ = False, len(self.history)
         try:
             with self.interrupt_.released():
                 return super().fit_loop(X, y, self.epoch_state.begin(self), **kwargs)
@@ -321,7 +314,7 @@ class ContrastiveNet(NeuralNet):
             value = objective_value(contrast, self.loss_, self.similarity_, objective, same_group)
             part = len(contrast.anchors) / n_anchors
             parts.append(value if part == 1 else value * part)
-        return functools.reduce(operator.add, parts)
+        return sum(parts[1:], start=parts[0])
 
     def _set_lr(self) -> None:
         """Set the learning rates of this step by the schedule."""

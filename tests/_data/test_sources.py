@@ -261,7 +261,7 @@ def test_batches_of_any_numbers_are_those_numbers_in_float32(tmp_path, dtype):
     read = fitted._fitted.setup.read(mapped, fitted)
     stream = Streamed(read, fitted._fitted.setup.scaler.to_tensor, CPU, 0)
     rows = torch.tensor([5, 3, 110])
-    assert torch.equal(stream[rows], torch.as_tensor(X.astype(np.float32))[rows])
+    assert torch.equal(stream.take(rows), torch.as_tensor(X.astype(np.float32))[rows])
     assert dtype == "longdouble" or (read.dtype == dtype and np.shares_memory(read, mapped))
 
 
