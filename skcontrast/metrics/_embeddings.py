@@ -12,12 +12,13 @@ from scipy.stats import entropy
 from sklearn.metrics import euclidean_distances
 
 from .._checks import POSITIVE, numbers
-from ._labeled import EMBEDDINGS, measure
-from ._scorers import make_embedding_scorer, make_view_scorer
+from ._labeled import EMBEDDINGS, OF_CLASSES, OF_TWO_VIEWS, measure
 from ._search import batches, on_sphere
 
+_OF_EMBEDDINGS = partial(OF_CLASSES, needs_y=False)
 
-@measure(partial(make_view_scorer, greater_is_better=False))
+
+@measure(OF_TWO_VIEWS, greater_is_better=False)
 def alignment(z1: ArrayLike, z2: ArrayLike) -> float:
     r"""Return how far apart two views of a sample are on the sphere, on average; 0 is best.
 
@@ -61,10 +62,7 @@ def alignment(z1: ArrayLike, z2: ArrayLike) -> float:
     return float(np.square(on_sphere(first) - on_sphere(second)).sum(axis=1).mean())
 
 
-@measure(
-    partial(make_embedding_scorer, needs_y=False, greater_is_better=False),
-    t=POSITIVE,
-)
+@measure(_OF_EMBEDDINGS, greater_is_better=False, t=POSITIVE)
 def uniformity(z: ArrayLike, t: float = 2.0) -> float:
     r"""Return how evenly embeddings fill the sphere; lower is more even, 0 is a single point.
 
@@ -113,7 +111,7 @@ def uniformity(z: ArrayLike, t: float = 2.0) -> float:
     return float(logsumexp(parts) - np.log(n * (n - 1) / 2))
 
 
-@measure(partial(make_embedding_scorer, needs_y=False))
+@measure(_OF_EMBEDDINGS)
 def effective_rank(z: ArrayLike) -> float:
     r"""Return in how many directions embeddings spread: between 1 and d.
 

@@ -24,7 +24,7 @@ OF_TWO_VIEWS = make_view_scorer
 
 
 def measure(
-    as_scorer: Callable[[Callable[..., Any]], Any], **constraints: Any
+    as_scorer: Callable[..., Any], *, greater_is_better: bool = True, **constraints: Any
 ) -> Callable[[_F], _F]:
     """Return a decorator of measures of embeddings, which checks arguments as `checked` does.
 
@@ -35,6 +35,8 @@ def measure(
     ----------
     as_scorer : callable
         Returns the scorer of a measure.
+    greater_is_better : bool, default=True
+        Whether the score is the measure, or minus it.
     **constraints : list or type
         As in `checked`.
     """
@@ -45,12 +47,11 @@ def measure(
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
             if args and hasattr(args[0], "fit"):
-                measured = functools.partial(inner, **kwargs)
-                return as_scorer(functools.update_wrapper(measured, inner))(*args)
+                measured = functools.update_wrapper(functools.partial(call, **kwargs), call)
+                return as_scorer(measured)(*args)
             return inner(*args, **kwargs)
 
-        of_scorer = getattr(as_scorer, "keywords", {})
-        vars(call).update(greater_is_better=of_scorer.get("greater_is_better", True))
+        vars(call).update(greater_is_better=greater_is_better)
         return cast(_F, call)
 
     return decorate

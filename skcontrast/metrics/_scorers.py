@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
@@ -23,7 +23,7 @@ def make_embedding_scorer(
     needs_y: bool = True,
     greater_is_better: bool | None = None,
     **kwargs: Any,
-) -> EmbeddingScorer:
+) -> Scorer:
     """Return a scorer that embeds held-out samples and measures the embedding.
 
     The measures of this module are scorers, too: called with an estimator, X and y, as by
@@ -87,47 +87,9 @@ def make_embedding_scorer(
     >>> scores["test_few labels"].shape
     (3,)
     """
-    return EmbeddingScorer(measure, kwargs, needs_y, _direction(measure, greater_is_better))
-
-
-class _Scorer:
-    """A measure and how it is applied, shown as the call of the factory that makes it."""
-
-    factory: ClassVar[str]
-    measure: Callable[..., Any]
-    greater_is_better: bool
-
-    def _score(self, value: Any) -> float:
-        score = float(np.mean(getattr(value, "value", value)))
-        return score if self.greater_is_better else -score
-
-    def __repr__(self) -> str:
-        given = dict(getattr(self, "kwargs", {}))
-        for field in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, field.name)
-            if field.name not in ("measure", "kwargs") and value is not field.default:
-                given[field.name] = value
-        options = (f"{name}={value!r}" for name, value in given.items())
-        return f"{self.factory}({', '.join([_name(self.measure), *options])})"
-
-
-@dataclass(frozen=True, repr=False)
-class EmbeddingScorer(_Scorer):
-    """The scorer that :func:`make_embedding_scorer` returns; its parameters are the fields."""
-
-    factory = "make_embedding_scorer"
-    measure: Callable[..., Any]
-    kwargs: dict[str, Any]
-    needs_y: bool = True
-    greater_is_better: bool = True
-
-    def __call__(self, estimator: Any, X: Any, y: Any = None) -> float:
-        if self.needs_y and y is None:
-            raise ValueError(f"{_name(self.measure)} needs the classes of the samples: pass y.")
-        labels, options = [y] if self.needs_y else [], dict(self.kwargs)
-        if labels and "y" in inspect.signature(self.measure).parameters:
-            options["y"] = labels.pop()
-        return self._score(self.measure(embed(estimator, X), *labels, **options))
+    options = kwargs if needs_y else {**kwargs, "needs_y": False}
+    better = _direction(measure, greater_is_better)
+    return Scorer("make_embedding_scorer", _of_embeddings, measure, better, options)
 
 
 @checked(measure=[callable], greater_is_better=["boolean", None])
@@ -136,7 +98,7 @@ def make_view_scorer(
     *,
     augmentation: Augmentation | Pipeline | Sequence[Augmentation] | None = None,
     greater_is_better: bool | None = None,
-) -> ViewScorer:
+) -> Scorer:
     """Return a scorer without labels: a measure of two views of held-out samples.
 
     ``ContrastiveEmbedder.score`` is the scorer of :func:`neighbor_agreement`.
@@ -177,22 +139,51 @@ def make_view_scorer(
     >>> cross_val_score(embedder, X, cv=3, scoring=scorer).shape
     (3,)
     """
-    return ViewScorer(measure, augmentation, _direction(measure, greater_is_better))
+    options = {} if augmentation is None else {"augmentation": augmentation}
+    better = _direction(measure, greater_is_better)
+    return Scorer("make_view_scorer", _of_views, measure, better, options)
 
 
 @dataclass(frozen=True, repr=False)
-class ViewScorer(_Scorer):
-    """The scorer that :func:`make_view_scorer` returns; its parameters are the fields."""
+class Scorer:
+    """A measure and how it is applied, shown as the call that makes it.
 
-    factory = "make_view_scorer"
-    measure: Callable[..., float]
-    augmentation: Any = None
-    greater_is_better: bool = True
+    `apply` gets the measure, an estimator, X, y and the options.
+    """
+
+    made_by: str
+    apply: Callable[..., Any]
+    measure: Callable[..., Any]
+    greater_is_better: bool
+    options: dict[str, Any]
 
     def __call__(self, estimator: Any, X: Any, y: Any = None) -> float:
-        before, embedder = split_at_embedder(estimator)
-        X = X if before is None else before.transform(X)
-        return self._score(embedder._score_views(X, self.measure, self.augmentation))
+        value = self.apply(self.measure, estimator, X, y, **self.options)
+        score = float(np.mean(getattr(value, "value", value)))
+        return score if self.greater_is_better else -score
+
+    def __repr__(self) -> str:
+        sign = {} if self.greater_is_better else {"greater_is_better": False}
+        options = (f"{name}={value!r}" for name, value in {**self.options, **sign}.items())
+        return f"{self.made_by}({', '.join([_name(self.measure), *options])})"
+
+
+def _of_embeddings(
+    measure: Any, estimator: Any, X: Any, y: Any, /, *, needs_y: bool = True, **kwargs: Any
+) -> Any:
+    if not needs_y:
+        return measure(embed(estimator, X), **kwargs)
+    if y is None:
+        raise ValueError(f"{_name(measure)} needs the classes of the samples: pass y.")
+    if "y" in inspect.signature(measure).parameters:
+        return measure(embed(estimator, X), y=y, **kwargs)
+    return measure(embed(estimator, X), y, **kwargs)
+
+
+def _of_views(measure: Any, estimator: Any, X: Any, y: Any, /, augmentation: Any = None) -> Any:
+    before, embedder = split_at_embedder(estimator)
+    X = X if before is None else before.transform(X)
+    return embedder._score_views(X, measure, augmentation)
 
 
 def embed(estimator: Any, X: Any) -> Any:
