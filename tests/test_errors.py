@@ -228,9 +228,9 @@ PILLOW = [Image.fromarray(np.full((8, 8, 3), k, dtype=np.uint8)) for k in range(
 @pytest.mark.parametrize(
     ("X", "message"),
     [
-        (PILLOW, r"a list of images of Pillow: .*np\.stack.*ImageFolder"),
-        ([(image, 0) for image in PILLOW], r"pairs \(image, label\) of Pillow.* labels as y"),
-        (PILLOW[0], "an image of Pillow"),
+        (PILLOW, r"images of Pillow: .*np\.stack.*ImageFolder"),
+        ([(image, 0) for image in PILLOW], r"images of Pillow: .* labels as y"),
+        (PILLOW[0], "images of Pillow"),
         ((VECTORS, np.arange(len(VECTORS))), r"samples and their classes: pass both, fit\(X, y\)"),
         ((PICTURES, list(range(len(PICTURES)))), r"fit\(X, y\)"),
     ],

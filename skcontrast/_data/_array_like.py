@@ -131,7 +131,7 @@ def refuse_unordered(X: Any) -> None:
 def _refuse_unread(X: Any) -> None:
     """Raise TypeError for a row of what has to be read by something else first.
 
-    Files, pictures, texts, molecules, records, tables, lists of edges, sparse matrices.
+    Files, pictures, texts, molecules, tables, lists of edges, sparse matrices.
     """
     if isinstance(X, (str, PurePath)):
         raise TypeError(
@@ -148,7 +148,14 @@ def _refuse_unread(X: Any) -> None:
             "skcontrast.datasets.ImageFolder(folder, files=X), their contents as arrays, or a "
             "torch Dataset that reads them."
         )
-    _refuse_pictures(X if first is None else first, is_alone=first is None)
+    one = X if first is None else first
+    one = one[0] if isinstance(one, tuple) and one else one  # of a picture and its label
+    if hasattr(one, "getbands"):
+        raise TypeError(
+            "X must hold samples, got images of Pillow: of one size, pass np.stack([np.asarray("
+            "image) for image in images]), colours after .transpose(0, 3, 1, 2), and labels as y; "
+            "of any size, skcontrast.datasets.ImageFolder(folder) reads files."
+        )
     first = first[0] if isinstance(first, np.ndarray) and first.shape == (1,) else first
     if isinstance(first, str) or type(first).__module__.startswith("rdkit."):
         found = (
@@ -158,16 +165,6 @@ def _refuse_unread(X: Any) -> None:
             f"X holds {found}, not numbers. Molecules become graphs, see 'Molecules' on "
             "the page 'Graphs' of the user guide; other texts become vectors first, by "
             "TfidfVectorizer or a language model; a column of categories is a DataFrame."
-        )
-    if isinstance(first, Mapping):
-        keys = sorted(map(str, first))
-        advice = "pass the values of one key"
-        if {"nodes", "edges"} <= set(keys) or {"nodes", "links"} <= set(keys):
-            advice = "pass [networkx.node_link_graph(x) for x in X]"
-        elif all(np.ndim(value) == 0 for value in first.values()):
-            advice = "if they are rows of a table, pass pandas.DataFrame(X)"
-        raise TypeError(
-            f"X must hold samples, got a {type(first).__name__} with the keys {keys}: {advice}."
         )
     if hasattr(first, "columns") and hasattr(first, "to_numpy"):
         refuse_lazy(first)
@@ -185,21 +182,6 @@ def _refuse_unread(X: Any) -> None:
         raise TypeError(
             "X is a list of lists of pairs: if these are edges, pass [networkx.Graph(x) for x in "
             "X]; if they are points, arrays."
-        )
-
-
-def _refuse_pictures(first: Any, *, is_alone: bool) -> None:
-    """Raise TypeError for images of Pillow, alone, in a list, or in pairs with their labels."""
-    is_pair = isinstance(first, tuple) and len(first) > 0
-    if hasattr(first[0] if is_pair else first, "getbands"):
-        found = "an image" if is_alone else "a list of images"
-        found = "pairs (image, label)" if is_pair else found
-        labels = " and the labels as y" if is_pair else ""
-        raise TypeError(
-            f"X must hold samples, got {found} of Pillow: of one size, pass "
-            f"np.stack([np.asarray(image) for image in images]){labels}, colours "
-            "after .transpose(0, 3, 1, 2); of any size, skcontrast.datasets.ImageFolder(folder) "
-            "reads files."
         )
 
 

@@ -115,8 +115,8 @@ def test_what_holds_no_samples_is_refused_with_advice():
     loader = DataLoader(TensorDataset(torch.zeros(4, 3)))
     with pytest.raises(TypeError, match=r"got a DataLoader: pass its Dataset, loader\.dataset"):
         as_array_like(loader)
-    with pytest.raises(TypeError, match=r"keys \['image', 'label'\]: pass the values of one key"):
-        as_array_like([{"image": np.eye(2), "label": 2}])
+    with pytest.raises(TypeError, match=r"vectors of numbers.*, but item 0 is a dict"):
+        small().fit([{"image": np.eye(2), "label": 2}] * 9)
     with pytest.raises(TypeError, match=r"got a path, 'a.png': .*Dataset that reads them"):
         as_array_like([Path("a.png")])
 
