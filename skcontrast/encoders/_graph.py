@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from .._checks import POSITIVE_INT, parameter
 from ..graphs import GraphBatch
-from ..graphs._networks import GraphNetwork, edge_sum, message_sum, neighbour_sum
+from ..graphs._networks import GraphNetwork, message_sum, neighbour_sum, run_sum
 from ._base import Encoder, check_build
 
 
@@ -214,7 +214,7 @@ class MessagePassing(nn.Module):
         """Return the part of the input that is read out, tensors with a row per node."""
         read = [graphs.x] if self.readout_input else []
         if self.readout_edges and graphs.edge_attr is not None:
-            read.append(edge_sum(graphs.edge_attr, graphs.topology))
+            read.append(run_sum(graphs.edge_attr, graphs.topology.edge_ptr))
         return read
 
 

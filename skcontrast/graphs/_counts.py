@@ -11,8 +11,8 @@ from scipy.sparse import coo_array
 from torch import Tensor, nn
 
 from ._batch import GraphBatch
-from ._networks import edge_sum, graph_sum, neighbour_sum
-from ._topology import Topology
+from ._networks import graph_sum, run_sum
+from ._topology import Topology, owners
 
 # More rounds tell no more graphs apart; a damaged file may ask for any number.
 MOST_ROUNDS = 100
@@ -31,46 +31,34 @@ class Profile(nn.Module):
         pairs = (sizes * (sizes - 1) / 2).clamp_min(1)
         whole = [sizes.log(), n_edges.log1p(), n_triangles.log1p()]
         whole += [n_edges / sizes, n_edges / pairs]
-        of_nodes = [degrees.float().log1p()[:, None], clustering[:, None], graphs.dense]
-        of_nodes.insert(1, _of_neighbours(of_nodes[0], topology))
+        log_degrees = degrees.float().log1p()[:, None]
+        of_neighbours = _statistics(log_degrees[topology.sources], topology.edge_ptr)
+        of_nodes = [log_degrees, of_neighbours, clustering[:, None], graphs.dense]
         shares = [_counts(degrees.clamp_max(_LARGEST_DEGREE), _LARGEST_DEGREE + 1, topology)]
         if graphs.codes is not None and not graphs.ordinal:
             found = _counts(graphs.codes, graphs.n_codes, topology)
             shares.append(found)
             whole.extend(found.log1p().T)
         shares = [found / sizes[:, None] for found in shares]
-        over_nodes = _statistics(torch.cat(of_nodes, 1), topology)
-        return torch.cat([torch.stack(whole, 1), *shares, *over_nodes], 1)
+        over_nodes = _statistics(torch.cat(of_nodes, 1), topology.node_ptr)
+        return torch.cat([torch.stack(whole, 1), *shares, over_nodes], 1)
 
 
-def _statistics(x: Tensor, topology: Topology) -> list[Tensor]:
-    """Return mean, deviation, least and greatest of x, (n_nodes, d), over the nodes of graphs."""
-    sizes, owner = topology.sizes[:, None], topology.graph_of_node
-    mean = graph_sum(x, topology) / sizes
-    variance = graph_sum((x - mean[owner]).square(), topology) / sizes
-    return [mean, _deviation(variance, mean), *_extremes(x, owner, topology.n_graphs)]
+def _statistics(x: Tensor, ptr: Tensor) -> Tensor:
+    """Return mean, deviation, least and greatest of runs of the rows of x, (m, d), side by side.
 
-
-def _of_neighbours(x: Tensor, topology: Topology) -> Tensor:
-    """Return mean, deviation, least and greatest of x, (n_nodes, 1), over the neighbours."""
-    degrees = topology.in_degrees[:, None].clamp_min(1)
-    mean, targets = neighbour_sum(x, topology) / degrees, topology.targets
-    variance = edge_sum((x[topology.sources] - mean[targets]).square(), topology) / degrees
-    ends = _extremes(x[topology.sources], targets, topology.n_nodes)
-    return torch.cat([mean, _deviation(variance, mean), *ends], 1)
-
-
-def _deviation(variance: Tensor, mean: Tensor) -> Tensor:
-    """Return the root of a variance; 0 where it is no more than the rounding of the mean."""
+    A run starts at each place but the last in `ptr`; the numbers of an empty one are 0.
+    """
+    sizes = ptr.diff()
+    owner = owners(sizes, len(x))
+    mean = run_sum(x, ptr) / sizes.clamp_min(1)[:, None]
+    variance = run_sum((x - mean[owner]).square(), ptr) / sizes.clamp_min(1)[:, None]
+    # No more than the rounding of the mean is 0.
     deviation = variance.sqrt()
-    return torch.where(deviation > 1e-5 * (1 + mean.abs()), deviation, 0.0)
-
-
-def _extremes(x: Tensor, owner: Tensor, n: int) -> list[Tensor]:
-    """Return the least and the greatest of the rows of x, (m, d), of each owner; 0 of none."""
-    rows = owner[:, None].expand_as(x)
-    empty = x.new_zeros(n, x.shape[1])
-    return [empty.scatter_reduce(0, rows, x, how, include_self=False) for how in ("amin", "amax")]
+    deviation = torch.where(deviation > 1e-5 * (1 + mean.abs()), deviation, 0.0)
+    rows, empty = owner[:, None].expand_as(x), x.new_zeros(len(sizes), x.shape[1])
+    ends = [empty.scatter_reduce(0, rows, x, how, include_self=False) for how in ("amin", "amax")]
+    return torch.cat([mean, deviation, *ends], 1)
 
 
 def _counts(codes: Tensor, n_codes: int, topology: Topology) -> Tensor:

@@ -36,10 +36,9 @@ def message_sum(x: Tensor, edges: Tensor, topology: Topology) -> Tensor:
     return _MessageSum.apply(x.to(dtype), edges.to(dtype), topology)
 
 
-def edge_sum(edges: Tensor, topology: Topology) -> Tensor:
-    """Return for each node the sum of features, shape (n_edges, d), of its incoming edges."""
-    every = torch.arange(len(edges), device=edges.device)
-    return _bags(_at_least_float32(edges), every, topology.edge_ptr)
+def run_sum(x: Tensor, ptr: Tensor) -> Tensor:
+    """Return the sums of the runs of rows of x, (m, d), that start at each place but the last."""
+    return _bags(_at_least_float32(x), torch.arange(len(x), device=x.device), ptr)
 
 
 def graph_sum(x: Tensor, topology: Topology) -> Tensor:
@@ -71,8 +70,7 @@ class _MessageSum(torch.autograd.Function):
         messages = x.index_select(0, topology.sources).add_(edges).relu_()
         ctx.topology = topology
         ctx.save_for_backward(messages > 0)
-        every = torch.arange(len(messages), device=x.device)
-        return _bags(messages, every, topology.edge_ptr)
+        return run_sum(messages, topology.edge_ptr)
 
     @staticmethod
     @once_differentiable
@@ -88,8 +86,7 @@ class _GraphSum(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, topology: Topology) -> Tensor:
         ctx.topology = topology
-        nodes = torch.arange(topology.n_nodes, device=x.device)
-        return _bags(x, nodes, topology.node_ptr)
+        return run_sum(x, topology.node_ptr)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:

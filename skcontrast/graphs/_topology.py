@@ -64,12 +64,12 @@ class Topology(NamedTuple):
     @property
     def graph_of_node(self) -> Tensor:
         """The graph of each node, shape (n_nodes,)."""
-        return _owners(self.sizes, self.n_nodes)
+        return owners(self.sizes, self.n_nodes)
 
     @property
     def targets(self) -> Tensor:
         """The node in which each edge ends, shape (n_edges,)."""
-        return _owners(self.in_degrees, len(self.sources))
+        return owners(self.in_degrees, len(self.sources))
 
     @property
     def edge_index(self) -> Tensor:
@@ -150,7 +150,7 @@ def ranges(starts: Tensor, lengths: Tensor, ptr: Tensor) -> Tensor:
     return moved + torch.arange(n, device=starts.device)
 
 
-def _owners(counts: Tensor, total: int) -> Tensor:
+def owners(counts: Tensor, total: int) -> Tensor:
     """Return 0 as often as the first count says, 1 as often as the second, and so on."""
     owners = torch.arange(len(counts), device=counts.device)
     return torch.repeat_interleave(owners, counts, output_size=total)

@@ -12,10 +12,10 @@ from skcontrast.graphs import pack_graphs
 from skcontrast.graphs._networks import (
     ForeignNetwork,
     GraphNetwork,
-    edge_sum,
     graph_sum,
     message_sum,
     neighbour_sum,
+    run_sum,
 )
 from skcontrast.graphs._topology import Topology
 from tests.encoders.graphs_common import KINDS, WIDTH, adjacency, as_batch, graphs_of, membership
@@ -48,7 +48,7 @@ def test_sums_of_messages_are_those_of_each_edge(batch):
     expected = torch.zeros_like(batch.x).index_add_(0, topology.targets, messages)
     torch.testing.assert_close(message_sum(batch.x, edges, topology), expected)
     expected = torch.zeros_like(batch.x).index_add_(0, topology.targets, edges)
-    torch.testing.assert_close(edge_sum(edges, topology), expected)
+    torch.testing.assert_close(run_sum(edges, topology.edge_ptr), expected)
 
 
 def test_gradients_of_sums_along_edges_with_features(batch):
