@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from .._data._row_labels import row_labels
-from ._packed import PackedGraphs, assemble, check_finite, subset
+from ._packed import PackedGraphs, assemble, subset
 from ._read import Described, GraphParts, pyg, read_networkx, read_pyg
 from ._topology import offsets
 
@@ -159,23 +159,17 @@ def _packed(parts: Sequence[GraphParts]) -> PackedGraphs:
     # A graph without edges may be anywhere: it has no edges that lack attributes.
     nodes = {k: part.of_nodes for k, part in enumerate(parts)}
     linked = {k: part.of_edges for k, part in enumerate(parts) if part.edges.shape[1]}
-    weights = _joined_weights(parts)
-    check_finite(weights, node_ptr, "edge weights", edges[0])
-    edge_attributes = _joined_attributes(linked, "edge")
-    check_finite(edge_attributes, node_ptr, "edge attributes", edges[0])
     codes, edge_categories = _joined_labels(linked, "edge")
-    attributes = _joined_attributes(nodes, "node")
-    check_finite(attributes, node_ptr, "node attributes")
     labels, categories = _joined_labels(nodes, "node")
     return assemble(
         torch.cat([edges, edges[:, back].flip(0)], 1),
         node_ptr,
         not any(part.directed for part in parts),
-        attributes=attributes,
+        attributes=_joined_attributes(nodes, "node"),
         labels=labels,
         categories=categories,
-        edge_attributes=subset(edge_attributes, rows),
-        edge_weights=subset(weights, rows),
+        edge_attributes=subset(_joined_attributes(linked, "edge"), rows),
+        edge_weights=subset(_joined_weights(parts), rows),
         edge_labels=subset(codes, rows),
         edge_categories=edge_categories,
     )
@@ -194,7 +188,7 @@ def _joined_attributes(parts: Mapping[int, Described], of: str) -> Tensor | None
         )
     if not widths or not widths[first]:
         return None
-    return torch.from_numpy(np.concatenate([a for a in arrays.values() if a is not None]))
+    return _joined(arrays, f"{of} attributes")
 
 
 def _joined_labels(parts: Mapping[int, Described], of: str) -> tuple[Tensor | None, tuple]:
@@ -214,5 +208,15 @@ def _joined_weights(parts: Sequence[GraphParts]) -> Tensor | None:
     """Return the weights of all edges, shape (n_edges,), 1 where a graph has none; or None."""
     if all(part.weights is None for part in parts):
         return None
-    every = [np.ones(p.edges.shape[1]) if p.weights is None else p.weights for p in parts]
-    return torch.from_numpy(np.concatenate(every).astype(np.float32))
+    ones = [np.ones(part.edges.shape[1], np.float32) for part in parts]
+    every = {k: ones[k] if p.weights is None else p.weights for k, p in enumerate(parts)}
+    return _joined(every, "edge weights")
+
+
+def _joined(arrays: Mapping[int, Any], what: str) -> Tensor:
+    """Return arrays of graphs as one tensor; raise ValueError if one holds NaN or infinity."""
+    joined = np.concatenate(list(arrays.values()))
+    if not np.isfinite(joined).all():
+        k = next(k for k, array in arrays.items() if not np.isfinite(array).all())
+        raise ValueError(f"Graph {k} in X has {what} that are NaN or infinite.")
+    return torch.from_numpy(joined)

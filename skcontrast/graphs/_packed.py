@@ -211,32 +211,6 @@ def subset(column: Tensor | None, rows: Tensor) -> Tensor | None:
     return None if column is None else column[rows]
 
 
-def check_finite(
-    values: Tensor | None, node_ptr: Tensor, what: str, nodes: Tensor | None = None
-) -> None:
-    """Raise ValueError, naming the graph, if a row of values holds NaN or infinity.
-
-    Parameters
-    ----------
-    values : Tensor of shape (n, d)
-        A row for each node, or for each edge.
-    node_ptr : Tensor of shape (n_graphs + 1,)
-        The first node of each graph.
-    what : str
-        The name of the values, for messages.
-    nodes : Tensor of shape (n,), default=None
-        The node that each row belongs to; None is a row per node.
-    """
-    if values is None:
-        return
-    bad = torch.nonzero(~values.isfinite().reshape(len(values), -1).all(1))
-    if len(bad):
-        row = bad[0, 0]
-        node = row if nodes is None else nodes[row]
-        graph = int(torch.searchsorted(node_ptr, node, right=True)) - 1
-        raise ValueError(f"Graph {graph} in X has {what} that are NaN or infinite.")
-
-
 def is_symmetric(edges: Tensor, n_nodes: int, *columns: Tensor) -> bool:
     """Return whether every edge occurs as often as its reverse, with the same numbers in columns.
 
