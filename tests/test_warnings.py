@@ -9,7 +9,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 import skcontrast
 from skcontrast._warnings import warn
-from skcontrast.augmentation import AugmentationDropped, FeatureDropout
+from skcontrast.augmentation import AugmentationDropped, MarginalCorruption
 
 
 def in_the_package(source):
@@ -55,14 +55,14 @@ def test_a_repeated_warning_is_shown_once_for_each_line():
 
 
 def test_dropped_views_are_reported_where_they_are_dropped():
-    views = FeatureDropout().fit_transform(np.eye(3))
+    views = MarginalCorruption().fit_transform(np.eye(3))
     with pytest.warns(AugmentationDropped) as record:
         np.asarray(views)
     assert record[0].filename == __file__
 
 
 def test_a_warning_in_a_pipeline_points_at_the_line_that_called_the_pipeline():
-    pipe = make_pipeline(FeatureDropout(), FunctionTransformer(np.asarray))
+    pipe = make_pipeline(MarginalCorruption(), FunctionTransformer(np.asarray))
     with pytest.warns(AugmentationDropped) as record:
         pipe.fit_transform(np.eye(3))
     assert record[0].filename == __file__

@@ -21,7 +21,7 @@ import torch
 from benchmarks._results import Table, make_parser
 from benchmarks.speed._bench import in_another_process, memory_of_a_long_call
 from skcontrast import ContrastiveEmbedder
-from skcontrast.augmentation import FeatureDropout
+from skcontrast.augmentation import GaussianNoise
 from skcontrast.encoders import MLP
 from skcontrast.frameworks import MoCo
 
@@ -33,7 +33,7 @@ def embedder(**parameters):
     """Return a small embedder that reads batch by batch."""
     return ContrastiveEmbedder(
         MLP((32,)),
-        augmentation=FeatureDropout(0.2),
+        augmentation=GaussianNoise(0.2),
         projection_dim=16,
         batch_size=1024,
         max_epochs=1,

@@ -9,7 +9,7 @@ from ._images import ColorJitter, GaussianBlur, RandomGrayscale, SimCLRAugmentat
 from ._per_part import PerPart
 from ._series import MagnitudeScale, TimeCrop, TimeMask, TimeWarp
 from ._symmetries import ImageSymmetries, image_symmetries
-from ._vectors import FeatureDropout, GaussianNoise, MarginalCorruption
+from ._vectors import GaussianNoise, MarginalCorruption
 from ._views import AugmentationDropped, Unflatten, Views
 
 __all__ = [
@@ -18,7 +18,6 @@ __all__ = [
     "AugmentationDropped",
     "ColorJitter",
     "EdgePerturb",
-    "FeatureDropout",
     "FunctionAugmentation",
     "GaussianBlur",
     "GaussianNoise",

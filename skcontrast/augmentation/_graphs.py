@@ -108,7 +108,6 @@ class AttributeMask(_GraphAugmentation):
     See Also
     --------
     NodeDrop : Removes the nodes.
-    FeatureDropout : Hides single features of vectors.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Augmentations of vectors and tables: noise, dropout and marginal corruption."""
+"""Augmentations of vectors and tables: noise and marginal corruption."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch import Tensor
 
 from .._checks import FRACTION, NON_NEGATIVE, StrOptions, learned, parameter
 from .._data._sources import subset
-from .._data._statistics import as_tensor, known_moments, moments
+from .._data._statistics import as_tensor, known_moments
 from ..kinds._tables import Tables
 from ._base import Augmentation, as_float, changed, generator_for
 from ._matrices import uniform
@@ -47,7 +47,6 @@ class GaussianNoise(Augmentation):
 
     See Also
     --------
-    FeatureDropout : Replaces features by their means.
     MarginalCorruption : Replaces features by draws from their marginals.
     GaussianBlur : Blurs images.
 
@@ -94,63 +93,10 @@ class GaussianNoise(Augmentation):
             batch.shape, generator=generator, dtype=batch.dtype, device=batch.device
         )
         if batch.ndim == 2:
-            noise.mul_(_fitted(self, "std_", batch))
+            check_is_fitted(self, "std_")
+            std = self.std_ if isinstance(self.std_, Tensor) else as_tensor(self.std_)
+            noise.mul_(std.to(batch))
         return noise.mul_(self.scale).add_(batch)
-
-
-class FeatureDropout(Augmentation):
-    """Replace each entry of a vector, with probability `rate`, by the mean of its feature.
-
-    In tables, entries are replaced by gaps.
-
-    Parameters
-    ----------
-    rate : float, default=0.2
-        Probability, in [0, 1], with which an entry is replaced, independently of all others.
-
-    Attributes
-    ----------
-    mean_ : ndarray of shape (n_features,)
-        Mean of each feature over the training samples; NaN for the columns of tables.
-
-    See Also
-    --------
-    GaussianNoise : Adds noise to features.
-    MarginalCorruption : Replaces features by draws from their marginals.
-    AttributeMask : Replaces attributes of the nodes of graphs.
-
-    Examples
-    --------
-    >>> import numpy as np, torch
-    >>> from skcontrast.augmentation import FeatureDropout
-    >>> X = np.array([[0.0, 1.0], [2.0, 3.0]])
-    >>> FeatureDropout(rate=1.0).fit(X).augment(torch.from_numpy(X))
-    tensor([[1., 2.],
-            [1., 2.]], dtype=torch.float64)
-    """
-
-    rate: float = parameter(FRACTION, default=0.2)
-
-    kind = ("vectors", "tables")
-    mean_: Any = learned()
-
-    def learn(self, X: NDArray) -> None:
-        if isinstance(self._schema.kind, Tables):
-            self.mean_ = np.full(X.shape[1], np.nan)
-        else:
-            self.mean_ = moments(X)[0]
-
-    def prepared(self, convert: Callable[[Any], Tensor]) -> Augmentation:
-        """Return a copy whose ``mean_`` is in the units of the training batches."""
-        return changed(self, mean_=convert(self.mean_[np.newaxis])[0])
-
-    def augment(self, batch: Tensor, generator: torch.Generator | None = None) -> Tensor:
-        """Return `batch` with entries replaced: a tensor of the same shape, see the base class."""
-        batch = as_float(batch)
-        self.check_kind(batch.shape[1:])
-        generator = generator_for(batch, generator)
-        u = torch.rand(batch.shape, generator=generator, device=batch.device)
-        return torch.where(u < self.rate, _fitted(self, "mean_", batch), batch)
 
 
 class MarginalCorruption(Augmentation):
@@ -182,7 +128,6 @@ class MarginalCorruption(Augmentation):
 
     See Also
     --------
-    FeatureDropout : Replaces features by their means.
     GaussianNoise : Adds noise to features.
 
     References
@@ -319,10 +264,3 @@ def _entries(table: Any, rows: Tensor, columns: Tensor, like: Tensor) -> Tensor:
         return torch.from_numpy(table[rows.cpu().numpy(), columns.cpu().numpy()]).to(like)
     flat = (rows * table.shape[1]).add_(columns)
     return table.reshape(-1).index_select(0, flat.view(-1)).view(rows.shape).to(like)
-
-
-def _fitted(augmentation: Augmentation, name: str, like: Tensor) -> Tensor:
-    """Return a fitted array as a tensor of the dtype and on the device of `like`."""
-    check_is_fitted(augmentation, name)
-    values = getattr(augmentation, name)
-    return (values if isinstance(values, Tensor) else as_tensor(values)).to(like)

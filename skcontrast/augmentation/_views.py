@@ -55,10 +55,10 @@ class Views:
     Examples
     --------
     >>> import numpy as np
-    >>> from skcontrast.augmentation import FeatureDropout, GaussianNoise
-    >>> views = FeatureDropout().fit_transform(GaussianNoise().fit_transform(np.eye(3)))
+    >>> from skcontrast.augmentation import GaussianNoise, MarginalCorruption
+    >>> views = MarginalCorruption().fit_transform(GaussianNoise().fit_transform(np.eye(3)))
     >>> views
-    Views(base of shape (3, 3), chain=(GaussianNoise(), FeatureDropout()))
+    Views(base of shape (3, 3), chain=(GaussianNoise(), MarginalCorruption()))
     >>> views[:2].shape
     (2, 3)
     """

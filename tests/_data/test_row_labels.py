@@ -19,7 +19,6 @@ from skcontrast.augmentation import (
     AttributeMask,
     ColorJitter,
     EdgePerturb,
-    FeatureDropout,
     GaussianBlur,
     GaussianNoise,
     MarginalCorruption,
@@ -40,9 +39,8 @@ PIXELS = Unflatten((1, 4, 4))
 VECTOR_CHAINS = [
     [],
     [GaussianNoise()],
-    [FeatureDropout()],
     [MarginalCorruption()],
-    [StandardScaler(), GaussianNoise(), FeatureDropout()],
+    [StandardScaler(), GaussianNoise(), MarginalCorruption()],
     [PIXELS],
     *[
         [PIXELS, augmentation]

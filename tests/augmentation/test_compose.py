@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from skcontrast.augmentation import FeatureDropout, GaussianNoise, compose
+from skcontrast.augmentation import GaussianNoise, MarginalCorruption, compose
 
 
 def test_an_empty_chain_only_converts_to_floats():
@@ -18,7 +18,7 @@ def test_an_empty_chain_only_converts_to_floats():
 
 
 def test_a_chain_of_vector_augmentations_is_their_succession(X):
-    chain = [GaussianNoise().fit(X), FeatureDropout().fit(X)]
+    chain = [GaussianNoise().fit(X), MarginalCorruption().fit(X)]
     batch = torch.from_numpy(X)
     together = compose(chain, (4,))(batch, torch.Generator().manual_seed(3))
     generator = torch.Generator().manual_seed(3)

@@ -11,7 +11,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from skcontrast.augmentation import (
     ColorJitter,
-    FeatureDropout,
     GaussianBlur,
     GaussianNoise,
     MarginalCorruption,
@@ -147,7 +146,7 @@ def test_drawing_views_never_waits_for_the_device():
     images, vectors = random_images(), torch.rand(5, 4)
     X = vectors.numpy()
     on_images = compose(IMAGE_AUGMENTATIONS, (3, 12, 12))
-    fitted = [a.fit(X) for a in (GaussianNoise(), FeatureDropout(), MarginalCorruption())]
+    fitted = [a.fit(X) for a in (GaussianNoise(), MarginalCorruption())]
     on_vectors = compose([a.prepared(torch.from_numpy) for a in fitted], (4,))
     generator = seeded()
     with NoWaiting():

@@ -8,7 +8,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from skcontrast.augmentation import FeatureDropout, GaussianNoise, MarginalCorruption
+from skcontrast.augmentation import GaussianNoise, MarginalCorruption
 from skcontrast.augmentation._vectors import one_hot_groups
 from skcontrast.kinds import Tables
 from skcontrast.kinds._base import Request
@@ -98,35 +98,6 @@ def test_noise_prepared_for_other_units_is_the_same_noise(X):
     assert isinstance(augmentation.std_, np.ndarray)
 
 
-# FeatureDropout
-
-
-def test_dropped_entries_are_the_mean_and_the_others_stay(X, generator):
-    batch = torch.from_numpy(X)
-    views = FeatureDropout(rate=0.3).fit(X).augment(batch, generator)
-    dropped = views != batch
-    torch.testing.assert_close(
-        views[dropped], torch.from_numpy(X.mean(0)).expand(4000, 4)[dropped]
-    )
-    assert dropped.double().mean().item() == pytest.approx(0.3, abs=0.015)
-    np.testing.assert_allclose(dropped.double().mean(dim=0), 0.3, atol=0.03)
-
-
-@pytest.mark.parametrize("rate", [0.0, 1.0])
-def test_dropout_of_nothing_and_of_everything(rate, X):
-    batch = torch.from_numpy(X)
-    augmentation = FeatureDropout(rate=rate).fit(X)
-    expected = torch.from_numpy(augmentation.mean_).expand_as(batch) if rate else batch
-    assert augmentation.augment(batch).equal(expected)
-
-
-def test_dropout_prepared_for_other_units_is_the_same_dropout(X):
-    augmentation, convert = FeatureDropout(rate=0.5).fit(X), standardise(X)
-    here = augmentation.augment(torch.from_numpy(X), torch.Generator().manual_seed(1))
-    there = augmentation.prepared(convert).augment(convert(X), torch.Generator().manual_seed(1))
-    torch.testing.assert_close(there, convert(here.numpy()), rtol=1e-5, atol=1e-5)
-
-
 # MarginalCorruption
 
 
@@ -192,7 +163,7 @@ def test_a_batch_of_a_different_width_is_refused(X):
 
 def test_read_only_training_data_can_be_corrupted(X, generator):
     X.setflags(write=False)
-    for augmentation in (MarginalCorruption(), FeatureDropout(), GaussianNoise()):
+    for augmentation in (MarginalCorruption(), GaussianNoise()):
         views = augmentation.fit(X).augment(torch.from_numpy(X.copy()), generator)
         assert views.isfinite().all()
 
@@ -212,9 +183,9 @@ def test_corruption_prepared_for_other_units_is_the_same_corruption(X):
     [
         (GaussianNoise(scale=-0.1), "scale"),
         (GaussianNoise(scale="large"), "scale"),
-        (FeatureDropout(rate=1.5), "rate"),
-        (FeatureDropout(rate=None), "rate"),
         (MarginalCorruption(rate=-0.2), "rate"),
+        (MarginalCorruption(rate=1.5), "rate"),
+        (MarginalCorruption(rate=None), "rate"),
     ],
 )
 def test_parameters_out_of_range_are_refused_by_name(augmentation, name, X):
@@ -311,14 +282,6 @@ def test_noise_leaves_categories_and_gaps(generator):
     torch.testing.assert_close(views[:, 1:], batch[:, 1:], equal_nan=True, rtol=0, atol=0)
     assert views[:, 0].isnan().equal(batch[:, 0].isnan())
     assert (views[:2, 0] != batch[:2, 0]).all()
-
-
-def test_dropped_entries_of_tables_are_gaps(generator):
-    dropout, batch = coded(FeatureDropout(0.5))
-    views = dropout.augment(batch, generator)
-    dropped = views.isnan() & ~batch.isnan()
-    assert 0.2 < dropped.double().mean().item() < 0.6
-    assert views[~views.isnan()].equal(batch[~views.isnan()])
 
 
 def test_gaps_are_swapped_like_values(generator):

@@ -14,7 +14,6 @@ from sklearn.preprocessing import StandardScaler
 
 from skcontrast.augmentation import (
     AugmentationDropped,
-    FeatureDropout,
     GaussianNoise,
     MarginalCorruption,
     RandomFlip,
@@ -32,7 +31,9 @@ class Recorder(BaseEstimator):
 
 
 def test_augmentations_in_a_pipeline_form_one_chain(X):
-    pipe = make_pipeline(StandardScaler(), GaussianNoise(), FeatureDropout(), Recorder()).fit(X)
+    pipe = make_pipeline(StandardScaler(), GaussianNoise(), MarginalCorruption(), Recorder()).fit(
+        X
+    )
     views = pipe[-1].seen_
     assert views.chain == (pipe[1], pipe[2])
     np.testing.assert_array_equal(views.base, pipe[0].transform(X))
@@ -75,8 +76,8 @@ def test_views_can_be_split_into_train_and_test(X):
 
 
 def test_a_step_between_augmentation_and_embedder_warns(X):
-    pipe = make_pipeline(GaussianNoise(), FeatureDropout(), StandardScaler())
-    with pytest.warns(AugmentationDropped, match="directly before the embedder.*FeatureDropout"):
+    pipe = make_pipeline(GaussianNoise(), MarginalCorruption(), StandardScaler())
+    with pytest.warns(AugmentationDropped, match="before the embedder.*MarginalCorruption"):
         scaled = pipe.fit_transform(X)
     np.testing.assert_allclose(scaled, StandardScaler().fit_transform(X))
 
@@ -104,10 +105,10 @@ def test_a_pipeline_with_memory_fits_from_its_cache(X, tmp_path):
 
 
 def test_views_survive_pickling(X):
-    views = pickle.loads(pickle.dumps(FeatureDropout(0.3).fit_transform(X)))
+    views = pickle.loads(pickle.dumps(MarginalCorruption(0.3).fit_transform(X)))
     np.testing.assert_array_equal(views.base, X)
     assert views.chain[0].rate == 0.3
-    np.testing.assert_array_equal(views.chain[0].mean_, FeatureDropout().fit(X).mean_)
+    np.testing.assert_array_equal(views.chain[0].marginals_, X)
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.float64])

@@ -9,7 +9,7 @@ import torch
 from torch.utils.data import TensorDataset
 
 from skcontrast import load, save
-from skcontrast.augmentation import FeatureDropout, MarginalCorruption
+from skcontrast.augmentation import MarginalCorruption
 from skcontrast.encoders import GIN
 from skcontrast.graphs import pack_graphs
 from tests.common import images, small, small_images, vectors
@@ -40,11 +40,10 @@ def test_complex_numbers_are_refused_wherever_they_come_from():
         small(encoder=GIN(1, 4)).fit([graph] * 4)
 
 
-@pytest.mark.parametrize("augmentation", [FeatureDropout(), MarginalCorruption()], ids=repr)
-def test_an_augmentation_of_vectors_that_learns_refuses_graphs_by_name(augmentation):
+def test_an_augmentation_of_vectors_that_learns_refuses_graphs_by_name():
     graphs = pack_graphs([nx.path_graph(3)] * 4)
-    with pytest.raises(ValueError, match=rf"{type(augmentation).__name__} expects.*got graphs"):
-        small(encoder=GIN(1, 4), augmentation=augmentation).fit(graphs)
+    with pytest.raises(ValueError, match=r"MarginalCorruption expects.*got graphs"):
+        small(encoder=GIN(1, 4), augmentation=MarginalCorruption()).fit(graphs)
 
 
 def test_a_module_with_lazy_layers_is_saved_with_the_weights_that_it_got(tmp_path):
