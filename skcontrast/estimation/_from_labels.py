@@ -15,7 +15,8 @@ from .._checks import FRACTION, NON_NEGATIVE, check_component, checked
 from .._data._metadata import validate_labels
 from .._objective._functional import contrast_of
 from ..losses._posterior import false_negative_probability, ranks_inside
-from ..metrics._labeled import OF_CLASSES, measure
+from ..metrics._labeled import measure
+from ..metrics._scorers import make_embedding_scorer
 from ..similarity import Similarity
 from ._rank_statistics import Estimate, class_aucs
 from ._samples import ScoreSample, checked_sample, true_negatives_by_rank
@@ -95,7 +96,7 @@ def tau_plus_from_labels(y: Sequence | np.ndarray) -> Estimate:
     return Estimate(tau_plus, math.sqrt(variance))
 
 
-@measure(OF_CLASSES)
+@measure(make_embedding_scorer)
 def macro_auc(
     *views: Any, y: Sequence | np.ndarray, similarity: Similarity | None = None
 ) -> Estimate:

@@ -12,13 +12,14 @@ from scipy.stats import entropy
 from sklearn.metrics import euclidean_distances
 
 from .._checks import POSITIVE, numbers
-from ._labeled import EMBEDDINGS, OF_CLASSES, OF_TWO_VIEWS, measure
+from ._labeled import EMBEDDINGS, measure
+from ._scorers import make_embedding_scorer, make_view_scorer
 from ._search import batches, on_sphere
 
-_OF_EMBEDDINGS = partial(OF_CLASSES, needs_y=False)
+_OF_EMBEDDINGS = partial(make_embedding_scorer, needs_y=False)
 
 
-@measure(OF_TWO_VIEWS, greater_is_better=False)
+@measure(make_view_scorer, greater_is_better=False)
 def alignment(z1: ArrayLike, z2: ArrayLike) -> float:
     r"""Return how far apart two views of a sample are on the sphere, on average; 0 is best.
 

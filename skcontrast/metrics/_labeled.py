@@ -12,15 +12,8 @@ from sklearn.utils import column_or_1d
 
 from .._checks import checked, naming, numbers, refuse_masked
 from .._data._metadata import validate_labels
-from ._scorers import make_embedding_scorer, make_view_scorer
-
-INTEGERS = (int, np.integer)
 
 _F = TypeVar("_F", bound=Callable[..., Any])
-
-# What a measure compares.
-OF_CLASSES = make_embedding_scorer
-OF_TWO_VIEWS = make_view_scorer
 
 
 def measure(
@@ -34,7 +27,7 @@ def measure(
     Parameters
     ----------
     as_scorer : callable
-        Returns the scorer of a measure.
+        Returns the scorer of a measure: `make_embedding_scorer` or `make_view_scorer`.
     greater_is_better : bool, default=True
         Whether the score is the measure, or minus it.
     **constraints : list or type
@@ -134,10 +127,8 @@ def _known(
     return H[y >= 0], y[y >= 0]
 
 
-def check_count(value: Any, name: str, most: int | None = None, of: str = "") -> int:
-    """Return an int of at least 1 and at most `most`, which is the number of ... `of`."""
-    if isinstance(value, bool) or not isinstance(value, INTEGERS) or value < 1:
-        raise ValueError(f"{name} must be an int of at least 1, got {value!r}.")
-    if most is not None and value > most:
+def check_count(value: int, name: str, most: int, of: str) -> int:
+    """Return a number that is at most `most`, which is the number of ... `of`."""
+    if value > most:
         raise ValueError(f"{name} must be at most {most}, {of}, got {value}.")
     return int(value)

@@ -8,22 +8,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.neighbors import VALID_METRICS
 
-from .._checks import StrOptions
+from .._checks import POSITIVE_INT, StrOptions
 from ._embeddings import check_views
-from ._labeled import (
-    OF_CLASSES,
-    OF_TWO_VIEWS,
-    LabeledEmbeddings,
-    check_count,
-    check_labeled,
-    measure,
-)
+from ._labeled import LabeledEmbeddings, check_count, check_labeled, measure
+from ._scorers import make_embedding_scorer, make_view_scorer
 from ._search import Metric, nearest
 
 _METRIC = [StrOptions(set(chain.from_iterable(VALID_METRICS.values()))), callable]
 
 
-@measure(OF_CLASSES, metric=_METRIC)
+@measure(make_embedding_scorer, n_neighbors=POSITIVE_INT, metric=_METRIC)
 def knn_accuracy(
     H: ArrayLike,
     y: ArrayLike,
@@ -95,7 +89,7 @@ def knn_accuracy(
     return n_right / len(truth)
 
 
-@measure(OF_CLASSES, metric=_METRIC)
+@measure(make_embedding_scorer, k=POSITIVE_INT, metric=_METRIC)
 def recall_at_k(
     H: ArrayLike,
     y: ArrayLike,
@@ -164,7 +158,7 @@ def recall_at_k(
     return n_right / int(can_succeed.sum())
 
 
-@measure(OF_CLASSES, metric=_METRIC)
+@measure(make_embedding_scorer, metric=_METRIC)
 def map_at_r(
     H: ArrayLike,
     y: ArrayLike,
@@ -231,7 +225,7 @@ def map_at_r(
     return total / int(np.count_nonzero(n_relevant))
 
 
-@measure(OF_TWO_VIEWS)
+@measure(make_view_scorer, n_neighbors=POSITIVE_INT)
 def neighbor_agreement(z1: ArrayLike, z2: ArrayLike, n_neighbors: int = 10) -> float:
     r"""Return the share of nearest neighbours that two embeddings of the same samples agree on.
 
@@ -280,9 +274,8 @@ def neighbor_agreement(z1: ArrayLike, z2: ArrayLike, n_neighbors: int = 10) -> f
     >>> neighbor_agreement(z, 2 * z)
     1.0
     """
-    check_count(n_neighbors, "n_neighbors")
     first, second = check_views(z1, z2, of_one_width=False)
-    n, k = len(first), min(n_neighbors, len(first) - 1)
+    n, k = len(first), min(int(n_neighbors), len(first) - 1)
     shared: int = 0
     # The two searches have different seeds, which break ties differently.
     searches = [nearest(z, None, k, seed=seed) for seed, z in enumerate((first, second))]

@@ -14,13 +14,15 @@ from sklearn.preprocessing import StandardScaler
 
 from .._checks import POSITIVE, POSITIVE_INT, Interval
 from .._runtime._random import generator_of
-from ._labeled import INTEGERS, OF_CLASSES, LabeledEmbeddings, check_count, check_labeled, measure
+from ._labeled import LabeledEmbeddings, check_count, check_labeled, measure
+from ._scorers import make_embedding_scorer
 
 _MAX_ITER = 2000
 
 
 @measure(
-    OF_CLASSES,
+    make_embedding_scorer,
+    top_k=POSITIVE_INT,
     scale=["boolean"],
     C=POSITIVE,
     cv=[Interval(Integral, 2, None, closed="left")],
@@ -91,7 +93,6 @@ def linear_probe(
     True
     """
     labeled = check_labeled(H, y, H_test, y_test, "linear_probe")
-    check_count(top_k, "top_k")
     probe = _make_probe(scale, C)
     if labeled.H_test is not None:
         return _accuracy(probe, labeled, top_k)
@@ -101,9 +102,10 @@ def linear_probe(
 
 
 @measure(
-    OF_CLASSES,
+    make_embedding_scorer,
     scale=["boolean"],
     C=POSITIVE,
+    n_labels=POSITIVE_INT,
     n_draws=POSITIVE_INT,
     random_state=[Interval(Integral, 0, 2**32 - 1, closed="both"), np.random.RandomState, None],
 )
@@ -188,7 +190,7 @@ def _make_probe(scale: bool, C: float) -> Pipeline:
 
 def _first_seed(random_state: Any, n_draws: int) -> int:
     """Return `random_state` if it is an int, otherwise a seed drawn from it."""
-    if isinstance(random_state, INTEGERS):
+    if isinstance(random_state, Integral):
         return int(random_state)
     return int(generator_of(random_state).randint(2**31 - 1 - n_draws))
 

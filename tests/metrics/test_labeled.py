@@ -11,7 +11,7 @@ from skcontrast.metrics import (
     map_at_r,
     recall_at_k,
 )
-from skcontrast.metrics._labeled import check_count, check_labeled
+from skcontrast.metrics._labeled import check_labeled
 
 RNG = np.random.default_rng(0)
 Y = np.arange(40) % 3
@@ -100,5 +100,5 @@ def test_both_parts_share_their_classes_and_keep_their_precision():
 
 @pytest.mark.parametrize("value", [0, -1, 1.0, True, "3", None])
 def test_a_count_is_an_int_of_at_least_one(value):
-    with pytest.raises(ValueError, match="k must be an int of at least 1, got"):
-        check_count(value, "k")
+    with pytest.raises(ValueError, match="'k' parameter of recall_at_k must be an int in the ra"):
+        recall_at_k(H, Y, k=value)
