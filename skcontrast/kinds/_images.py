@@ -212,7 +212,11 @@ class ImageScaler(AffineScaler):  # numpydoc ignore=PR02
         be converted or moved.
         """
         X = X[:, None] if X.ndim == 3 else X
-        self._warn_other_unit(X)
+        if self._has_other_unit(X):
+            warn(
+                f"X holds {X.dtype} images with values up to {X.max()}, but white was "
+                f"{self.center_ + self.scale_:g} in fit: bring X to the unit that it had."
+            )
         if self.keeps_uint8_ and X.dtype == np.uint8:
             return as_tensor(X).to(device)
         return super().to_tensor(X, device)
@@ -228,23 +232,16 @@ class ImageScaler(AffineScaler):  # numpydoc ignore=PR02
         """Return the map as a layer on tensors of the dtype of `fit`, uint8 or floats."""
         return Rescale() if self.keeps_uint8_ else super().layer()
 
-    def _warn_other_unit(self, X: np.ndarray) -> None:
+    def _has_other_unit(self, X: np.ndarray) -> bool:
+        """Return whether images seem to have another white than those of `fit`."""
         is_uint8 = X.dtype == np.uint8
-        white = 255.0 if self.keeps_uint8_ else self.center_ + self.scale_
-        if self.keeps_uint8_ and not is_uint8 and 0 < X.max() <= 1:
-            advice = "multiply X by 255"
-        elif is_uint8 and white <= 1 < X.max():
-            advice = "divide X by 255"
-        elif getattr(self, "is_unit_", False) and not (is_uint8 or _are_of_unit(X)):
-            advice = "bring X into [0, 1]"
-        elif not (self.keeps_uint8_ or self.only_casts_) and self._looks_rescaled(X):
-            advice = "bring X to the unit that it had"
-        else:
-            return
-        warn(
-            f"X holds {X.dtype} images with values up to {X.max()}, but white was {white:g} in "
-            f"fit: {advice}."
-        )
+        if self.keeps_uint8_:
+            return not is_uint8 and bool(0 < X.max() <= 1)
+        if is_uint8 and self.center_ + self.scale_ <= 1 < X.max():
+            return True
+        if self.only_casts_:
+            return self.is_unit_ and not (is_uint8 or _are_of_unit(X))
+        return self._looks_rescaled(X)
 
     def _looks_rescaled(self, X: np.ndarray) -> bool:
         """Return whether a tenth of the intensities is clipped, or all are below a tenth of white.

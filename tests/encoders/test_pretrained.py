@@ -552,7 +552,7 @@ def test_long_images_are_not_enlarged():
 def test_floats_in_another_unit_are_reported_by_transform(net):
     embedder = alone(net, max_epochs=1).fit(X / 255)
     for other in (X.astype(np.float32), X / 127.5 - 1):
-        with pytest.warns(UserWarning, match=r"bring X into \[0, 1\]"):
+        with pytest.warns(UserWarning, match="white was 1 in fit: bring X to the unit"):
             embedder.transform(other)
 
 

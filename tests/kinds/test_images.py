@@ -70,9 +70,11 @@ def test_a_list_of_images_is_an_array_of_images():
 
 def test_images_in_a_different_unit_than_in_fit_are_pointed_out():
     X = images()
-    with pytest.warns(UserWarning, match="up to 1.0, but white was 255 in fit: multiply X by 255"):
+    with pytest.warns(
+        UserWarning, match="up to 1.0, but white was 255 in fit: bring X to the unit"
+    ):
         small_images().fit(X).transform(X / X.max())
-    with pytest.warns(UserWarning, match="white was 1 in fit: divide X by 255"):
+    with pytest.warns(UserWarning, match="white was 1 in fit: bring X to the unit"):
         small_images().fit(X / X.max()).transform(X)
 
 
