@@ -34,7 +34,7 @@ class ViewsDisplay:
     """Samples and their views: the first thing to look at.
 
     Images are drawn in a grid with a column for each sample, the original on top; black and white
-    are 0 and 255 for uint8, and else the extremes of the originals. Series are drawn in one
+    are 0 and 255 for uint8, and else the extremes of the originals. Series are drawn in a grid
     with a row for each sample, the original on the left, a line for each channel, each channel on
     a scale of its own. Views of all else are returned by
     :meth:`ContrastiveEmbedder.views <skcontrast.ContrastiveEmbedder.views>`.
