@@ -82,12 +82,7 @@ class Graphs(Kind):
 
     def read(self, X: Any, request: Request) -> tuple[Any, Schema]:
         refuse_unordered(X)
-        seen = request.seen
-        if seen is not None and not is_graphs(X):
-            raise ValueError(
-                f"X must be a list of graphs, as in fit: {request.name} was fitted on graphs."
-            )
-        X = pack_graphs(X)
+        X, seen = pack_graphs(X), request.seen
         request.check_length(X)
         if seen is not None and X.shape[1:] != seen.sample_shape:
             raise ValueError(
