@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +14,7 @@ from torch import Tensor
 from .._checks import FRACTION, NON_NEGATIVE, StrOptions, learned, parameter
 from .._data._sources import subset
 from .._data._statistics import as_tensor, known_moments
-from ..kinds._tables import Tables
+from ..kinds._tables import Tables, place_of
 from ._base import Augmentation, as_float, changed, generator_for
 from ._matrices import uniform
 
@@ -231,16 +231,14 @@ def one_hot_groups(X: NDArray) -> NDArray[np.int64]:
 
 def _numbered(groups: Sequence, d: int, names: NDArray | None) -> NDArray[np.int64]:
     """Return the number of the group of each of d features, from lists of positions or names."""
-    places = {} if names is None else {name: place for place, name in enumerate(names)}
+    known = [] if names is None else names.tolist()
     group_of = np.full(d, -1)
     for number, members in enumerate(groups):
         members = [members] if isinstance(members, str) else members
         if not isinstance(members, (list, tuple, np.ndarray)):
             raise ValueError(f"groups must be a list of lists of features, got {members!r} in it.")
         for member in members:
-            is_known = isinstance(member, Hashable) and member in places
-            place = places[member] if is_known else member
-            if not isinstance(place, (int, np.integer)) or not 0 <= place < d:
+            if (place := place_of(member, known, d)) is None:
                 raise ValueError(f"groups names the feature {member!r}, which X does not have.")
             if group_of[place] >= 0:
                 raise ValueError(f"groups has the feature {member!r} twice.")

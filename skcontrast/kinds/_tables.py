@@ -335,20 +335,20 @@ def _positions(categorical: Any, table: Table) -> set[int]:
             f"{categorical!r}."
         )
     for column in categorical:
-        if isinstance(column, str) and column in names:
-            found.add(names.index(column))
-        elif _is_place(column) and 0 <= column < table.shape[1]:
-            found.add(int(column))
-        else:
+        if (place := place_of(column, names, table.shape[1])) is None:
             raise ValueError(
                 f"The 'categorical' parameter of Tables must name columns of X, got {column!r}."
             )
+        found.add(place)
     return found
 
 
-def _is_place(column: Any) -> bool:
-    """Return whether this is an integer; an entry of a mask is not a place."""
-    return isinstance(column, (int, np.integer)) and not isinstance(column, bool)
+def place_of(column: Any, names: Sequence[str], n: int) -> int | None:
+    """Return which of n columns a name or a number means, None for neither; a mask has none."""
+    if isinstance(column, str):
+        return names.index(column) if column in names else None
+    is_number = isinstance(column, (int, np.integer)) and not isinstance(column, bool)
+    return int(column) if is_number and 0 <= column < n else None
 
 
 def _places(table: Table, seen: Schema, owner: str) -> list[int]:
