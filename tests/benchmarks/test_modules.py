@@ -55,10 +55,6 @@ TOY = {
         {"SHAPES": [(4, 1, 128)]},
     ),
     "speed.loss_engine": (["--batches", "16", "--rounds", "1", "--losses", "BCL", "SupCon"], {}),
-    "speed.moco_step": (
-        ["--batch", "4", "--queue", "16", "--width", "4", "--rounds", "1"],
-        {},
-    ),
     "speed.overhead": (["--repeats", "1", "--size", "20"], {"BATCH": 2, "EPOCHS": 1}),
     "speed.peers_end_to_end": (["--sets", "digits", "--seeds", "2", "--epochs", "1"], SMALL),
     "speed.soak": (["--only", "transform", "--share", "0.001"], {}),
