@@ -1,8 +1,7 @@
-"""A classifier for many samples of which few have labels, and folds to judge it by."""
+"""A classifier for many samples of which few have labels."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import nullcontext
 from typing import Any, Self
 
@@ -13,15 +12,13 @@ from sklearn.base import ClassifierMixin, TransformerMixin, clone, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score
-from sklearn.model_selection import BaseCrossValidator, check_cv
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Tags, check_consistent_length, gen_batches, get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ._checks import Declared, check_component, naming, parameter, validate_parameters
-from ._data._metadata import NAMES, checked_weights, split_known
+from ._data._metadata import NAMES, checked_weights, known_classes
 from ._data._statistics import as_tensor
 from ._fit._label_spreading import N_NEIGHBORS, spread_in_blocks
 from ._fit._settings import automatic_epochs
@@ -30,7 +27,7 @@ from .embedder import ContrastiveEmbedder
 from .features import PartialWhitening
 from .losses import SemiSupCon
 
-__all__ = ["ContrastiveClassifier", "LabeledFolds"]
+__all__ = ["ContrastiveClassifier"]
 
 
 def __dir__() -> list[str]:
@@ -175,7 +172,7 @@ class ContrastiveClassifier(ClassifierMixin, TransformerMixin, Declared):
             one that a fitted embedder or the classifier cannot use.
         """
         validate_parameters(self)
-        values, is_known = _classes(y)
+        values, is_known = known_classes(y, needed_by="ContrastiveClassifier")
         classes, known = np.unique(values, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(
@@ -350,7 +347,7 @@ class ContrastiveClassifier(ClassifierMixin, TransformerMixin, Declared):
         score : float
             In [0, 1].
         """
-        values, is_known = _classes(y)
+        values, is_known = known_classes(y, needed_by="ContrastiveClassifier")
         predicted = self.predict(X)
         with naming("y", f"{len(predicted)} classes, one for each sample"):
             check_consistent_length(predicted, is_known)
@@ -397,110 +394,12 @@ class ContrastiveClassifier(ClassifierMixin, TransformerMixin, Declared):
         return tags
 
 
-class LabeledFolds(BaseCrossValidator):
-    """Folds of the samples whose class is known; all others are in every training part.
-
-    Other splitters put samples of unknown class into the test parts, where most scorers count
-    every prediction as wrong.
-
-    Parameters
-    ----------
-    cv : int or splitter, default=5
-        How the samples of known class are divided; an int is the number of stratified folds.
-
-    See Also
-    --------
-    ContrastiveClassifier : What it is for.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skcontrast import LabeledFolds
-    >>> y = np.array([0, 1, -1, 0, 1, -1])
-    >>> for train, test in LabeledFolds(2).split(np.zeros(6), y):
-    ...     print(train, test)
-    [2 3 4 5] [0 1]
-    [0 1 2 5] [3 4]
-    """
-
-    __metadata_request__split = {"groups": True}
-
-    def __init__(self, cv: Any = 5):
-        self.cv = cv
-
-    def split(
-        self, X: Any, y: ArrayLike, groups: ArrayLike | None = None
-    ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-        """Yield the rows of each training and test part.
-
-        Parameters
-        ----------
-        X : object
-            Ignored.
-        y : array-like of shape (n_samples,)
-            Classes; −1, None, NaN or ``pandas.NA`` where unknown.
-        groups : array-like of shape (n_samples,), default=None
-            Groups for a splitter that needs them, such as ``GroupKFold``.
-
-        Yields
-        ------
-        train, test : ndarray of int
-            Rows of X.
-        """
-        values, is_known = _classes(y)
-        known, unknown = np.flatnonzero(is_known), np.flatnonzero(~is_known)
-        with naming("groups", "an array of groups, one for each entry of y"):
-            check_consistent_length(is_known, groups)
-            groups = None if groups is None else np.asarray(groups)[known]
-        with naming("cv", "a number of folds, or a splitter, that suits y and groups"):
-            folds = check_cv(self.cv, values, classifier=True).split(known, values, groups)
-            folds = [(np.r_[unknown, known[train]], known[test]) for train, test in folds]
-        for train, test in folds:
-            yield np.sort(train), test
-
-    def get_n_splits(
-        self, X: Any = None, y: ArrayLike | None = None, groups: ArrayLike | None = None
-    ) -> int:
-        """Return the number of folds.
-
-        Parameters
-        ----------
-        X, y, groups : object, default=None
-            As in `split`; a splitter may need them to count its folds.
-
-        Returns
-        -------
-        n_splits : int
-        """
-        if y is None:
-            return check_cv(self.cv).get_n_splits(X, y, groups)
-        return sum(1 for _ in self.split(X, y, groups))
-
-
 def _scaler(H: NDArray, *, is_weighed: bool) -> StandardScaler:
     """Return a scaler fitted to embeddings; one unit for all columns where blocks are weighed."""
     scaler = StandardScaler().fit(H)
     if is_weighed:  # the deviations of columns are what gives blocks their weight
         scaler.scale_ = np.full_like(scaler.scale_, np.sqrt(scaler.var_.mean()) or 1.0)
     return scaler
-
-
-def _classes(y: Any) -> tuple[NDArray, NDArray[np.bool_]]:
-    """Return the classes that y knows, and which entries these are."""
-    if y is None:
-        raise ValueError(
-            "ContrastiveClassifier requires y to be passed, but the target y is None: pass the "
-            "classes, with -1 where they are unknown."
-        )
-    known, is_known = split_known(y, warns=True)
-    with naming("y", "an array of classes, shape (n_samples,)"):
-        check_classification_targets(known)
-    if not len(known):
-        raise ValueError(
-            "y must hold known classes, got none; -1 is no class, but marks samples whose class "
-            "is unknown."
-        )
-    return known, is_known
 
 
 def _weights(sample_weight: Any, is_known: NDArray[np.bool_]) -> NDArray | None:

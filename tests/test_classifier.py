@@ -1,4 +1,4 @@
-"""The classifier for few labels: embedder, scaler and classifier in one, and its folds."""
+"""The classifier for few labels: embedder, scaler and classifier in one."""
 
 import json
 import pickle
@@ -19,7 +19,6 @@ from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
-    PredefinedSplit,
     cross_val_score,
     cross_validate,
 )
@@ -187,20 +186,6 @@ def test_default_epochs_make_about_as_many_steps():
             with pytest.raises(KeyboardInterrupt):
                 found.fit(np.zeros((n, 1)), np.arange(n) % 2)
     assert epochs == [100, 30, 10]
-
-
-def test_labeled_folds_test_each_known_row_once_and_train_on_every_unknown_one():
-    y = np.where(FEW < 0, None, NAMES)
-    folds = list(LabeledFolds(3).split(X, y))
-    assert len(folds) == LabeledFolds(3).get_n_splits() == LabeledFolds(3).get_n_splits(X, y)
-    tested = np.concatenate([test for _, test in folds])
-    assert sorted(tested) == list(range(30))
-    for train, test in folds:
-        assert set(range(30, 90)) <= set(train)
-        assert len(np.r_[train, test]) == len(set(np.r_[train, test])) == 90
-    groups = np.arange(90) // 10
-    for _, test in LabeledFolds(GroupKFold(3)).split(X, FEW, groups):
-        assert len(set(groups[test])) == 1
 
 
 def test_cross_validation_and_search_score_known_rows_alone():
@@ -382,25 +367,6 @@ def test_mistakes_in_what_is_scored_are_named(y, weights, message):
     found = model(small(max_epochs=1).fit(X)).fit(X, FEW)
     with pytest.raises(ValueError, match=message):
         found.score(X, y, weights)
-
-
-@pytest.mark.parametrize(
-    ("cv", "y", "groups", "message"),
-    [
-        (GroupKFold(2), FEW, np.arange(30), "groups must be an array of groups, one for each"),
-        (GroupKFold(2), FEW, np.arange(99), "groups must be an array of groups, one for each"),
-        (20, FEW, None, "cv must be .* that suits y and groups"),
-        (GroupKFold(2), FEW, None, "groups"),
-        (2, np.full(90, -1), None, "y must hold known classes, got none"),
-        (GroupKFold, FEW, np.arange(90), "cv must be a number of folds, or a splitter"),
-        ("three", FEW, None, "Expected `cv` as an integer"),
-        (PredefinedSplit(np.arange(90) % 2), FEW, None, "cv must be .* that suits y and groups"),
-        (3, FEW, dict.fromkeys(range(90)), "groups must be an array of groups, one for each"),
-    ],
-)
-def test_mistakes_in_folds_are_named(cv, y, groups, message):
-    with pytest.raises((ValueError, TypeError), match=message):
-        next(LabeledFolds(cv).split(X, y, groups))
 
 
 class Full(LogisticRegression):

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.utils import assert_all_finite, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
 from torch import Tensor
 
 from .._checks import advice_on, naming, numbers, refuse_masked
@@ -35,15 +36,34 @@ def validate_labels(y: Any, n_samples: int | None, *, needed_by: str) -> NDArray
     -------
     labels : ndarray of shape (n_samples,), dtype int64
     """
+    _refuse_none(y, needed_by)
+    known, is_known = split_known(y)
+    if known.dtype.kind == "f" and not np.array_equal(known, np.rint(known)):
+        raise ValueError(f"{needed_by} needs classes as y, got numbers that are not integers.")
+    return _codes(known, is_known, n_samples, "y")
+
+
+def known_classes(y: Any, *, needed_by: str) -> tuple[NDArray, NDArray[np.bool_]]:
+    """Return the classes that y knows, one at least, and which entries these are."""
+    _refuse_none(y, needed_by)
+    known, is_known = split_known(y, warns=True)
+    with naming("y", "an array of classes, shape (n_samples,)"):
+        check_classification_targets(known)
+    if not len(known):
+        raise ValueError(
+            "y must hold known classes, got none; -1 is no class, but marks samples whose class "
+            "is unknown."
+        )
+    return known, is_known
+
+
+def _refuse_none(y: Any, needed_by: str) -> None:
+    """Raise ValueError if there are no classes."""
     if y is None:
         raise ValueError(
             f"{needed_by} requires y to be passed, but the target y is None: pass the classes, "
             "with -1 where they are unknown."
         )
-    known, is_known = split_known(y)
-    if known.dtype.kind == "f" and not np.array_equal(known, np.rint(known)):
-        raise ValueError(f"{needed_by} needs classes as y, got numbers that are not integers.")
-    return _codes(known, is_known, n_samples, "y")
 
 
 def validate_groups(groups: Any, n_samples: int) -> NDArray[np.int64] | None:
