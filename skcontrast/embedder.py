@@ -133,13 +133,14 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Dec
         The most samples in a step, at least 2. Batches of an epoch differ by at most one sample.
     max_epochs : int or "auto", default="auto"
         Passes over the data. "auto" is 100, but at most 4,000 steps and at least 5 epochs, see
-        :ref:`cost`; with ``Pretrained`` about 140 steps, and of fewer than 1,000 images of 48
-        pixels or more up to 160, or 800 steps.
+        :ref:`cost`; with ``Pretrained`` about 140 steps, and for the default encoder of fewer
+        than 1,000 images of 48 pixels or more up to 160 epochs, or 800 steps.
     optimizer : {"adam", "adamw", "sgd"}, torch.optim.Optimizer class or Optimizer, default="adam"
         "sgd" has momentum 0.9. An :class:`~skcontrast.optimizers.Optimizer` sets other options,
         also of parts of the network.
-    lr : float, default=1e-3
-        Learning rate, above 0.
+    lr : float or "auto", default="auto"
+        Learning rate, above 0. "auto" is .001, and .002 for the default encoder of images of 48
+        pixels or more.
     weight_decay : float, default=1e-6
         Weight decay, at least 0.
     lr_schedule : {"cosine", "constant"} or Schedule, default="cosine"
@@ -242,7 +243,7 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Dec
     optimizer: Algorithm | Optimizer = parameter(
         [StrOptions(set(ALGORITHMS)), type, Optimizer], default="adam"
     )
-    lr: float = parameter(POSITIVE, default=1e-3)
+    lr: float | Literal["auto"] = parameter([*POSITIVE, StrOptions({"auto"})], default="auto")
     weight_decay: float = parameter(NON_NEGATIVE, default=1e-6)
     lr_schedule: Literal["cosine", "constant"] | Schedule = parameter(
         [StrOptions({"cosine", "constant"}), Schedule], default="cosine"

@@ -43,8 +43,10 @@ COMPONENTS = {
 
 # max_epochs="auto": steps beyond which further passes pay little, and the bounds of the epochs.
 _STEPS, _FEWEST_EPOCHS, _MOST_EPOCHS = 4_000, 5, 100
-# Few images of several octaves gain from more: so many steps, and the bounds of the epochs.
-_OF_LARGE = 800, 1, 160
+# The default encoder learns images of several octaves at twice the rate, and few of them for longer:
+# so many steps, and the bounds of the epochs.
+_LR, _LR_OF_LARGE = 1e-3, 2e-3
+_EPOCHS_OF_LARGE = 800, 1, 160
 
 
 @dataclass(frozen=True)
@@ -104,17 +106,20 @@ class Settings:
             raise AttributeError(name) from None
 
     def for_samples(self, n_samples: int, schema: Schema) -> Settings:
-        """Return the same with the epochs for which so many samples, of a schema, are trained."""
-        if self.given["max_epochs"] != "auto" or self.one_epoch:
-            return self
-        named = [getattr(encoder, "n_steps", None) for encoder in encoders_of(self.encoder)]
-        bounds = (max(map(int, filter(None, named))), 1) if any(named) else ()
-        n_epochs = automatic_epochs(n_samples, self.batch_size, *bounds)
-        if not bounds and isinstance(schema.kind, Images):
-            is_large = len(octave_sides(*schema.sample_shape[-2:])) > 1
-            more = automatic_epochs(n_samples, self.batch_size, *_OF_LARGE)
-            n_epochs = max(n_epochs, more) if is_large else n_epochs
-        return replace(self, max_epochs=n_epochs)
+        """Return the same with the rate and the epochs that suit so many samples of a schema."""
+        images = self.encoder is None and isinstance(schema.kind, Images)
+        is_large = images and len(octave_sides(*schema.sample_shape[-2:])) > 1
+        given, n_epochs = dict(self.given), self.max_epochs
+        if given["lr"] == "auto":
+            given["lr"] = _LR_OF_LARGE if is_large else _LR
+        if given["max_epochs"] == "auto" and not self.one_epoch:
+            named = [getattr(encoder, "n_steps", None) for encoder in encoders_of(self.encoder)]
+            bounds = (max(map(int, filter(None, named))), 1) if any(named) else ()
+            n_epochs = automatic_epochs(n_samples, self.batch_size, *bounds)
+            if is_large:
+                more = automatic_epochs(n_samples, self.batch_size, *_EPOCHS_OF_LARGE)
+                n_epochs = max(n_epochs, more)
+        return replace(self, given=given, max_epochs=n_epochs)
 
     @property
     def grouped_optimizer(self) -> Optimizer:

@@ -176,10 +176,17 @@ def test_automatic_epochs_give_4000_steps_within_bounds(n_samples):
         ((3, 96, 96), 10**6, 5),
     ],
 )
-def test_few_images_of_several_octaves_have_800_steps(shape, n_samples, n_epochs):
-    settings = resolve_settings(ContrastiveEmbedder())
+def test_few_images_of_several_octaves_have_800_steps_at_twice_the_rate(
+    shape, n_samples, n_epochs
+):
     schema = Schema(Images(), shape, math.prod(shape))
-    assert settings.for_samples(n_samples, schema).max_epochs == n_epochs
+    settings = resolve_settings(ContrastiveEmbedder()).for_samples(n_samples, schema)
+    assert (settings.max_epochs, settings.lr) == (n_epochs, 0.001 if 47 in shape else 0.002)
+    own = resolve_settings(ContrastiveEmbedder(encoder=ConvNet())).for_samples(n_samples, schema)
+    assert (own.max_epochs, own.lr) == (automatic_epochs(n_samples, 128), 0.001)
+    given = resolve_settings(ContrastiveEmbedder(lr=0.01, max_epochs=3))
+    given = given.for_samples(n_samples, schema)
+    assert (given.max_epochs, given.lr) == (3, 0.01)
 
 
 class StopAtOnce(Callback):

@@ -23,6 +23,7 @@ from skcontrast.encoders import Pretrained, Wide
 from skcontrast.features import Frozen, PatchDictionary
 from skcontrast.frameworks import CMC, MoCo
 from skcontrast.kinds import Images
+from skcontrast.kinds._base import Schema
 from skcontrast.optimizers import Optimizer
 from tests.common import images, small
 
@@ -325,7 +326,10 @@ def test_nothing_of_a_network_with_the_rate_0_is_trained(net):
 @pytest.mark.parametrize("n_samples, n_epochs", [(100, 100), (800, 20), (100_000, 1)])
 def test_fits_are_short(net, n_samples, n_epochs):
     settings = resolve_settings(ContrastiveEmbedder(pretrained(net)))
-    assert settings.for_samples(n_samples, None).max_epochs == n_epochs
+    assert (
+        settings.for_samples(n_samples, Schema(Images(), (3, 96, 96), 3 * 96**2)).max_epochs
+        == n_epochs
+    )
 
 
 def test_the_frozen_output_codes_and_gradients_are_beside_it(net):
