@@ -43,7 +43,7 @@ COMPONENTS = {
 
 # max_epochs="auto": steps beyond which further passes pay little, and the bounds of the epochs.
 _STEPS, _FEWEST_EPOCHS, _MOST_EPOCHS = 4_000, 5, 100
-# The default encoder learns images of several octaves at twice the rate, and few of them for longer:
+# The default encoder learns images of several octaves at twice the rate, and few of them longer:
 # so many steps, and the bounds of the epochs.
 _LR, _LR_OF_LARGE = 1e-3, 2e-3
 _EPOCHS_OF_LARGE = 800, 1, 160
