@@ -91,7 +91,7 @@ def default_encoder(kind: Kind, sample_shape: tuple, *, is_wide: bool = True) ->
     # With few labels, and for neighbours, better than weights of 1. Codes of several octaves say
     # more than those of one: of cells, more than what is learned.
     has_octaves = len(octave_sides(*sample_shape[-2:])) > 1
-    weights = [1.3, 0.3] if has_octaves else [0.5, 0.5]
+    weights = [1.5, 0.3] if has_octaves else [0.5, 0.5]
     return Wide(PatchNet(), [PatchDictionary(128, grid=3), OrientedGradients()], weights)
 
 

@@ -128,7 +128,7 @@ class PatchNet(Encoder):
     The last map, averaged to a small grid, is the representation. The embedder's default has codes
     of such dictionaries and oriented gradients, which keep the detail that is lost on the way,
     beside it: ``Wide(PatchNet(), [PatchDictionary(128, grid=3), OrientedGradients()],
-    weights=[0.5, 0.5])``, or weights of 1.3 and .3 where there are several octaves.
+    weights=[0.5, 0.5])``, or weights of 1.5 and .3 where there are several octaves.
 
     Parameters
     ----------
