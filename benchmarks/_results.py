@@ -243,8 +243,9 @@ def table_lines(table):
     columns = list(dict.fromkeys(name for row in table["rows"] for name in row))
     lines = [f"| {' | '.join(columns)} |", "|" + "---|" * len(columns)]
     for row in table["rows"]:
-        cells = (cell(row.get(name), table["digits"]) for name in columns)
-        lines.append(f"| {' | '.join(cells)} |")
+        cells = {name: cell(row.get(name), table["digits"]) for name in columns}
+        cells |= {"p": "< .001"} if cells.get("p") == f"{0:.{table['digits']}f}" else {}
+        lines.append(f"| {' | '.join(cells.values())} |")
     return lines
 
 

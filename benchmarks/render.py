@@ -188,7 +188,7 @@ HELPS = (
 LOSS_COLUMNS = ["row", "1 label", "5 labels", "20 labels", "20-NN", "linear", "95 %", "p", "n"]
 LABEL_COLUMNS = ["representation", "logistic regression", "20-NN", "95 %", "p", "n"]
 PEER_COLUMNS = ["row", "CPU s", "CPU ratio", "5 labels", "20-NN", "linear", "95 %", "n"]
-LEFT_OUT = ["untrained", "training and test images", "labeled images alone"]
+LEFT_OUT = ["untrained", "training and test images", "labeled images alone", "SupCon, few labels"]
 LOSS_SETS = {
     "digits": "digits, temperature 0.2",
     "Fashion-MNIST": "Fashion-MNIST, 2,000, temperature 0.2",
