@@ -51,8 +51,10 @@ GREY = [
 
 @pytest.fixture
 def stripes(monkeypatch):
-    """Grey images of vertical stripes, which allow all but quarter turns, and are enough."""
-    monkeypatch.setattr(_symmetries, "_FEWEST_IMAGES", 200)
+    """Grey images of vertical stripes, which allow all but quarter turns, as is soon found out."""
+    cheap = {"_FEWEST_IMAGES": 200, "_N_PATCHES": 16, "_N_COMPONENTS": 40, "_FOLDS": 2}
+    for name, number in cheap.items():
+        monkeypatch.setattr(_symmetries, name, number)
     rng = np.random.default_rng(0)
     return rng.normal(size=(200, 1, 16)) + rng.normal(size=(200, 16, 16))
 

@@ -6,7 +6,7 @@ import torch
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, ParameterGrid
+from sklearn.model_selection import GridSearchCV, ParameterGrid, ShuffleSplit
 from sklearn.pipeline import make_pipeline
 from skorch.callbacks import Callback
 
@@ -133,10 +133,11 @@ def test_grid_search_reaches_into_auto_and_the_estimates_of_negatives():
         f"{prefix}negatives": [DCL(), BCL(alpha=Auto(every=1))],
         f"{prefix}negatives__tau_plus": [Auto(every=1)],
     }
-    search = GridSearchCV(pipe, grid, cv=2, error_score="raise").fit(X, y)
+    fold, some = ShuffleSplit(1, test_size=0.5, random_state=0), (X[:100], y[:100])
+    search = GridSearchCV(pipe, grid, cv=fold, error_score="raise").fit(*some)
     assert len(set(search.cv_results_["mean_test_score"])) > 1
     for params in ParameterGrid(grid):
-        embedder = clone(pipe).set_params(**params).fit(X, y)[0]
+        embedder = clone(pipe).set_params(**params).fit(*some)[0]
         loss = embedder.loss_.get_params()
         given = {name.removeprefix(prefix): value for name, value in params.items()}
         negatives = given.pop("negatives")
@@ -146,7 +147,7 @@ def test_grid_search_reaches_into_auto_and_the_estimates_of_negatives():
         assert set(embedder.estimates_) == expected
         for name, value in given.items():
             if name in expected:
-                assert embedder.estimates_[name] == tau_plus_from_labels(y).value
+                assert embedder.estimates_[name] == tau_plus_from_labels(some[1]).value
             else:
                 assert loss[name] == value
 
@@ -252,7 +253,7 @@ def test_a_few_labels_estimate_the_prior_and_the_auc_of_all_labels():
         alpha = embedder.history_[1, "loss__alpha"]
         return np.array([embedder.history_[1, "loss__tau_plus"], (1 + 4 * alpha) / 6])
 
-    found = [estimates(few_of(classes, seed=s)) for s in range(3)]
+    found = [estimates(few_of(classes, seed=s)) for s in range(2)]
     assert np.abs(np.mean(found, 0) - estimates(classes)).max() < 0.02
 
 
