@@ -52,7 +52,7 @@ class ImageFolder(Dataset):
     Images are read when they are needed, turned upright, brought to one size and one mode. `fit`
     of an embedder reads them once where they fit into memory in their new size. The folder may be
     larger: then each epoch reads every file again, batch by batch, and ``n_workers=`` of the
-    embedder reads ahead in several processes.
+    embedder reads ahead in threads.
 
     Subfolders are classes, as far as you use them: pass `target` as y. Hidden files and folders
     are left out, and so is every file that does not end like an image: ``.avif``, ``.bmp``,
