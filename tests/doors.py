@@ -335,6 +335,11 @@ def use_of(cls):
     return lambda cls, *args, **kw: cls(*args, **kw)
 
 
+def _used(cls, *args, **kwargs):
+    """Use an object of a class; how is found out when that is done for the first time."""
+    return use_of(cls)(cls, *args, **kwargs)
+
+
 def valid_arguments(name, target):
     """Return valid arguments of a callable where its defaults do not suffice."""
     parameters = named_parameters(target)
@@ -381,7 +386,7 @@ def _of_class(cls):
     if cls is ContrastiveEmbedder or issubclass(cls, Warning):
         return
     if cls not in NO_DOORS:
-        yield from _of(name, cls, partial(use_of(cls), cls))
+        yield from _of(name, cls, partial(_used, cls))
     for method in dir(cls):
         function = getattr(cls, method)
         if cls in ENGINE or not str(getattr(function, "__module__", "")).startswith("skcontrast"):

@@ -1,6 +1,7 @@
 """scikit-learn's own checks, and what its users do with a transformer."""
 
 import pickle
+from functools import partial
 
 import joblib
 import numpy as np
@@ -30,12 +31,13 @@ from skcontrast.optimizers import Optimizer
 from skcontrast.similarity import Cosine, VonMisesFisher
 from tests.common import LOSSES, small
 
+brief = partial(small, max_epochs=1)
 # One loss of each path through the engine: no weights, weights by rank, weights by label. What
 # does not depend on the loss is checked along with one of them.
 VARIANTS = [
-    small(),
-    small(loss=Supervised(), similarity=VonMisesFisher(), output="projection", projection_dim=8),
-    small(
+    brief(),
+    brief(loss=Supervised(), similarity=VonMisesFisher(), output="projection", projection_dim=8),
+    brief(
         loss=BCL(alpha=0.8, tau_plus=0.2),
         augmentation=GaussianNoise(),
         projection_dim=0,
@@ -44,14 +46,14 @@ VARIANTS = [
         kind=Vectors(standardize=False),
         optimizer="sgd",
     ),
-    small(
+    brief(
         kind="tables",
         optimizer=Optimizer("adamw", betas=(0.9, 0.9), param_groups=[("enc*", {"lr": 1e-4})]),
         lr_schedule="constant",
     ),
 ]
 OTHER_LOSSES = [
-    small(loss=loss)
+    brief(loss=loss)
     for loss in LOSSES
     if repr(loss) not in {repr(variant.loss) for variant in VARIANTS}
 ]

@@ -168,9 +168,12 @@ def test_grid_search_reaches_into_the_framework():
 
 
 SOME = [
-    small(framework=CMC()),
+    small(framework=CMC(), max_epochs=1),
     small(
-        framework=MoCo(queue_size=8, symmetric=True), loss=SupCon(), similarity=VonMisesFisher()
+        framework=MoCo(queue_size=8, symmetric=True),
+        loss=SupCon(),
+        similarity=VonMisesFisher(),
+        max_epochs=1,
     ),
 ]
 PRODUCT = [
