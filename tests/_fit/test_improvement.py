@@ -17,14 +17,14 @@ from skcontrast.callbacks import CollapseWarning
 from skcontrast.kinds import Kind
 from tests.common import X_DIGITS, small
 
-LONG = {"max_epochs": 20, "batch_size": 100, "lr": 0.01}  # 40 steps
+LONG = {"max_epochs": 10, "batch_size": 100, "lr": 0.02}  # 20 steps
 DESTROYS = GaussianNoise(scale=100.0)
 
 
 @pytest.fixture(autouse=True)
-def fits_of_40_steps_are_long(monkeypatch):
+def fits_of_20_steps_are_long(monkeypatch):
     assert _improvement._LEAST_STEPS == 100
-    monkeypatch.setattr(_improvement, "_LEAST_STEPS", 40)
+    monkeypatch.setattr(_improvement, "_LEAST_STEPS", 20)
 
 
 def messages(embedder, X=X_DIGITS, fit="fit"):
@@ -78,9 +78,9 @@ def test_a_good_fit_does_not_warn():
 @pytest.mark.parametrize(
     "params, n",
     [
-        ({"max_epochs": 19, "batch_size": 100}, 200),
+        ({"max_epochs": 9, "batch_size": 100}, 200),
         ({"max_epochs": 1, "batch_size": 2}, 200),
-        ({"max_epochs": 40}, 49),
+        ({"max_epochs": 20}, 49),
     ],
     ids=["few steps", "one epoch", "few samples"],
 )
