@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, Literal
 
@@ -17,9 +17,10 @@ from .._checks import check_entries, learned, naming, parameter
 from .._data._array_like import PAIRS_ADVICE, as_array_like, checked_numbers
 from .._data._memory_maps import row_blocks
 from .._data._sources import LazySamples, subset
-from .._data._statistics import FARTHEST, as_array, as_tensor, mean_and_std
+from .._data._statistics import FARTHEST, as_tensor, mean_and_std
 from .._warnings import warn
 from ._base import Request, Schema
+from ._gaps import cleaned, padded
 from ._scaling import AffineScaler, ArrayKind, float_of, rows_for
 
 _EXPECTED = "series, an array of numbers of shape (n_samples, n_channels, n_times)"
@@ -140,7 +141,7 @@ class Series(ArrayKind):
             raise ValueError(f"X must hold series, got an array of shape {X.shape}: {_FORMS}.")
         _check_channels(X, request)
         if not isinstance(X, LazySeries):  # which check themselves what they read
-            X = self.clean(X)
+            X = cleaned(X, range(len(X)), interpolate=self.interpolate)
         if request.seen is not None:
             return X, request.seen
         kind = clone(self)
@@ -179,27 +180,6 @@ class Series(ArrayKind):
         """Return the number of series that have about a million numbers as 64 maps."""
         return rows_for(64 * X.shape[-1])
 
-    def clean(self, X: NDArray, names: Sequence[int] | None = None) -> NDArray:
-        """Return series up to the end of the longest, a copy if gaps are filled.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n, n_channels, n_times)
-            Series.
-        names : sequence of int, default=None
-            Their numbers in messages; None counts them.
-        """
-        filled, names = X, range(len(X)) if names is None else names
-        start = 0
-        for block in row_blocks(X, 256):
-            for row in _rows_with_gaps(block, names[start:]):
-                if not self.interpolate:
-                    raise ValueError(_gap(block[row], names[start + row]))
-                filled = X.copy() if filled is X else filled
-                filled[start + row] = _interpolated(block[row], names[start + row])
-            start += len(block)
-        return _without_padding(filled)
-
 
 class LazySeries(LazySamples):
     """A Dataset of series, whose rows are one array with NaN behind the ends of shorter ones.
@@ -221,7 +201,8 @@ class LazySeries(LazySamples):
 
     def __getitem__(self, rows: Any) -> NDArray:
         rows = np.atleast_1d(np.arange(len(self))[rows])
-        return self.kind.clean(padded([self._item(row) for row in rows], rows), rows)
+        X = padded([self._item(row) for row in rows], rows)
+        return cleaned(X, rows, interpolate=self.kind.interpolate)
 
 
 def is_long(n_channels: int, n_times: int) -> bool:
@@ -272,33 +253,6 @@ def _refuse_frames(X: Any) -> None:
         )
 
 
-def padded(X: Sequence, names: Sequence[int] | None = None) -> NDArray:
-    """Return a list of series as one array, (n, n_channels, n_times), with NaN behind ends."""
-    arrays = [np.atleast_2d(as_array(x) if isinstance(x, Tensor) else np.asarray(x)) for x in X]
-    names = range(len(X)) if names is None else names
-    for place, array in zip(names, arrays, strict=True):
-        if array.dtype.kind not in "biuf":
-            raise TypeError(f"X must hold series of numbers: series {place} has {array.dtype}.")
-        if array.shape[0] != arrays[0].shape[0]:
-            advice = (
-                ": if the channels are last, pass [x.T for x in X]; if they are batches, "
-                "np.concatenate(X); images must have one size"
-            )
-            advice = advice if array.shape[1] == arrays[0].shape[1] else ""
-            raise ValueError(
-                f"The series in X must have as many channels as each other: series {place} has "
-                f"shape {array.shape}, series {names[0]} has {arrays[0].shape}{advice}."
-            )
-        if not array.size:
-            raise ValueError(f"Series {place} of X has no steps: its shape is {array.shape}.")
-    longest = max(array.shape[1] for array in arrays)
-    dtype = np.result_type(np.float32, *{array.dtype.newbyteorder("=") for array in arrays})
-    array = np.full((len(arrays), arrays[0].shape[0], longest), np.nan, dtype)
-    for row, series in zip(array, arrays, strict=True):
-        row[:, : series.shape[1]] = series
-    return array
-
-
 def _check_channels(X: Any, request: Request) -> None:
     """Raise ValueError unless series have as many channels as in `fit`."""
     if request.seen is None or X.shape[1] == request.seen.sample_shape[0]:
@@ -313,69 +267,6 @@ def _check_channels(X: Any, request: Request) -> None:
         f"X has series of {X.shape[1]} channel(s), but {request.name} was fitted on series of "
         f"{expected}{advice}."
     )
-
-
-def _length(series: NDArray) -> int:
-    """Return the number of steps of a series (n_channels, n_times) before NaN in all channels."""
-    known = ~np.isnan(series).all(axis=0)
-    return int(known.nonzero()[0].max(initial=-1)) + 1
-
-
-def _rows_with_gaps(X: NDArray, names: Sequence[int]) -> Iterator[int]:
-    """Yield the rows of X whose NaN is not only behind the end; refuse infinity."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        sums = X.sum(axis=(1, 2), dtype=np.float64)
-    for row in map(int, np.flatnonzero(~np.isfinite(sums))):
-        if np.isinf(X[row]).any():
-            raise ValueError(f"Series {names[row]} of X contains infinity.")
-        if np.isnan(X[row][:, : _length(X[row])]).any() or not _length(X[row]):
-            yield row
-
-
-def _without_padding(X: NDArray) -> NDArray:
-    """Return X up to the end of its longest series."""
-    if X.dtype.kind != "f" or not np.isnan(X[:, 0, -1]).all():
-        return X
-    return X[..., : max(map(_length, X))]
-
-
-def _gap(series: NDArray, row: int) -> str:
-    """Return what is wrong with a series that has gaps."""
-    length = _length(series)
-    if not length:
-        return f"Series {row} of X contains NaN alone."
-    if (n_known := _length(series.T)) and not np.isnan(series[:n_known]).any():
-        return (
-            f"NaN follows the end of series {row} of X along its first axis: the channels seem to "
-            "be last. Pass X.transpose(0, 2, 1)."
-        )
-    first = int((~np.isnan(series).all(axis=0)).argmax())
-    if not np.isnan(series[:, first:length]).any():
-        return (
-            f"Series {row} of X begins with NaN, up to step {first}: NaN may only follow the end. "
-            "Pass a list of series, [x[:, ~np.isnan(x).all(axis=0)] for x in X]."
-        )
-    channel, step = np.argwhere(np.isnan(series[:, :length]))[0]
-    return (
-        f"Series {row} of X contains NaN in channel {channel} at step {step}, before its end at "
-        f"step {length}. NaN may only follow the end, in all channels: fill the gaps, or pass "
-        "kind=Series(interpolate=True)."
-    )
-
-
-def _interpolated(series: NDArray, row: int) -> NDArray:
-    """Return a series whose gaps are filled by straight lines, with what follows its end."""
-    length, filled = _length(series), series.copy()
-    steps = np.arange(length)
-    for channel, values in enumerate(filled[:, :length]):
-        known = ~np.isnan(values)
-        if not known.any():
-            raise ValueError(
-                f"Channel {channel} of series {row} of X contains NaN alone, which cannot be "
-                "interpolated: drop the series or the channel."
-            )
-        values[~known] = np.interp(steps[~known], steps[known], values[known])
-    return filled
 
 
 def _output(module: nn.Module, batch: Tensor) -> Tensor:

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from .._checks import naming
 from .._data._metadata import split_known
-from ..kinds._series import is_long, lists_series, padded
+from ..kinds._gaps import padded
+from ..kinds._series import is_long, lists_series
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes

@@ -1,4 +1,4 @@
-"""Series: forms, lengths, gaps, scales."""
+"""Series: forms, lengths, scales; gaps have a file of their own."""
 
 import numpy as np
 import pandas as pd
@@ -88,11 +88,6 @@ def test_padding_and_objects_are_recognised():
 def test_declared_series_of_one_channel_need_no_axis_for_it():
     np.testing.assert_array_equal(read(X[:, 0], Series()), X[:, :1])
     np.testing.assert_array_equal(read(list(X[:, 0]), Series()), X[:, :1])
-
-
-def test_integers_keep_their_type_and_get_floats_where_they_end():
-    assert read((X * 10).astype(np.int16)).dtype == np.int16
-    assert read([x.astype(np.int16) for x in UNEQUAL]).dtype == np.float32
 
 
 def test_a_memory_map_stays_one_and_gives_what_the_array_gives(tmp_path):
@@ -258,21 +253,6 @@ def test_transform_names_the_channels_that_differ():
     ):
         with pytest.raises(ValueError, match=advice):
             embedder.transform(given)
-
-
-def test_interpolation_fills_gaps_by_lines_and_keeps_the_end():
-    ramp = np.arange(12.0).reshape(1, 1, 12).repeat(4, 0)
-    holed = ramp.copy()
-    holed[0, 0, [3, 4, 8]] = holed[1, 0, 0] = np.nan
-    holed[2, 0, 9:] = holed[2, 0, 5] = np.nan
-    expected = ramp.copy()
-    expected[1, 0, 0], expected[2, 0, 9:] = 1, np.nan
-    before = holed.copy()
-    np.testing.assert_array_equal(read(holed, Series(interpolate=True)), expected)
-    np.testing.assert_array_equal(holed, before)
-    two = np.concatenate([ramp, np.full_like(ramp, np.nan)], 1)
-    with pytest.raises(ValueError, match="Channel 1 of series 0 of X contains NaN alone"):
-        read(two, Series(interpolate=True))
 
 
 def test_channels_are_standardised_over_the_set():
@@ -463,24 +443,6 @@ def test_random_series_have_finite_embeddings_alone_as_together(number):
 @pytest.mark.parametrize("number", range(6, 500))
 def test_many_random_series_have_finite_embeddings_alone_as_together(number):
     check_fuzzed(number)
-
-
-@pytest.mark.parametrize("kind", ["auto", "series"])
-def test_channels_last_are_noticed_behind_padding_too(kind):
-    X = np.random.default_rng(0).normal(size=(6, 40, 3))
-    X[::2, 25:] = np.nan
-    with pytest.raises(ValueError, match=r"channels seem to be last.*X\.transpose\(0, 2, 1\)"):
-        ContrastiveEmbedder(kind=kind).fit(X)
-
-
-def test_what_all_series_are_padded_with_changes_nothing():
-    X = np.random.default_rng(0).normal(size=(40, 2, 20))
-    X[::2, :, 15:] = np.nan
-    padded = np.concatenate([X, np.full((40, 2, 3), np.nan)], axis=2)
-    embedders = [ContrastiveEmbedder(max_epochs=1, random_state=0).fit(x) for x in (X, padded)]
-    expected, found = (embedder.transform(X) for embedder in embedders)
-    np.testing.assert_array_equal(found, expected)
-    np.testing.assert_array_equal(embedders[0].transform(padded), expected)
 
 
 def test_an_array_of_pairs_of_vectors_is_read_as_series_with_a_warning():

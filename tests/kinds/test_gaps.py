@@ -1,0 +1,53 @@
+"""Series of unequal lengths as one array: what follows their ends, and gaps before them."""
+
+import numpy as np
+import pytest
+
+from skcontrast import ContrastiveEmbedder
+from skcontrast.kinds import Series
+from skcontrast.kinds._recognise import read_samples
+
+X = np.random.default_rng(0).normal(size=(6, 3, 25))
+UNEQUAL = [x[:, : 25 - 3 * k] for k, x in enumerate(X)]
+
+
+def read(X, kind=None):
+    return read_samples(X, kind, owner=ContrastiveEmbedder())[0]
+
+
+def test_integers_keep_their_type_and_get_floats_where_they_end():
+    assert read((X * 10).astype(np.int16)).dtype == np.int16
+    assert read([x.astype(np.int16) for x in UNEQUAL]).dtype == np.float32
+
+
+def test_interpolation_fills_gaps_by_lines_and_keeps_the_end():
+    ramp = np.arange(12.0).reshape(1, 1, 12).repeat(4, 0)
+    holed = ramp.copy()
+    holed[0, 0, [3, 4, 8]] = holed[1, 0, 0] = np.nan
+    holed[2, 0, 9:] = holed[2, 0, 5] = np.nan
+    expected = ramp.copy()
+    expected[1, 0, 0], expected[2, 0, 9:] = 1, np.nan
+    before = holed.copy()
+    np.testing.assert_array_equal(read(holed, Series(interpolate=True)), expected)
+    np.testing.assert_array_equal(holed, before)
+    two = np.concatenate([ramp, np.full_like(ramp, np.nan)], 1)
+    with pytest.raises(ValueError, match="Channel 1 of series 0 of X contains NaN alone"):
+        read(two, Series(interpolate=True))
+
+
+@pytest.mark.parametrize("kind", ["auto", "series"])
+def test_channels_last_are_noticed_behind_padding_too(kind):
+    X = np.random.default_rng(0).normal(size=(6, 40, 3))
+    X[::2, 25:] = np.nan
+    with pytest.raises(ValueError, match=r"channels seem to be last.*X\.transpose\(0, 2, 1\)"):
+        ContrastiveEmbedder(kind=kind).fit(X)
+
+
+def test_what_all_series_are_padded_with_changes_nothing():
+    X = np.random.default_rng(0).normal(size=(40, 2, 20))
+    X[::2, :, 15:] = np.nan
+    padded = np.concatenate([X, np.full((40, 2, 3), np.nan)], axis=2)
+    embedders = [ContrastiveEmbedder(max_epochs=1, random_state=0).fit(x) for x in (X, padded)]
+    expected, found = (embedder.transform(X) for embedder in embedders)
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(embedders[0].transform(padded), expected)
