@@ -133,8 +133,8 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Dec
         The most samples in a step, at least 2. Batches of an epoch differ by at most one sample.
     max_epochs : int or "auto", default="auto"
         Passes over the data. "auto" is 100, but at most 4,000 steps and at least 5 epochs, see
-        :ref:`cost`; with ``Pretrained`` about 140 steps, and for the default encoder of fewer
-        than 1,000 images of 48 pixels or more up to 160 epochs, or 800 steps.
+        :ref:`cost`; with ``Pretrained`` about 140 steps, and for the default encoder of few
+        images of 48 pixels or more 800 steps in up to 160 epochs.
     optimizer : {"adam", "adamw", "sgd"}, torch.optim.Optimizer class or Optimizer, default="adam"
         "sgd" has momentum 0.9. An :class:`~skcontrast.optimizers.Optimizer` sets other options,
         also of parts of the network.

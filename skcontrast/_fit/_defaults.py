@@ -7,6 +7,7 @@ import math
 from sklearn.base import clone
 
 from .._layers._patches import octave_sides
+from .._layers._pooling import reduced_sides
 from ..augmentation import (
     Augmentation,
     ColorJitter,
@@ -90,9 +91,16 @@ def default_encoder(kind: Kind, sample_shape: tuple, *, is_wide: bool = True) ->
         return ConvNet()
     # With few labels, and for neighbours, better than weights of 1. Codes of several octaves say
     # more than those of one: of cells, more than what is learned.
-    has_octaves = len(octave_sides(*sample_shape[-2:])) > 1
-    weights = [1.5, 0.3] if has_octaves else [0.5, 0.5]
+    weights = [1.5, 0.3] if are_large_images(kind, sample_shape) else [0.5, 0.5]
     return Wide(PatchNet(), [PatchDictionary(128, grid=3), OrientedGradients()], weights)
+
+
+def are_large_images(kind: Kind, sample_shape: tuple) -> bool:
+    """Return whether samples are images that the default encoder reads at several octaves."""
+    if not isinstance(kind, Images):
+        return False
+    sides = reduced_sides(sample_shape[-2:], PatchNet().largest_side)
+    return len(octave_sides(*sides)) > 1
 
 
 def beside_pretrained(encoder: Pretrained) -> Wide:

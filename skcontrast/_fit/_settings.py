@@ -18,7 +18,6 @@ from .._checks import (
     parameter_owners,
     validate_parameters,
 )
-from .._layers._patches import octave_sides
 from .._network._inference import resolve_device
 from .._runtime._random import resolve_seed
 from .._skorch import Callback, LRScheduler, ScoringBase
@@ -27,12 +26,12 @@ from ..callbacks import Evaluation
 from ..encoders import Encoder
 from ..frameworks import Framework, SimCLR
 from ..kinds._base import Kind, Schema
-from ..kinds._images import Images
 from ..kinds._recognise import named_kind
 from ..losses import InfoNCE, Loss
 from ..optimizers import Optimizer, as_optimizer
 from ..schedules import CosineDecay, Schedule, at_progress
 from ..similarity import Cosine, Similarity
+from ._defaults import are_large_images
 
 # role: (base class, default); the framework comes before the similarity, whose default it sets
 COMPONENTS = {
@@ -60,13 +59,13 @@ class Settings:
     owner : str
         The name of the estimator's class, for messages.
     given : dict
-        All parameters as the user gave them.
+        All parameters as the user gave them; once the samples are known, `lr` is a number.
     loss, framework, similarity : Loss, Framework, Similarity
         Clones, validated.
     kind : Kind or None
         None guesses.
     max_epochs : int
-        The most, until the number of samples is known, if it is "auto".
+        If it is "auto", 100 until the samples are known.
     augmentation : list of Augmentation or None
         None takes the augmentations that come with X, or the default of its kind.
     optimizer : Optimizer
@@ -107,8 +106,7 @@ class Settings:
 
     def for_samples(self, n_samples: int, schema: Schema) -> Settings:
         """Return the same with the rate and the epochs that suit so many samples of a schema."""
-        images = self.encoder is None and isinstance(schema.kind, Images)
-        is_large = images and len(octave_sides(*schema.sample_shape[-2:])) > 1
+        is_large = self.encoder is None and are_large_images(schema.kind, schema.sample_shape)
         given, n_epochs = dict(self.given), self.max_epochs
         if given["lr"] == "auto":
             given["lr"] = _LR_OF_LARGE if is_large else _LR

@@ -189,6 +189,15 @@ def test_few_images_of_several_octaves_have_800_steps_at_twice_the_rate(
     assert (given.max_epochs, given.lr) == (3, 0.01)
 
 
+@pytest.mark.parametrize("side, lr", [(16, 0.001), (48, 0.002)])
+def test_the_automatic_rate_is_in_the_history_of_any_kind_of_fit(side, lr):
+    X = np.random.default_rng(0).uniform(size=(8, side, side)).astype(np.float32)
+    embedder = ContrastiveEmbedder(max_epochs=1, lr_schedule="constant", random_state=0)
+    assert embedder.fit(X).history_[-1]["lr"] == lr
+    assert embedder.partial_fit(X).history_[-1]["lr"] == lr
+    assert embedder.get_params()["lr"] == "auto"
+
+
 class StopAtOnce(Callback):
     """Ends a fit after its first epoch."""
 
