@@ -19,6 +19,7 @@ from torch.utils.data import Dataset
 from tqdm.auto import tqdm
 
 from ._checks import POSITIVE_INT, Interval, StrOptions, check_argument, checked
+from ._data._array_like import SUFFIXES
 from ._data._parts import Parts
 from ._data._row_labels import along_rows
 from ._runtime._memory import check_memory
@@ -30,9 +31,6 @@ def __dir__() -> list[str]:
     return __all__
 
 
-_GRAPHICS = (".bmp", ".gif", ".pbm", ".pgm", ".png", ".pnm", ".ppm")
-_PHOTOGRAPHS = (".avif", ".jp2", ".jpeg", ".jpg", ".tif", ".tiff", ".webp")
-SUFFIXES = frozenset(_GRAPHICS + _PHOTOGRAPHS)
 # No format that calls another program, such as EPS.
 _FORMATS = ("AVIF", "BMP", "GIF", "JPEG", "JPEG2000", "PNG", "PPM", "TIFF", "WEBP")
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
 import json
-import pkgutil
 import re
 import sys
 import tomllib
@@ -66,19 +64,6 @@ def test_the_version_is_not_that_of_stale_metadata(monkeypatch):
 def test_the_version_switcher_offers_the_version():
     entries = json.loads((ROOT / "docs" / "_static" / "switcher.json").read_text(encoding="utf-8"))
     assert skcontrast.__version__ in {entry["version"] for entry in entries}
-
-
-def test_contributing_shows_the_rooms_of_the_package():
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    tree = text.partition("```\nskcontrast/\n")[2].partition("```")[0]
-    shown = dict(line.split(maxsplit=1) for line in tree.splitlines())
-    modules = pkgutil.iter_modules(skcontrast.__path__, "skcontrast.")
-    assert shown == {
-        module.name.partition(".")[2] + ("/" if module.ispkg else ".py"): (
-            importlib.import_module(module.name).__doc__.splitlines()[0]
-        )
-        for module in modules
-    }
 
 
 def test_a_fit_calls_what_contributing_says_in_that_order():

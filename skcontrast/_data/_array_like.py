@@ -27,6 +27,10 @@ PAIRS_ADVICE = (
     "np.concatenate([first, second]), groups=np.tile(np.arange(len(first)), 2)) learns which rows "
     "belong together"
 )
+_GRAPHICS = (".bmp", ".gif", ".pbm", ".pgm", ".png", ".pnm", ".ppm")
+_PHOTOGRAPHS = (".avif", ".jp2", ".jpeg", ".jpg", ".tif", ".tiff", ".webp")
+# How the names of image files end.
+SUFFIXES = frozenset(_GRAPHICS + _PHOTOGRAPHS)
 # Dtypes of numbers that stay as they are; what scikit-learn reads of others gets the first.
 _NUMBERS = [
     np.float64, np.float32, np.float16, np.bool_, np.int8, np.int16, np.int32, np.int64,
@@ -200,8 +204,6 @@ def _names_image(item: Any) -> bool:
     """Return whether an item is a path, or a text that is the name of an image file."""
     if not isinstance(item, str):
         return isinstance(item, PurePath)
-    from ..datasets import SUFFIXES  # only now, because X rarely holds strings
-
     return PurePath(item).suffix.lower() in SUFFIXES
 
 

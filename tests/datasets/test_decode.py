@@ -9,7 +9,8 @@ import pytest
 from PIL import Image
 
 from skcontrast import datasets
-from skcontrast.datasets import SUFFIXES, read_image
+from skcontrast._data._array_like import SUFFIXES
+from skcontrast.datasets import read_image
 
 RNG = np.random.default_rng(0)
 COLOURS = RNG.integers(0, 256, size=(20, 20, 3), dtype=np.uint8)
