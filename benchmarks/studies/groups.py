@@ -40,7 +40,7 @@ from benchmarks._protocol import (
     use_threads,
 )
 from benchmarks._results import Table, make_parser, spread
-from benchmarks.studies.worth import ORACLE, ORACLES
+from benchmarks._rows import ORACLE, ORACLES
 from skcontrast import ContrastiveEmbedder
 from skcontrast.similarity import Cosine
 

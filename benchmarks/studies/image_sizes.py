@@ -18,9 +18,8 @@ import numpy as np
 import torch
 from PIL import Image
 
+from benchmarks._photographs import COLUMNS, ZIPS, judge, load
 from benchmarks._results import Table, make_parser, spread
-from benchmarks.studies import pretrained
-from benchmarks.studies.pretrained import COLUMNS, ZIPS, judge, load
 from skcontrast import ContrastiveEmbedder
 
 
@@ -76,9 +75,8 @@ def main():
     parser.add_argument("--seeds", type=int, default=1)
     args = parser.parse_args()
     torch.set_num_threads(1)
-    pretrained.SIDE = args.side
     for name in args.sets:
-        data = load(name)
+        data = load(name, args.side)
         runs = [rows_of(data, seed) for seed in range(args.seeds)]
         with Table(f"{name}, {args.side}", args, ratios=COLUMNS) as table:
             for row in runs[0]:

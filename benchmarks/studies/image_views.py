@@ -15,9 +15,8 @@ import numpy as np
 import torch
 from sklearn.datasets import load_digits
 
+from benchmarks._photographs import COLUMNS, ZIPS, judge, load, pretrained_network
 from benchmarks._results import Table, make_parser, spread
-from benchmarks.studies import pretrained
-from benchmarks.studies.pretrained import COLUMNS, ZIPS, judge
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import (
     ColorJitter,
@@ -34,10 +33,10 @@ SETS = (*ZIPS, "CIFAR-10", "Fashion-MNIST", "digits")
 TURN = RandomAffine(180, 0.0, (1.0, 1.0), 0.0, padding="reflection")
 
 
-def load(name):
+def load_set(name):
     """Return X_train, y_train, X_test, y_test of a set."""
     if name != "digits":
-        return pretrained.load(name)
+        return load(name)
     X, y = load_digits(return_X_y=True)
     X = (X * 255 / 16).astype(np.uint8).reshape(-1, 8, 8)
     return X[:800], y[:800], X[800:], y[800:]
@@ -72,11 +71,11 @@ def main():
     for start in args.start:
         encoder = None
         if start == "pretrained":
-            network = pretrained.pretrained_network("lite0")
+            network = pretrained_network("lite0")
             encoder = Pretrained(network, mean=127 / 255, std=128 / 255)
         with Table(f"from {start}", args, labels=2, ratios=COLUMNS) as table:
             for name in args.sets:
-                X, y, X_test, y_test = load(name)
+                X, y, X_test, y_test = load_set(name)
                 todo = {"start": {"max_epochs": 1, "lr": 1e-12}}
                 for chain, steps in chains(X).items():
                     todo[chain] = {"augmentation": steps, "max_epochs": args.epochs or None}

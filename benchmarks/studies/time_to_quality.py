@@ -23,8 +23,8 @@ from time import perf_counter, process_time
 
 from benchmarks._protocol import SETS, is_scaled, judged, split, use_threads
 from benchmarks._results import Table, make_parser
+from benchmarks._rows import fits, represented
 from benchmarks.speed.peers_end_to_end import by_embedder, graph_loop, image_peers, unlearned
-from benchmarks.studies.worth import fits, represented
 from skcontrast.graphs import PackedGraphs
 from skcontrast.similarity import Cauchy
 

@@ -29,14 +29,7 @@ Supervised that a row goes, where that is longer than .005.
 
 from __future__ import annotations
 
-import importlib.util
 from time import process_time
-
-import numpy as np
-import torch
-from sklearn.base import clone
-from sklearn.preprocessing import FunctionTransformer
-from torch import nn
 
 from benchmarks._protocol import (
     FEW,
@@ -44,143 +37,12 @@ from benchmarks._protocol import (
     TABLES,
     is_scaled,
     judged,
-    learned_width,
-    plain,
     row_of,
     split,
     use_threads,
 )
 from benchmarks._results import Table, make_parser
-from skcontrast import ContrastiveEmbedder
-from skcontrast._fit._settings import automatic_epochs
-from skcontrast.augmentation import compose
-from skcontrast.estimation import tau_plus_from_labels
-from skcontrast.features import (
-    GraphProfile,
-    MiniRocket,
-    PatchDictionary,
-    WeisfeilerLehman,
-)
-from skcontrast.kinds import Series
-from skcontrast.losses import (
-    BCL,
-    DCL,
-    HCL,
-    PUCL,
-    SINCERE,
-    Ring,
-    SoftRing,
-    SoftSupCon,
-    SupCon,
-    Supervised,
-)
-from skcontrast.similarity import Cosine
-
-ORACLE = "Supervised (all labels)"
-PLAIN = ("as they are", "standardised", "PCA", "UMAP")
-
-
-def oriented_gradients(X):
-    """Return histograms of oriented gradients of images (n, channels, height, width)."""
-    from skimage.feature import hog
-
-    cells = {"pixels_per_cell": (4, 4), "cells_per_block": (2, 2)}
-    return np.stack([hog(x, channel_axis=0, **cells) for x in X]).astype(np.float32)
-
-
-WIDE = {
-    "HOG": FunctionTransformer(oriented_gradients),
-    "patches": PatchDictionary(random_state=0),
-    "kernels": MiniRocket(random_state=0),
-    "profile": GraphProfile(),
-    "colours": WeisfeilerLehman(),
-}
-# The wide features of samples by their number of dimensions; None of graphs.
-WIDE_OF = {2: (), 3: ("kernels",), 4: ("HOG", "patches"), None: ("profile", "colours")}
-
-
-def losses(tau_plus):
-    """Return the losses without labels, at the prior of the classes."""
-    return {
-        "DCL": DCL(tau_plus),
-        "HCL": HCL(tau_plus, beta=0.5),
-        "PUCL": PUCL(tau_plus, c=0.1),
-        "BCL": BCL(0.9, tau_plus),
-        "SoftRing, k = 4": SoftRing(4.0, tau_plus),
-        "Ring(1, τ⁺)": Ring(1.0, tau_plus),
-        "SoftSupCon": SoftSupCon(tau_plus=tau_plus),
-    }
-
-
-ORACLES = {
-    ORACLE: Supervised(),
-    "SupCon (all labels)": SupCon(),
-    "SINCERE (all labels)": SINCERE(),
-}
-LEARNED = "learned"
-ROWS = [*PLAIN, *WIDE, "untrained", "autoencoder", "default", *losses(0.1), *ORACLES]
-
-
-def autoencoded(embedder, X, epochs, seed):
-    """Train the encoder of an embedder to undo its augmentations, through a linear decoder."""
-    encoder, samples = embedder.encoder_.train(), torch.from_numpy(X)
-    views = compose(embedder.augmentation_, samples.shape[1:])
-    target = encoder[0](samples).flatten(1)
-    torch.manual_seed(seed)
-    decoder = nn.Linear(encoder(samples[:2]).shape[1], target.shape[1])
-    optimizer = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=1e-3)
-    generator = torch.Generator().manual_seed(seed)
-    for _ in range(epochs):
-        for rows in torch.randperm(len(samples), generator=generator).split(128):
-            decoded_views = decoder(encoder(views(samples[rows], generator)))
-            loss = nn.functional.mse_loss(decoded_views, target[rows])
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-    return embedder
-
-
-def fits(row, X):
-    """Return whether a row can be had for such samples."""
-    if row == "UMAP":
-        return importlib.util.find_spec("umap") is not None
-    if row == "HOG" and importlib.util.find_spec("skimage") is None:
-        return False
-    n_dims = X.ndim if isinstance(X, np.ndarray) else None
-    return row in WIDE_OF[n_dims] if row in WIDE else row != "autoencoder" or n_dims in (2, 4)
-
-
-def learned(name, X, y, args, seed):
-    """Return the fitted embedder of a row that is trained once."""
-    given = {"random_state": seed, "device": "cpu"}
-    if isinstance(X, np.ndarray) and X.ndim == 3:
-        given["kind"] = Series()
-    if args.epochs:
-        given["max_epochs"] = args.epochs
-    if args.temperature:
-        given["similarity"] = Cosine(args.temperature)
-    if name in ("untrained", "autoencoder"):
-        embedder = ContrastiveEmbedder(**{**given, "max_epochs": 1, "lr": 1e-12}).fit(X)
-        epochs = args.epochs or automatic_epochs(len(X), 128)
-        return embedder if name == "untrained" else autoencoded(embedder, X, epochs, seed)
-    own = {"default": None, **losses(tau_plus_from_labels(y).value), **ORACLES}
-    return ContrastiveEmbedder(**given, loss=own[name]).fit(X, y)
-
-
-def represented(name, X, y, train, test, args, seed):
-    """Return the training and the test part as a row has them, and of an embedder the width of
-    what is learned, or None.
-    """
-    if name in WIDE:
-        features = clone(WIDE[name]).fit(X[train])
-        return features.transform(X[train]), features.transform(X[test])
-    if name in PLAIN:
-        n_threads = torch.get_num_threads()
-        found = plain(name, X, train, test, seed)
-        torch.set_num_threads(n_threads)  # UMAP takes all cores, and leaves it so
-        return found
-    embedder = learned(name, X[train], y[train], args, seed)
-    return embedder.transform(X[train]), embedder.transform(X[test]), learned_width(embedder)
+from benchmarks._rows import LEARNED, ORACLE, ROWS, fits, represented
 
 
 def run(name, X, y, test, args, seed):

