@@ -219,8 +219,11 @@ class Reliability(NamedTuple):
 
     @property
     def recall(self) -> np.ndarray:
-        """Share of all false negatives that are in each bin or a closer one, shape (n_bins,)."""
-        return self._false_negatives / max(self._false_negatives[0], 1)
+        """Share of all false negatives that are in each bin or a closer one, shape (n_bins,).
+
+        NaN if there are none.
+        """
+        return self._false_negatives / (self._false_negatives[0] or np.nan)
 
     @property
     def _false_negatives(self) -> np.ndarray:

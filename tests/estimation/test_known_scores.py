@@ -162,6 +162,12 @@ def test_precision_and_recall_of_the_closest_are_those_of_false_negatives(simula
     assert found.precision[0] == pytest.approx(is_false.mean()) and found.recall[0] == 1
 
 
+def test_the_recall_of_nothing_is_undefined():
+    sample = ScoreSample.from_views(*random_views(12, 6), y=np.arange(12))
+    found = reliability(Ring(1.0, 0.25), sample, 4)
+    assert np.isnan(found.recall).all() and (found.precision == 0).all()
+
+
 @pytest.mark.parametrize("function", [negative_bias, push_share])
 def test_a_loss_of_ones_own_is_tried_before(function):
     own = type("Own", (Loss,), {"rank_weights": lambda self, ranks, n_candidates: ranks - 3})
