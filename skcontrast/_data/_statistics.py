@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import entropy
 from sklearn.utils import assert_all_finite
 
 from ._memory_maps import row_blocks
@@ -92,3 +93,9 @@ def mean_and_std(X: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     precision = np.float32 if X.dtype == np.float32 else np.float64
     std[std <= 10 * np.finfo(precision).eps * np.abs(mean)] = 1.0
     return mean, std
+
+
+def spectral_rank(X: NDArray[np.float64]) -> float:
+    """Return e to the entropy of the singular values of X, 0 for zeros: see `effective_rank`."""
+    values = np.linalg.svd(X, compute_uv=False)
+    return float(np.exp(entropy(values))) if values[0] > 0 else 0.0

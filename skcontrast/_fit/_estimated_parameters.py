@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.base import clone
@@ -12,9 +13,6 @@ from torch import Tensor
 
 from .._checks import validate_parameters
 from .._objective._contrast import Contrast
-from ..estimation import alpha_from_auc, estimate_alpha_and_tau_plus, tau_plus_from_labels
-from ..estimation._from_labels import mean_auc
-from ..estimation._rank_statistics import class_aucs, count_outscored
 from ..losses import Loss
 from ..schedules import Schedule, at_progress
 from ..schedules._numbers import Auto, estimable_parameters, is_auto
@@ -64,14 +62,14 @@ class AutoParameters:
         past = past or {}
         self.values.update((name, past[name]) for name in self.settings if name in past)
         validate_parameters(self.apply_to(loss))
-        self.due: set[str] = set()
+        self.due = set(self.settings)
         self.observed: list[Tensor] = []
-        n_known = 0 if labels is None else int((labels >= 0).sum())
-        self.has_labels = n_known > 0
-        self.has_all_labels = labels is not None and 0 < n_known == len(labels)
-        if labels is not None and self.has_labels and self.settings:
-            prior = tau_plus_from_labels(labels.cpu().numpy()).value
-            self._set(self._of_quantity("tau_plus", self.settings), "tau_plus", prior)
+        known = torch.empty(0) if labels is None else labels[labels >= 0].cpu()
+        self.has_labels = len(known) > 0
+        self.has_all_labels = labels is not None and 0 < len(known) == len(labels)
+        if self.has_labels:
+            counts = np.unique(known.numpy(), return_counts=True)[1]
+            self.take_shares(counts / counts.sum())
 
     def state_dict(self) -> dict[str, Any]:
         """Return what lasts from epoch to epoch."""
@@ -124,6 +122,9 @@ class AutoParameters:
         """Note the ranks of the positives in a step or, with labels, those of the classes."""
         if not self.due:
             return
+        # Here and below, only now: most losses have nothing to estimate.
+        from ..estimation._rank_statistics import class_aucs, count_outscored
+
         if self.has_labels:
             if self._of_quantity("alpha", self.due):
                 self.observed.append(class_aucs(contrast, similarity))
@@ -141,13 +142,21 @@ class AutoParameters:
         if not self.has_labels:
             self._estimate_from_ranks(observed.cpu().numpy(), loss)
         elif not bool(observed.isnan().all()):
-            auc, given = mean_auc(observed), loss.get_params()
-            for name in self._of_quantity("alpha", self.due):
-                printed = given.get(f"{self.declared[name].owner}form") == "printed"
-                self._set({name}, "alpha", (auc if printed else alpha_from_auc(auc)).value)
+            self._estimate_from_aucs(observed, loss)
+
+    def _estimate_from_aucs(self, aucs: Tensor, loss: Loss) -> None:
+        """Make the due estimates of α from the AUCs of anchors, shape (n,)."""
+        from ..estimation._from_labels import alpha_from_auc, mean_auc
+
+        auc, given = mean_auc(aucs), loss.get_params()
+        for name in self._of_quantity("alpha", self.due):
+            printed = given.get(f"{self.declared[name].owner}form") == "printed"
+            self._set({name}, "alpha", (auc if printed else alpha_from_auc(auc)).value)
 
     def _estimate_from_ranks(self, ranks: NDArray, loss: Loss) -> None:
         """Make the due estimates, once for each object inside the loss that has any."""
+        from ..estimation import estimate_alpha_and_tau_plus
+
         present = estimable_parameters(loss)
         for owner in {self.declared[name].owner for name in self.due}:
             names = {name for name, found in self.declared.items() if found.owner == owner}

@@ -10,7 +10,6 @@ import numpy as np
 from .._layers._wide import learned_alone
 from .._warnings import warn
 from ..kinds._recognise import naming_kind
-from ..metrics._neighbors import neighbor_agreement
 from ._setup import scored_views
 from ._watch import CollapseCheck
 
@@ -66,6 +65,8 @@ def _is_long(net: Any, n_epochs: int) -> bool:
 
 def _score(net: Any, samples: Any) -> float | None:
     """Return the score, None where the views or embeddings of these samples have none."""
+    from ..metrics._neighbors import neighbor_agreement  # only now, as short fits have no score
+
     setup, network = net.setup, net.module_
     try:
         with net.layer_draws.aside(), naming_kind(setup.schema.kind):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.utils.data import Dataset
 
 from .._data._array_like import warn_of_long_table
 from .._data._checksum import fingerprint
@@ -19,7 +20,6 @@ from .._data._parts import Parts
 from .._data._sources import bytes_allowed
 from .._warnings import warn
 from ..augmentation import Augmentation, Views
-from ..datasets import ImageFolder
 from ..kinds._base import Kind, Request, Schema
 from ..kinds._images import Images
 from ..kinds._recognise import PartsKind, declared_kind, is_custom, read_samples
@@ -136,9 +136,12 @@ def _warn_of_missing_groups(settings: Settings, y: Any) -> None:
 
 def _decoded(settings: Settings, X: Any) -> Any:
     """Return the images of a folder that fit in memory, read once; anything else as it is."""
-    if not isinstance(X, ImageFolder):
+    if not isinstance(X, Dataset):
         return X
-    if math.prod(X.shape) > bytes_allowed(torch.device("cpu"), settings.memory_budget):
+    from ..datasets import ImageFolder  # only now, because X is rarely a Dataset
+
+    allowed = bytes_allowed(torch.device("cpu"), settings.memory_budget)
+    if not isinstance(X, ImageFolder) or math.prod(X.shape) > allowed:
         return X
     return X._read(max(1, settings.n_workers), show=bool(settings.verbose))
 

@@ -12,12 +12,12 @@ import torch
 from torch import nn
 from tqdm.auto import tqdm
 
+from .._data._statistics import spectral_rank
 from .._layers._wide import learned_alone
 from .._network._inference import encode_batches
 from .._skorch import Callback, NeuralNet
 from .._warnings import CollapseWarning, warn
 from ..callbacks import Evaluation
-from ..metrics._embeddings import effective_rank
 
 # Samples that are looked at.
 _SAMPLES = 128
@@ -84,7 +84,7 @@ def _rank(net: Any, samples: Any) -> float:
     with net.layer_draws.aside(), learned_alone(encoder, raw=True):
         h = encode_batches(encoder, [samples])
     net.module_.train()
-    return effective_rank(h.cpu().numpy()) if bool(h.isfinite().all()) else np.nan
+    return spectral_rank(h.cpu().double().numpy()) if bool(h.isfinite().all()) else np.nan
 
 
 # Training samples that are embedded after the last step.

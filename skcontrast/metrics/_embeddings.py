@@ -8,10 +8,10 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
-from scipy.stats import entropy
 from sklearn.metrics import euclidean_distances
 
 from .._checks import POSITIVE, numbers
+from .._data._statistics import spectral_rank
 from ._labeled import EMBEDDINGS, measure
 from ._scorers import make_embedding_scorer, make_view_scorer
 from ._search import batches, on_sphere
@@ -154,8 +154,7 @@ def effective_rank(z: ArrayLike) -> float:
     >>> round(effective_rank(np.eye(5)), 6)
     5.0
     """
-    values = np.linalg.svd(check_embeddings(z), compute_uv=False)
-    return float(np.exp(entropy(values))) if values[0] > 0 else 0.0
+    return spectral_rank(check_embeddings(z))
 
 
 def check_embeddings(z: ArrayLike, name: str = "z") -> NDArray[np.float64]:
