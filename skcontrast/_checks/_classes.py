@@ -28,25 +28,21 @@ def check_names(cls: type) -> None:
 
     One that begins with the name of a method is nearly that, too. Such a method would never be
     called, nor would those of other libraries, such as ``forward``.
-    A helper that the class itself reads may have any name. An overridden method must take its
-    arguments in the order in which they are passed.
+    A helper that the class itself reads may have any name. An overridden method must take the
+    arguments with which it is called.
     """
     if belongs_to_package(cls):
         return
     bases = cls.__mro__[1:]
-    known = [
-        name
-        for base in bases
-        if belongs_to_package(base)
-        for name in vars(base)
-        if not name.startswith("_") or name == "_parameter_constraints"
-    ]
+    ours = [base for base in bases if belongs_to_package(base)]
+    known = {name: value for base in reversed(ours) for name, value in vars(base).items()}
+    hooks = [name for name in known if not name.startswith("_") or name.startswith("_parameter_c")]
     mixins = [base for base in bases if base.__module__ == cls.__module__]
     own = [cls, *mixins]
     for name in dict.fromkeys(name for owner in own for name in vars(owner)):
-        owner = next((b for b in bases if b not in mixins and name in vars(b)), None)
-        if owner is not None:
-            _check_order(cls, name, getattr(cls, name), vars(owner)[name])
+        if name in known:
+            _check_call(cls, name, known[name])
+        if any(name in vars(base) for base in bases if base not in mixins):
             continue
         if name in ("forward", "__call__"):
             raise TypeError(
@@ -54,9 +50,9 @@ def check_names(cls: type) -> None:
                 f"documentation of {bases[0].__name__} names."
             )
         is_public = not name.startswith("_") or name.startswith("_param")
-        close = difflib.get_close_matches(name, known, 1, _CLOSE) if is_public else []
+        close = difflib.get_close_matches(name, hooks, 1, _CLOSE) if is_public else []
         if is_public and inspect.isroutine(getattr(cls, name)):  # such as scores_of
-            close += [one for one in known if name.startswith(f"{one}_")]
+            close += [one for one in hooks if name.startswith(f"{one}_")]
         if close and not any(name in _names_read_by(owner) for owner in own):
             raise TypeError(
                 f"{cls.__name__}.{name} would never be used: did you mean {close[0]}? If not, "
@@ -64,21 +60,38 @@ def check_names(cls: type) -> None:
             )
 
 
-def _check_order(cls: type, name: str, method: Any, replaced: Any) -> None:
-    """Raise TypeError for a method with swapped arguments, and for what is none in its place."""
+def _check_call(cls: type, name: str, replaced: Any) -> None:
+    """Raise TypeError for a method that cannot be called as the one that it replaces.
+
+    Optional arguments keep their names, others their order.
+    """
     if name.startswith("_") or not inspect.isfunction(replaced):
         return
+    method, (_, *called) = getattr(cls, name), inspect.signature(replaced).parameters.values()
+    passed = [one.name for one in called]
     if not callable(method):
-        arguments = ", ".join(inspect.signature(replaced).parameters)
+        arguments = ", ".join(["self", *passed])
         raise TypeError(f"{cls.__name__}.{name} must be a method: def {name}({arguments}).")
     if not inspect.isfunction(method):
         return
-    codes = inspect.unwrap(method).__code__, inspect.unwrap(replaced).__code__
-    takes, passed = (code.co_varnames[1 : code.co_argcount] for code in codes)
-    if [a for a in takes if a in passed] != [a for a in passed if a in takes]:
+    signature = inspect.signature(method)
+    has_self = not isinstance(inspect.getattr_static(cls, name), staticmethod)
+    takes = list(signature.parameters.values())[has_self:]
+    if name == "row_loss" and len(takes) == 2:  # which needs no labels
+        called = called[:2]
+    by_name = {one.name: None for one in called if one.kind is one.KEYWORD_ONLY}
+    try:
+        signature.bind(*[None] * (has_self + len(called) - len(by_name)), **by_name)
+        fits = True
+    except TypeError:
+        fits = False
+    for mine, given in zip(takes, called, strict=False):
+        is_same = mine.name == given.name or mine.kind is mine.VAR_POSITIONAL
+        fits = fits and (is_same or (mine.name not in passed and given.default is given.empty))
+    if not fits:
         raise TypeError(
-            f"{cls.__name__}.{name} takes {', '.join(takes)}, but is called with "
-            f"{', '.join(passed)}, in this order."
+            f"{cls.__name__}.{name} takes {', '.join(one.name for one in takes) or 'nothing'}, "
+            f"but is called with {', '.join(passed) or 'nothing'}, in this order."
         )
 
 

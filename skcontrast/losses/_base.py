@@ -32,7 +32,7 @@ def elementwise(method: Method) -> Method:
 
 @functools.cache
 def _takes_labels(row_loss: Callable[..., Any]) -> bool:
-    return len(inspect.signature(row_loss).parameters) > 3
+    return "same_class" in inspect.signature(row_loss).parameters
 
 
 class Loss(ParameterObject):
