@@ -145,7 +145,7 @@ class BaselineComparison:
         found = self.compare(row, column)
         # Where all repeats differ by the same, there is no p-value.
         sign = int(np.sign(found.mean)) if found.p_t < LEVEL else 0
-        name = ("level with", "ahead of", "behind")[sign]
+        name = ("cannot be told from", "ahead of", "behind")[sign]
         return sign, f"{name} {row} ({found.mean:+.3f}, p = {found.p_t:.2g})"
 
     def _record(self, row: str) -> dict[str, Any]:

@@ -195,9 +195,14 @@ LOW, HIGH = [0.70, 0.72, 0.71, 0.70], [0.80, 0.83, 0.82, 0.80]
     [
         (HIGH, LOW, "The embedding helps:", "ahead of raw"),
         (LOW, HIGH, "The embedding does not help:", "behind raw"),
-        (LOW, [0.69, 0.73, 0.71, 0.70], "The embedding does not help:", "level with raw"),
-        (HIGH, np.subtract(HIGH, 0.1), "The embedding does not help:", "level with raw (+0.100"),
-        (LOW, LOW, "The embedding does not help:", "level with raw"),
+        (LOW, [0.69, 0.73, 0.71, 0.70], "The embedding does not help:", "cannot be told from raw"),
+        (
+            HIGH,
+            np.subtract(HIGH, 0.1),
+            "The embedding does not help:",
+            "cannot be told from raw (+0.100",
+        ),
+        (LOW, LOW, "The embedding does not help:", "cannot be told from raw"),
     ],
     ids=["ahead", "behind", "chance", "always by the same", "equal"],
 )

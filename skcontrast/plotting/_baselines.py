@@ -25,7 +25,7 @@ class BaselinesDisplay:
     """Accuracies of an embedder and of what needs no training, row by row.
 
     A point is the mean over the repeats, its bar one standard deviation on either side. A hollow
-    point is level with the embedder: the paired t-test has p ≥ 0.05. Dashed lines are at the
+    point cannot be told from the embedder: the paired t-test has p ≥ 0.05. Dashed lines are at the
     means of the embedder.
 
     Parameters

@@ -1,4 +1,4 @@
-"""The display draws the means of a comparison, and which are level with the embedder."""
+"""The display draws the means of a comparison, and which cannot be told from the embedder."""
 
 import inspect
 from unittest.mock import create_autospec
