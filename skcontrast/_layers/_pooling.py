@@ -47,13 +47,30 @@ class GridMeans(nn.Module):
         return self.rows.to(x.dtype) @ x @ self.columns.T.to(x.dtype)
 
 
+def bounded_grid(cells: Sequence[int], most: int) -> list[int]:
+    """Return rows and columns of a grid of at most so many cells, unless it is a square.
+
+    Only the longer side is cut.
+    """
+    shorter = min(cells)
+    return [min(side, max(shorter, most // shorter)) for side in cells]
+
+
 def reduced_sides(sides: Sequence[int], largest: int | None) -> tuple[int, int]:
-    """Return the sides of images that have at most the area of a square; None is any area."""
+    """Return the sides of images that have at most the area of a square; None is any area.
+
+    The proportions stay until the shorter side is half of the square's, then the longer one
+    shrinks alone: the few rows of a strip or a spectrogram are what it consists of.
+    """
     height, width = sides
-    factor = 1.0 if largest is None else largest / math.sqrt(height * width)
-    if factor >= 1:
+    if largest is None or height * width <= largest**2:
         return height, width
-    return max(1, round(factor * height)), max(1, round(factor * width))
+    factor = largest / math.sqrt(height * width)
+    least = min(height, width, max(1, largest // 2))
+    if factor * min(sides) >= least:
+        return round(factor * height), round(factor * width)
+    longer = largest**2 // least
+    return (least, longer) if height < width else (longer, least)
 
 
 def reduced(images: Tensor, sides: Sequence[int] | None) -> Tensor:

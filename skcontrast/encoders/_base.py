@@ -47,7 +47,8 @@ class Encoder(ParameterObject):
         has no groups of parameters.
     largest_side : int, default=None
         Images of more pixels than a square of this side are reduced to as many, before their views
-        are drawn and before the network; None leaves them as they are.
+        are drawn and before the network, the shorter side to no less than half of this; None
+        leaves them as they are.
     n_steps : int, default=None
         About how many steps ``max_epochs="auto"`` gives; None is 4,000.
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from .._checks import POSITIVE_INT, parameter
 from .._layers._patches import Octaves, PatchLayer, octave_sides
-from .._layers._pooling import GridMeans, average_to
+from .._layers._pooling import GridMeans, average_to, bounded_grid
 from ._base import LAYER_WIDTHS, Encoder, check_build, init_kaiming
 
 # A side is halved only if at least this many pixels remain.
@@ -27,8 +27,9 @@ _SMALL_COMPONENTS = 128
 _THRESHOLD = 1.0
 # What is learned sees each second patch of each second row, and 2×2 of their codes averaged: with
 # all patches, 3×3 averaged, a fit took a third longer and was no better. Along a side of an octave
-# about so many patches begin, and the codes of several octaves are averaged to one grid.
-_STRIDE, _PLACES, _GRID = 2, 22, 5
+# about so many patches begin, and the codes of several octaves are averaged to one grid. The grid
+# of elongated images of one octave has no more cells than that of 47×47 pixels.
+_STRIDE, _PLACES, _GRID, _MOST_CELLS = 2, 22, 5, 100
 # Groups of channels in each block after the first, as in ResNeXt: a fit takes a third less.
 _GROUPS = 4
 
@@ -142,8 +143,8 @@ class PatchNet(Encoder):
         Rows and columns of the grid to which the last map is averaged, at most those of the map.
     largest_side : int, default=96
         Images of more pixels than a square of this side are reduced to as many, before their views
-        are drawn and before the network, so that the cost is bounded; None leaves them as they
-        are.
+        are drawn and before the network, so that the cost is bounded. Where the shorter side would
+        have less than half of this, the longer one shrinks alone. None leaves them as they are.
 
     See Also
     --------
@@ -219,7 +220,8 @@ class PatchNet(Encoder):
         if len(octaves) > 1:
             grid = [min(_GRID, side) for side in grid]
         else:
-            grid = [side // 2 if side >= 2 * _SMALLEST_SIDE else side for side in grid]
+            halved = [side // 2 if side >= 2 * _SMALLEST_SIDE else side for side in grid]
+            grid = bounded_grid(halved, _MOST_CELLS)
         maps = [
             nn.Sequential(layer, GridMeans(grid, layer.places(sides)))
             for layer, sides in zip(layers, octaves, strict=True)

@@ -13,7 +13,7 @@ from torch.nn.functional import avg_pool2d, pad, relu
 from .._checks import NON_NEGATIVE, POSITIVE_INT, Interval, parameter
 from .._layers._kernels import N_KERNELS, KernelLayer
 from .._layers._patches import Octaves, PatchLayer, octave_sides
-from .._layers._pooling import average_to
+from .._layers._pooling import average_to, bounded_grid
 from ._base import Features
 
 # Cells along the shorter side of an image, if they have so many pixels.
@@ -33,7 +33,8 @@ class OrientedGradients(Features):
     Parameters
     ----------
     cell_size : int, default=None
-        Height and width of a cell in pixels. None is an eighth of the shorter side, at least 4.
+        Height and width of a cell in pixels. None is an eighth of the shorter side, at least 4;
+        of elongated images the cells are then longer, so that there are at most 64.
     n_orientations : int, default=9
         The number k of directions of the half circle, at least 2.
 
@@ -67,9 +68,10 @@ class OrientedGradients(Features):
 
     def learn(self, batch: Tensor, rng: np.random.RandomState) -> nn.Module:
         """Return the histograms as a module; see `Features.learn`."""
-        height, width = batch.shape[2:]
-        cell_size = self.cell_size or max(_LEAST_CELL, min(height, width) // _CELLS)
-        layer = GradientLayer((height, width), cell_size, self.n_orientations)
+        sides = batch.shape[2:]
+        cell_size = self.cell_size or max(_LEAST_CELL, min(sides) // _CELLS)
+        most = None if self.cell_size else _CELLS**2
+        layer = GradientLayer(sides, cell_size, self.n_orientations, most)
         return nn.Sequential(layer, nn.Flatten())
 
 
@@ -228,12 +230,18 @@ class GradientLayer(nn.Module):
         Pixels on a side of a cell, if the image has so many.
     n_orientations : int
         Bins of the half circle of directions.
+    most : int, default=None
+        The most cells of elongated images, whose cells are as long as that takes, and count as if
+        they were squares.
     """
 
-    def __init__(self, sides: Sequence[int], cell_size: int, n_orientations: int):
+    def __init__(
+        self, sides: Sequence[int], cell_size: int, n_orientations: int, most: int | None = None
+    ):
         super().__init__()
         self.n_orientations = n_orientations
-        self.cells = average_to([max(1, side // cell_size) for side in sides], sides)
+        cells = [max(1, side // cell_size) for side in sides]
+        self.cells = average_to(bounded_grid(cells, most) if most else cells, sides)
         self.cell_area = cell_size**2
 
     def forward(self, x: Tensor) -> Tensor:

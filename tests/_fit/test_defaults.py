@@ -192,7 +192,8 @@ def test_views_drawn_before_a_fit_follow_what_a_dataset_shows(stripes):
         (Images(), (3, 20, 33), WIDE_IMAGES),
         (Images(), (3, 47, 300), WIDE_IMAGES),
         (Images(), (3, 48, 192), clone(WIDE_IMAGES).set_params(weights=[1.5, 0.3])),
-        (Images(), (3, 48, 300), WIDE_IMAGES),  # read at 38 × 240
+        (Images(), (3, 48, 300), clone(WIDE_IMAGES).set_params(weights=[1.5, 0.3])),
+        (Images(), (1, 47, 1722), WIDE_IMAGES),
         (Graphs(), (None, 4), WIDE_GRAPHS),
     ],
     ids=str,

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from skcontrast._layers._pooling import GridMeans, Reduced, reduced, reduced_sides
+from skcontrast._layers._pooling import GridMeans, Reduced, bounded_grid, reduced, reduced_sides
 
 
 @pytest.mark.parametrize(
@@ -15,12 +15,30 @@ from skcontrast._layers._pooling import GridMeans, Reduced, reduced, reduced_sid
         ((224, 224), 96, (96, 96)),
         ((200, 100), 96, (136, 68)),
         ((30, 200), 96, (30, 200)),
-        ((1, 90_000), 96, (1, 28_800)),
+        ((48, 192), 96, (48, 192)),
+        ((100, 401), 96, (48, 192)),
+        ((32, 1722), 96, (32, 288)),
+        ((20, 600), 96, (20, 460)),
+        ((300, 40), 96, (230, 40)),
+        ((16, 5000), 96, (16, 576)),
+        ((1, 90_000), 96, (1, 9216)),
+        ((90_000, 1), 1, (1, 1)),
         ((500, 300), None, (500, 300)),
     ],
 )
-def test_the_area_is_bounded_and_the_proportions_stay(sides, largest, smaller):
+def test_the_area_is_bounded_and_the_proportions_stay_as_long_as_the_shorter_side_is_long(
+    sides, largest, smaller
+):
     assert reduced_sides(sides, largest) == smaller
+    assert reduced_sides(sides[::-1], largest) == smaller[::-1]
+
+
+@pytest.mark.parametrize(
+    ("cells", "smaller"),
+    [((9, 9), (9, 9)), ((8, 72), (8, 8)), ((144, 4), (16, 4)), ((7, 8), (7, 8))],
+)
+def test_a_grid_is_bounded_along_its_longer_side(cells, smaller):
+    assert tuple(bounded_grid(cells, 64)) == smaller
 
 
 def test_a_layer_reduces_floats_and_uint8_as_the_views_are():

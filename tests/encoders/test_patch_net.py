@@ -117,6 +117,14 @@ def test_larger_images_have_a_dictionary_for_each_octave(shape, strides):
     assert module.eval()(x).shape == (9, 4 * 3**2)
 
 
+def test_what_is_trained_on_elongated_images_sees_no_more_places_than_of_a_square():
+    places = []
+    for shape in [(1, 47, 47), (1, 32, 288), (1, 230, 40)]:
+        module = PatchNet(2, widths=(2,)).build(shape)
+        places.append(module[:2](torch.zeros(2, *shape)).shape[2:].numel())
+    assert places == [100, 98, 99]
+
+
 class Seen(Augmentation):
     """Leaves images as they are, and remembers their size."""
 

@@ -58,6 +58,16 @@ def test_each_cell_has_nine_directions(shape, width):
     assert OrientedGradients().fit_transform(pixels).shape == (12, width)
 
 
+@pytest.mark.parametrize(
+    "shape, n_cells", [((63, 63), 81), ((32, 288), 64), ((230, 40), 64), ((4, 900), 64)]
+)
+def test_elongated_images_have_no_more_cells_than_square_ones(shape, n_cells):
+    pixels = np.random.default_rng(0).uniform(size=(2, 1, *shape))
+    assert OrientedGradients().fit_transform(pixels).shape == (2, 9 * n_cells)
+    squares = (shape[0] // 4) * (shape[1] // 4)
+    assert OrientedGradients(cell_size=4).fit_transform(pixels).shape == (2, 9 * squares)
+
+
 @pytest.mark.parametrize(("name", "value"), [("cell_size", 0), ("n_orientations", 1)])
 def test_values_outside_their_range_are_refused(name, value):
     with pytest.raises(InvalidParameterError, match=f"'{name}' parameter of OrientedGradients"):
