@@ -204,33 +204,12 @@ def read_ahead(read: Callable, parts: Iterable[Any], n_threads: int) -> Generato
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def make_source(
-    X: Any,
-    n_bytes: float,
-    to_tensor: Callable,
-    device: torch.device,
-    *,
-    budget: float | None,
-    n_workers: int,
-) -> InMemory | Streamed:
-    """Return the samples in memory if they fit, else streamed.
+def is_streamed(X: Any, n_bytes: float, device: torch.device, budget: float | None) -> bool:
+    """Return whether checked samples are read batch by batch, and not held on the device at once.
 
-    Parameters
-    ----------
-    X : array-like of length n_samples
-        Validated.
-    n_bytes : float
-        The memory that X takes as tensors; 0 keeps X in memory.
-    to_tensor, device : callable, torch.device
-        As in `Streamed`.
-    budget : float or None
-        The most gigabytes that the samples may take as tensors; None is half of the free memory.
-    n_workers : int
-        As in `Streamed`.
+    They take `n_bytes` as tensors, where 0 is held whatever its size; see `bytes_allowed`.
     """
-    if n_bytes and (is_lazy(X) or n_bytes > bytes_allowed(device, budget)):
-        return Streamed(X, to_tensor, device, n_workers)
-    return InMemory(to_tensor(X, device))
+    return n_bytes > 0 and (is_lazy(X) or n_bytes > bytes_allowed(device, budget))
 
 
 def bytes_allowed(device: torch.device, budget: float | None) -> float:

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from .._data._batches import BatchSampler
 from .._data._metadata import check_descriptions
-from .._data._sources import make_source
+from .._data._sources import InMemory, Streamed, is_streamed
 from .._network._acceleration import in_bf16, trains_in_bf16
 from .._runtime._random import seeded_rng
 from .._skorch import PrintLog
@@ -163,14 +163,12 @@ def _sampler(
     settings: Settings, setup: Setup, data: TrainingData, spreader: LabelSpreader
 ) -> BatchSampler:
     """Return the samples, in memory or streamed, with their metadata, in random batches."""
-    source = make_source(
-        data.X,
-        setup.schema.kind.nbytes(data.X),
-        setup.scaler.to_tensor,
-        settings.device,
-        budget=settings.memory_budget,
-        n_workers=settings.n_workers,
-    )
+    X, to_tensor, device = data.X, setup.scaler.to_tensor, settings.device
+    source: InMemory | Streamed
+    if is_streamed(X, setup.schema.kind.nbytes(X), device, settings.memory_budget):
+        source = Streamed(X, to_tensor, device, settings.n_workers)
+    else:
+        source = InMemory(to_tensor(X, device))
     are_pairs = settings.same_group == "positive"
     return BatchSampler(
         source,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from torch import Tensor, nn
 
-from .._data._sources import SparseSamples, representative_array, subset
+from .._data._sources import representative_array
 from .._layers._pooling import Reduced
 from .._network._build import Directions, Network, Widths, build_network
 from .._network._inference import Measure, embedded_views, encode_batches, on_cpu, score_views
@@ -27,7 +27,7 @@ from ..augmentation._views import base_of
 from ..encoders import Pretrained
 from ..frameworks import Framework
 from ..frameworks._parts import GivenParts, Split
-from ..kinds._base import Kind, Request, Scaler, Schema
+from ..kinds._base import Kind, Request, Scaler, Schema, with_scaler
 from ..kinds._images import Images
 from ..kinds._recognise import is_custom, naming_kind
 from ..losses import Loss
@@ -186,9 +186,8 @@ def new_setup(
     chain : list of Augmentation or None
         The augmentations that draw the views; None is the default of the kind.
     """
-    kind, array = schema.kind, representative_array(X)
-    scaler = kind.scaler().fit(X if isinstance(X, SparseSamples) else array)
-    batch = scaler.to_tensor(subset(array), torch.device("cpu"))
+    kind = schema.kind
+    array, scaler, batch = with_scaler(kind, X)
     with seeded_rng(settings.seed, settings.device):
         split = settings.framework.split_samples(kind, tuple(batch.shape[1:]))
         network, widths = _new_network(settings, schema, scaler, batch, split)

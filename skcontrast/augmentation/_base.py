@@ -93,7 +93,8 @@ class Augmentation(Transformer):
         ValueError
             If a parameter is outside its range or X is not finite, numeric and non-empty.
         """
-        return self._fit_checked(*self._checked(X))
+        X, schema = self._checked(X)
+        return self._fit_checked(representative_array(X), schema)
 
     def fit_transform(self, X: Any, y: None = None) -> Views:
         """Fit to X and return lazy views of it.
@@ -203,7 +204,7 @@ class Augmentation(Transformer):
         Parameters
         ----------
         X : array-like of length n_samples
-            As the kind of the samples returns it.
+            As the kind of the samples returns it; of lazy samples, a `representative_array`.
         schema : Schema
             Their kind and shape.
 
@@ -234,7 +235,7 @@ class Augmentation(Transformer):
         if self.uses_samples:  # others find out when they draw views
             self.check_kind(schema.sample_shape, schema.kind)
         self._schema = schema
-        self.learn(representative_array(X))
+        self.learn(X)
         schema.assign_names(self)
         return self
 

@@ -14,11 +14,10 @@ from torch import nn
 
 from .._checks import Declared, are_rows, check_names, got, learned, validate_parameters
 from .._data._row_labels import labeled_output
-from .._data._sources import SparseSamples, representative_array, subset
 from .._network._inference import encode
 from .._runtime._modes import plain_modes
 from .._runtime._random import generator_of, seeded_rng
-from ..kinds._base import Kind, Request, Scaler, Schema
+from ..kinds._base import Kind, Request, Scaler, Schema, with_scaler
 from ..kinds._recognise import check_fits, declared_kind, naming_kind, read_samples
 
 _CPU = torch.device("cpu")
@@ -139,10 +138,9 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
         holds = f"but X holds {schema.kind.name}"
         check_fits(self, self.kind, lambda kind: isinstance(schema.kind, type(kind)), holds)
         schema.kind.check_unusual(X, is_declared=False)
-        array, kind = representative_array(X), schema.kind
+        kind = schema.kind
         with plain_modes(_CPU), naming_kind(kind):
-            scaler = kind.scaler().fit(X if isinstance(X, SparseSamples) else array)
-            batch = scaler.to_tensor(subset(array), _CPU)
+            _, scaler, batch = with_scaler(kind, X)
             first = kind.first_layer(batch, scaler, channels_last=False) or nn.Identity()
             rng = generator_of(getattr(self, "random_state", None))
             with seeded_rng(rng.randint(2**31), _CPU):

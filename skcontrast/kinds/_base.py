@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from .._checks import ParameterObject
 from .._data._parts import TensorBatch
+from .._data._sources import SparseSamples, representative_array, subset
 from ..graphs._convert import is_graphs
 
 
@@ -185,6 +186,16 @@ class Unscaled:
                 f"gaps or padding, set has_gaps = True in the class {type(self.kind).__name__}."
             )
         return batch
+
+
+def with_scaler(kind: EngineKind, X: Any) -> tuple[Any, Scaler, Any]:
+    """Return checked X as an array, the scaler that has learned from it, and some as a batch.
+
+    Of lazy samples, the array holds a subset; the statistics of a sparse matrix are those of all.
+    """
+    array = representative_array(X)
+    scaler = kind.scaler().fit(X if isinstance(X, SparseSamples) else array)
+    return array, scaler, scaler.to_tensor(subset(array), torch.device("cpu"))
 
 
 def as_given(scaler: Any, batch: Any, X: Any) -> Any:

@@ -23,10 +23,9 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 from skcontrast._data import _sources
 from skcontrast._data._checksum import is_in_memory
 from skcontrast._data._sources import (
-    InMemory,
     SparseSamples,
     Streamed,
-    make_source,
+    is_streamed,
     read_ahead,
     subset,
 )
@@ -97,19 +96,17 @@ def test_a_memory_map_streams(tmp_path):
 
 
 def test_data_that_fit_are_held_in_memory_and_others_are_streamed(monkeypatch):
-    def convert(X, device):
-        return torch.as_tensor(X, dtype=torch.float32)
-
-    def kind(X, budget=None):
-        return type(make_source(X, Images().nbytes(X), convert, CPU, budget=budget, n_workers=0))
+    def streams(X, budget=None):
+        return is_streamed(X, Images().nbytes(X), CPU, budget)
 
     megabyte = np.zeros((1000, 250))  # as float32
-    assert kind(megabyte) is InMemory
-    assert kind(megabyte, 0.001) is InMemory
-    assert kind(megabyte, 0.0009) is Streamed
-    assert kind(megabyte.astype(np.uint8), 0.0003) is InMemory
+    assert not streams(megabyte)
+    assert not streams(megabyte, 0.001)
+    assert streams(megabyte, 0.0009)
+    assert not streams(megabyte.astype(np.uint8), 0.0003)
     monkeypatch.setattr(_sources, "free_bytes", lambda device: 1.9e6)
-    assert kind(megabyte) is Streamed
+    assert streams(megabyte)
+    assert not is_streamed(megabyte, 0, CPU, 0.0)
 
 
 def test_labels_and_weights_go_with_streamed_samples():
