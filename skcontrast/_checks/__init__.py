@@ -11,7 +11,15 @@ from ._arguments import (
     numbers,
     refuse_masked,
 )
-from ._classes import are_rows, belongs_to_package, check_names, check_once, check_returned, got
+from ._classes import (
+    are_rows,
+    belongs_to_package,
+    check_names,
+    check_once,
+    check_returned,
+    check_rows,
+    got,
+)
 from ._constraints import (
     FRACTION,
     NON_NEGATIVE,

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import torch
 from torch import Tensor
 
 # Names that resemble each other this much are taken for a misspelling.
@@ -138,6 +139,37 @@ def are_rows(found: Any, *lengths: int) -> bool:
     """Return whether this is a floating tensor of two dimensions and one of these lengths."""
     is_floating = isinstance(found, Tensor) and found.is_floating_point()
     return is_floating and found.ndim == 2 and len(found) in lengths
+
+
+def check_rows(call: Callable[[Any], Any], batch: Any, owner: str, samples: str) -> Tensor:
+    """Return the rows (n, width) that a module makes of a batch, each of its sample alone.
+
+    Parameters
+    ----------
+    call : callable
+        Applies the module to a batch.
+    batch : Tensor of shape (n, ...) or any other batch
+        Some samples.
+    owner, samples : str
+        The module and the samples, for messages.
+    """
+    n = len(batch)
+    try:
+        found, copies = call(batch), call(batch[torch.zeros(n, dtype=torch.int64)])
+    except Exception as error:
+        raise ValueError(f"{owner} failed on {samples}: {error}") from error
+    if not (are_rows(found, n) and found.shape[1]):
+        raise ValueError(
+            f"{owner} must map a batch of {n}, {samples}, to a floating tensor of shape "
+            f"({n}, width), got {got(found)}."
+        )
+    slack = 1e-4 * float(found[0].detach().nan_to_num().abs().max())
+    if not torch.allclose(found[0], copies[0], rtol=1e-3, atol=slack, equal_nan=True):
+        raise ValueError(
+            f"{owner} must map each sample by itself in inference, but its rows depend on the "
+            "other samples of a batch."
+        )
+    return found
 
 
 def got(found: Any) -> str:

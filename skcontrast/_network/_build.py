@@ -14,7 +14,7 @@ from .._layers._pooling import Reduced, reduced_sides
 from .._layers._wide import FirstColumns, wide_part
 from .._runtime._threads import use_threads_for
 from ..encoders import Encoder
-from ..encoders._base import build_encoder, to_channels_last
+from ..encoders._base import build_encoder, learn_in_place, to_channels_last, try_rows
 from ..encoders._mlp import projection_head
 from ..frameworks._momentum import BATCH_NORM
 from ..frameworks._parts import GivenParts, ParallelNetworks, Split, SplitColumns
@@ -24,6 +24,8 @@ from ..similarity import Similarity
 
 # Samples from which an encoder learns what gradients do not train.
 _ENOUGH_SAMPLES = 2000
+# Samples of which an encoder must make rows that do not depend on each other.
+_SAMPLES_TRIED = 4
 
 
 class Network(nn.Module):
@@ -164,8 +166,7 @@ def build_network(
     encoders = nn.ModuleList([part.encoder for part in parts])
     use_threads_for(encoders, *((part.kind, part.shape) for part in parts))
     for part in parts:
-        name = getattr(part.given, "__name__", type(part.given).__name__)
-        part.kind.check_encoder(part.encoder, part.samples(_ENOUGH_SAMPLES), name)
+        part.kind.check_encoder(part.encoder, part.samples(_ENOUGH_SAMPLES), part.name)
     channels_last = [to_channels_last(part.encoder, part.kind, part.shape) for part in parts]
     if isinstance(split, Split):  # which stands behind a layer for all parts
         channels_last = [all(channels_last)] * len(parts)
@@ -183,10 +184,13 @@ def build_network(
             layer = part.layer or nn.Identity()
             part.layer = Reduced(layer, part.larger, part.shape[-2:])
     for part in parts:
+        # Zeros, on which encoders of numbers were tried, are alike.
+        few = part.samples(_SAMPLES_TRIED, part.layer)
+        try_rows(part.encoder, few, part.name, part.kind.describe(part.shape))
         if isinstance(part.given, Encoder) and type(part.given).learn is not Encoder.learn:
             batch = part.samples(_ENOUGH_SAMPLES, part.layer)
             rng = np.random.RandomState(int(torch.randint(2**31, ())))
-            part.given.learn(part.encoder, batch, rng)
+            learn_in_place(part.given, part.encoder, batch, rng)
     for place, (part, beside) in enumerate(zip(parts, asides, strict=True)):
         if beside is not None:
             heads[place] = nn.Sequential(FirstColumns(beside.learned_width), heads[place])
@@ -228,6 +232,11 @@ class _Part:
     width: int = 0
     layer: nn.Module | None = None
     larger: tuple | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the encoder, for messages."""
+        return getattr(self.given, "__name__", type(self.given).__name__)
 
     def samples(self, n: int, layer: nn.Module | None = None) -> Any:
         """Return at most n samples as the encoder gets them behind a layer."""

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import copy
 import inspect
+from functools import partial
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.parameter import UninitializedBuffer, is_lazy
 
 from .._checks import (
+    NON_NEGATIVE,
     POSITIVE_INT,
     Numbers,
     ParameterObject,
-    are_rows,
+    belongs_to_package,
     check_argument,
     check_component,
+    check_rows,
     choices_instead,
-    got,
     validate_parameters,
 )
 from .._layers._patches import PatchLayer
@@ -29,6 +31,12 @@ from ..kinds._recognise import KindName, check_fits, kind_of_shape
 # Widths of one layer or more.
 LAYER_WIDTHS = Numbers(POSITIVE_INT[0], min_length=1)
 KindOrName: TypeAlias = Kind | KindName
+# What attributes of a class of encoders may be.
+_OF_CLASS = {
+    "relative_rate": NON_NEGATIVE,
+    "largest_side": [*POSITIVE_INT, None],
+    "n_steps": [*POSITIVE_INT, None],
+}
 
 
 class Encoder(ParameterObject):
@@ -86,10 +94,16 @@ class Encoder(ParameterObject):
     relative_rate: ClassVar[float] = 1.0
     n_steps: ClassVar[int | None] = None
 
+    def _check_protocol(self) -> None:
+        if belongs_to_package(type(self)):
+            return
+        for name, wanted in _OF_CLASS.items():
+            check_argument(type(self).__name__, name, getattr(self, name), wanted)
+
     def build(self, sample_shape: tuple, n_components: int | None = None) -> nn.Module:
         """Return a new module for samples of shape `sample_shape`.
 
-        The weights are drawn from torch's global random state.
+        The weights are drawn from torch's global random state. A copy of the module is trained.
 
         Parameters
         ----------
@@ -115,12 +129,12 @@ class Encoder(ParameterObject):
     def learn(self, module: nn.Module, batch: Any, rng: np.random.RandomState) -> None:
         """Set from training samples what gradients do not train, such as a dictionary of patches.
 
-        Called once, before the training; by default it does nothing.
+        Called once, before the training; by default it does nothing. It returns None.
 
         Parameters
         ----------
         module : torch.nn.Module
-            What :meth:`build` returned; changed in place.
+            A copy of what :meth:`build` returned, which will be trained; changed in place.
         batch : Tensor of shape (n, ...) or any other batch
             Training samples, at most 2,000 of them, as the module will get them.
         rng : RandomState
@@ -157,12 +171,28 @@ def check_build(encoder: Encoder, sample_shape: tuple, n_components: int | None)
     check_shape(encoder, sample_shape)
     owner = f"{type(encoder).__name__}.build"
     check_argument(owner, "n_components", n_components, [*POSITIVE_INT, None])
+    _check_kind(encoder, tuple(sample_shape))
 
-    def fits(kind: Kind) -> bool:
-        is_as_in_a_batch = kind.image_shape(sample_shape) in (None, tuple(sample_shape))
-        return kind.describes(sample_shape) and is_as_in_a_batch
 
-    check_fits(encoder, encoder.kind, fits, f"got samples of shape {tuple(sample_shape)}")
+def _check_kind(encoder: Encoder, sample_shape: tuple, kind: Kind | None = None) -> None:
+    """Raise ValueError if an encoder declares that it is for samples of another kind."""
+
+    def fits(declared: Kind) -> bool:
+        if isinstance(kind, type(declared)):
+            return True
+        is_as_in_a_batch = declared.image_shape(sample_shape) in (None, sample_shape)
+        return declared.describes(sample_shape) and is_as_in_a_batch
+
+    check_fits(encoder, encoder.kind, fits, f"got samples of shape {sample_shape}")
+
+
+def learn_in_place(encoder: Encoder, module: nn.Module, batch: Any, rng: Any) -> None:
+    """Let an encoder learn; raise TypeError if it returns what nothing would use."""
+    if encoder.learn(module, batch, rng) is not None:  # type: ignore[func-returns-value]
+        raise TypeError(
+            f"{type(encoder).__name__}.learn must change its module in place and return None: "
+            "what it returns would not be used."
+        )
 
 
 def init_kaiming(module: Any, nonlinearity: Literal["linear", "relu", "tanh"] = "relu") -> Any:
@@ -238,11 +268,20 @@ def build_encoder(
     128
     """
     sample_shape = tuple(size if size is None else int(size) for size in sample_shape)
+    if kind is not None and isinstance(encoder, Encoder):
+        _check_kind(encoder, sample_shape, kind)
     kind = kind_of_shape(sample_shape) if kind is None else kind
     name, module = _resolve(encoder, sample_shape, n_components, owner, parameter)
     module = kind.adapt(module.to("cpu"))
     batch = kind.example_batch(sample_shape) if tried_on is None else tried_on
-    width = _width_of(module, batch, kind.describe(sample_shape), name)
+    found = try_rows(module, batch, name, kind.describe(sample_shape))
+    width, trained = found.shape[1], [one for one in module.parameters() if one.requires_grad]
+    if trained and not found.requires_grad:
+        raise ValueError(
+            f"The encoder {name} has {len(trained)} parameters to train, but returns numbers "
+            "without a gradient: leave out detach and no_grad, or freeze the encoder by "
+            "requires_grad_(False)."
+        )
     if n_components is not None and width != n_components:
         raise ValueError(
             f"n_components={n_components}, but the encoder {name} returns {width} components. "
@@ -311,7 +350,8 @@ def _resolve(
             check_component(encoder, base, owner=owner, parameter=parameter)
     name = getattr(encoder, "__name__", type(encoder).__name__)
     if isinstance(encoder, Encoder):
-        return name, _checked_module(encoder.build(sample_shape, n_components), f"{name}.build")
+        module = _checked_module(encoder.build(sample_shape, n_components), f"{name}.build")
+        return name, module if belongs_to_package(type(encoder)) else _copied(module)
     if isinstance(encoder, nn.Module):
         return name, _copied(encoder)
     if callable(encoder) and not inspect.isclass(encoder):
@@ -339,18 +379,9 @@ def _checked_module(module: Any, source: str) -> nn.Module:
     return module
 
 
-def _width_of(module: nn.Module, batch: Any, samples: str, name: str) -> int:
-    """Return the width of the module's output for a batch of two samples, called `samples`."""
-    try:
-        output = _dry_run(module, batch)
-    except Exception as error:
-        raise ValueError(f"The encoder {name} failed on {samples}: {error}") from error
-    if are_rows(output, 2) and output.shape[1]:
-        return output.shape[1]
-    raise ValueError(
-        f"The encoder {name} must map a batch of two, {samples}, to a floating tensor of "
-        f"shape (2, width), got {got(output)}."
-    )
+def try_rows(module: nn.Module, batch: Any, name: str, samples: str) -> Tensor:
+    """Return the rows that an encoder makes of a batch, checked; for messages, both have names."""
+    return check_rows(partial(_dry_run, module), batch, f"The encoder {name}", samples)
 
 
 def _dry_run(module: nn.Module, batch: Any) -> Any:
@@ -362,7 +393,7 @@ def _dry_run(module: nn.Module, batch: Any) -> Any:
     lazy = any(is_lazy(parameter) for parameter in module.parameters())
     module.eval()
     try:
-        with torch.random.fork_rng(devices=[], enabled=not lazy), torch.no_grad():
+        with torch.random.fork_rng(devices=[], enabled=not lazy), torch.enable_grad():
             return module(batch)
     finally:
         for part, mode in training.items():

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from .._checks import NON_NEGATIVE, Numbers, parameter, validate_parameters
 from .._layers._wide import SideFeatures, WideNetwork
 from ..kinds._recognise import check_fits
-from ._base import Encoder, build_encoder, check_shape
+from ._base import Encoder, build_encoder, check_shape, learn_in_place
 
 # Samples whose features are computed together.
 _BATCH = 250
@@ -126,7 +126,7 @@ class Wide(Encoder):
         """
         deep = module.deep if isinstance(module, WideNetwork) else module
         if isinstance(self.deep, Encoder):
-            self.deep.learn(cast(nn.Module, deep), batch, copy.deepcopy(rng))
+            learn_in_place(self.deep, cast(nn.Module, deep), batch, copy.deepcopy(rng))
         if not isinstance(module, WideNetwork):
             return
         batches = batch.split(_BATCH) if isinstance(batch, Tensor) else [batch]

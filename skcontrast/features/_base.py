@@ -12,7 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
-from .._checks import Declared, are_rows, check_names, got, learned, validate_parameters
+from .._checks import Declared, check_names, check_rows, learned, validate_parameters
 from .._data._row_labels import labeled_output
 from .._network._inference import encode
 from .._runtime._modes import plain_modes
@@ -111,8 +111,15 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
                 f"{type(self).__name__}.learn must return an instance of torch.nn.Module, got a "
                 f"{type(module).__name__}."
             )
-        width = self._checked_width(module.eval(), batch[torch.arange(min(2, len(batch)))])
-        return module.requires_grad_(False), width
+        owner, few = (
+            f"The module of {type(self).__name__}.learn",
+            batch[torch.arange(len(batch))[:2]],
+        )
+        with torch.inference_mode():
+            found = check_rows(module.eval(), few, owner, "samples as learn gets them")
+        if not found.isfinite().all():
+            raise ValueError(f"{owner} returns NaN or infinity.")
+        return module.requires_grad_(False), found.shape[1]
 
     def fit(self, X: Any, y: None = None) -> Self:
         """Learn the features from X.
@@ -171,26 +178,6 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
             n = kind.rows_per_call(samples)
             found = encode(self.module_, samples, n, to_tensor=lambda X: scaler.to_tensor(X, _CPU))
         return labeled_output(found, X, self)
-
-    @torch.inference_mode()
-    def _checked_width(self, module: nn.Module, batch: Any) -> int:
-        """Return the number of features of a module whose rows do not depend on each other."""
-        found = module(batch)
-        if not are_rows(found, len(batch)):
-            raise ValueError(
-                f"The module of {type(self).__name__}.learn must map {len(batch)} samples to a "
-                f"floating tensor of shape ({len(batch)}, n_features), got {got(found)}."
-            )
-        if not found.isfinite().all():
-            raise ValueError(f"The module of {type(self).__name__}.learn returns NaN or infinity.")
-        alone = torch.cat([module(batch[torch.tensor([row])]) for row in range(len(batch))])
-        spread = float(found.abs().max()) if found.numel() else 0.0
-        if not torch.allclose(alone, found, rtol=1e-3, atol=1e-4 * spread):
-            raise ValueError(
-                f"The module of {type(self).__name__}.learn must map each sample by itself, but "
-                "its rows depend on the other samples of a batch."
-            )
-        return found.shape[1]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 import torch
 from sklearn.base import clone
+from torch import nn
 
 from skcontrast._checks import InvalidParameterError, validate_parameters
-from skcontrast.encoders import MLP, ConvNet, Encoder, PatchNet, ResNet
+from skcontrast.encoders import MLP, ConvNet, Encoder, PatchNet, ResNet, Wide
+from skcontrast.kinds import Images
+from tests.common import small, vectors
 from tests.encoders.common import (
     IMAGES,
     VECTOR_ENCODERS,
@@ -144,3 +147,90 @@ def test_a_subclass_without_build_says_so():
 
     with pytest.raises(NotImplementedError, match="Nothing does not implement build"):
         Nothing().build((3,))
+
+
+def own(module, **attributes):
+    """Return an encoder of a user's class that builds a module each time."""
+    build = {"build": lambda self, sample_shape, n_components=None: module}
+    return type("Own", (Encoder,), {**build, **attributes})()
+
+
+class Applied(nn.Linear):
+    """A layer, and a function of what it returns."""
+
+    def __init__(self, function):
+        super().__init__(5, 8)
+        self.function = function
+
+    def forward(self, x):
+        return self.function(super().forward(x))
+
+
+@pytest.mark.parametrize("wrap", [own, Wide, lambda module: module], ids=["own", "wide", "module"])
+@pytest.mark.parametrize(
+    "function, message",
+    [
+        (lambda h: h - h.mean(0), "must map each sample by itself"),
+        (lambda h: h.flip(0), "must map each sample by itself"),
+        (lambda h: h.detach(), "2 parameters to train, but returns numbers without a gradient"),
+    ],
+)
+def test_an_encoder_that_mixes_samples_or_cannot_be_trained_is_refused(wrap, function, message):
+    with pytest.raises(ValueError, match=message):
+        small(encoder=wrap(Applied(function))).fit(vectors())
+
+
+def test_a_frozen_encoder_needs_no_gradient():
+    frozen = Applied(torch.Tensor.detach).requires_grad_(False)
+    assert small(encoder=frozen, output="projection").fit_transform(vectors()).shape == (60, 64)
+
+
+def test_an_encoder_that_builds_one_module_each_time_is_not_shared():
+    encoder = own(nn.Linear(5, 8))
+    first = small(encoder=encoder).fit(vectors())
+    before = first.transform(vectors())
+    second = small(encoder=encoder, random_state=1).fit(vectors())
+    np.testing.assert_array_equal(first.transform(vectors()), before)
+    assert first.encoder_ is not second.encoder_
+
+
+@pytest.mark.parametrize("wrap", [lambda encoder: encoder, Wide])
+def test_what_learn_returns_would_not_be_used(wrap):
+    encoder = own(nn.Linear(5, 8), learn=lambda self, module, batch, rng: module)
+    with pytest.raises(
+        TypeError, match=r"Own\.learn must change its module in place and return No"
+    ):
+        small(encoder=wrap(encoder)).fit(vectors())
+
+
+@pytest.mark.parametrize(
+    "name, value",
+    [("relative_rate", -1), ("relative_rate", "fast"), ("n_steps", 0), ("largest_side", 0)],
+)
+def test_attributes_of_a_class_have_ranges(name, value):
+    with pytest.raises(
+        InvalidParameterError, match=f"The '{name}' parameter of Own must be .*Got"
+    ):
+        small(encoder=own(nn.Linear(5, 8), **{name: value})).fit(vectors())
+
+
+@pytest.mark.parametrize("kind", ["series", "images", "graphs", Images()])
+def test_an_encoder_for_another_kind_is_refused(kind):
+    with pytest.raises(ValueError, match=r"Own expects .*, got samples of shape \(5,\)"):
+        small(encoder=own(nn.Linear(5, 8), kind=kind)).fit(vectors())
+    kinds = (kind, "vectors")
+    assert small(encoder=own(nn.Linear(5, 8), kind=kinds)).fit_transform(vectors()).shape == (
+        60,
+        8,
+    )
+
+
+def test_an_error_in_forward_says_what_it_got():
+    class TwoArguments(nn.Linear):
+        def forward(self, x, mask):
+            return super().forward(x)
+
+    with pytest.raises(
+        ValueError, match=r"TwoArguments failed on samples of shape \(5,\).*'mask'"
+    ):
+        small(encoder=TwoArguments(5, 8)).fit(vectors())

@@ -226,11 +226,16 @@ def test_images_with_their_channels_last_are_refused():
         (
             lambda x: x[:1],
             ValueError,
-            r"shape \(2, n_features\), got a tensor of shape \(1, 192\)",
+            r"shape \(2, width\), got a tensor of shape \(1, 192\)",
         ),
         (lambda x: x[:, 0], ValueError, r"got a tensor of shape \(2,\)"),
         (lambda x: x.int(), ValueError, "dtype torch.int32"),
         (lambda x: x / 0, ValueError, r"module of Own\.learn returns NaN or infinity"),
+        (
+            lambda x: x @ x[0, :7],
+            ValueError,
+            "module of Own.learn failed on samples as learn gets",
+        ),
         (None, TypeError, r"Own\.learn must return an instance of torch\.nn\.Module"),
     ],
 )
