@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 import tomllib
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import skcontrast
@@ -64,30 +62,6 @@ def test_the_version_is_not_that_of_stale_metadata(monkeypatch):
 def test_the_version_switcher_offers_the_version():
     entries = json.loads((ROOT / "docs" / "_static" / "switcher.json").read_text(encoding="utf-8"))
     assert skcontrast.__version__ in {entry["version"] for entry in entries}
-
-
-def test_a_fit_calls_what_contributing_says_in_that_order():
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    shown = re.findall(r"^\| \d+ \| `(.+): (.+)` \|", text, re.MULTILINE)
-    root, called = Path(skcontrast.__file__).parent, []
-
-    def follow(frame, event, _):
-        code = frame.f_code
-        if event == "call" and root in Path(code.co_filename).parents:
-            step = Path(code.co_filename).relative_to(root).as_posix(), code.co_qualname
-            if step in shown and step not in called:
-                called.append(step)
-
-    X = np.random.default_rng(0).uniform(size=(10, 8, 8))
-    embedder = skcontrast.ContrastiveEmbedder(max_epochs=1, kind="images", random_state=0)
-    before = sys.getprofile()
-    sys.setprofile(follow)
-    try:
-        embedder.fit(X).transform(X)
-    finally:
-        sys.setprofile(before)
-    assert len(shown) > 9
-    assert called == shown
 
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "RELEASING.md"])
