@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 
 import numpy as np
 import torch
@@ -12,8 +13,8 @@ from torch import nn
 
 from benchmarks._protocol import learned_width, plain
 from skcontrast import ContrastiveEmbedder
-from skcontrast._fit._settings import automatic_epochs
 from skcontrast.augmentation import compose
+from skcontrast.encoders import Encoder
 from skcontrast.estimation import tau_plus_from_labels
 from skcontrast.features import GraphProfile, MiniRocket, PatchDictionary, WeisfeilerLehman
 from skcontrast.kinds import Series
@@ -116,7 +117,7 @@ def learned(name, X, y, args, seed):
         given["similarity"] = Cosine(args.temperature)
     if name in ("untrained", "autoencoder"):
         embedder = ContrastiveEmbedder(**{**given, "max_epochs": 1, "lr": 1e-12}).fit(X)
-        epochs = args.epochs or automatic_epochs(len(X), 128)
+        epochs = args.epochs or Encoder().pace(math.ceil(len(X) / 128))[1]
         return embedder if name == "untrained" else autoencoded(embedder, X, epochs, seed)
     own = {"default": None, **losses(tau_plus_from_labels(y).value), **ORACLES}
     return ContrastiveEmbedder(**given, loss=own[name]).fit(X, y)

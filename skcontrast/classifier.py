@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import nullcontext
 from typing import Any, Self
 
@@ -21,9 +22,9 @@ from ._checks import Declared, check_component, naming, parameter, validate_para
 from ._data._metadata import NAMES, checked_weights, known_classes
 from ._data._statistics import as_tensor
 from ._fit._label_spreading import N_NEIGHBORS, spread_in_blocks
-from ._fit._settings import automatic_epochs
 from ._runtime._threads import one_thread
 from .embedder import ContrastiveEmbedder
+from .encoders._base import epochs_of
 from .features import PartialWhitening
 from .losses import SemiSupCon
 
@@ -229,7 +230,7 @@ class ContrastiveClassifier(ClassifierMixin, TransformerMixin, Declared):
         given = given.estimator if is_frozen else given
         owner = type(self).__name__
         if given is None:
-            n_epochs = automatic_epochs(len(codes), 128, _STEPS, _FEWEST_EPOCHS)
+            n_epochs = epochs_of(_STEPS, math.ceil(len(codes) / 128), _FEWEST_EPOCHS)
             given = ContrastiveEmbedder(max_epochs=n_epochs)
         check_component(given, ContrastiveEmbedder, owner=owner, parameter="embedder")
         if is_frozen or given.__sklearn_is_fitted__():

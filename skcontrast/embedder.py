@@ -133,14 +133,14 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Dec
         The most samples in a step, at least 2. Batches of an epoch differ by at most one sample.
     max_epochs : int or "auto", default="auto"
         Passes over the data. "auto" is 100, but at most 4,000 steps and at least 5 epochs, see
-        :ref:`cost`; with ``Pretrained`` about 140 steps, and for the default encoder of few
-        images of 48 pixels or more 800 steps in up to 160 epochs.
+        :ref:`cost`; with ``Pretrained`` about 140 steps, and with ``PatchNet``, the default of
+        images, for few of 48 pixels or more 800 steps in up to 160 epochs.
     optimizer : {"adam", "adamw", "sgd"}, torch.optim.Optimizer class or Optimizer, default="adam"
         "sgd" has momentum 0.9. An :class:`~skcontrast.optimizers.Optimizer` sets other options,
         also of parts of the network.
     lr : float or "auto", default="auto"
-        Learning rate, above 0. "auto" is .001, and .002 for the default encoder of images of 48
-        pixels or more.
+        Learning rate, above 0. "auto" is .001, and .002 with ``PatchNet``, the default of images,
+        for those of 48 pixels or more.
     weight_decay : float, default=1e-6
         Weight decay, at least 0.
     lr_schedule : {"cosine", "constant"} or Schedule, default="cosine"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from sklearn.base import clone
 
-from .._layers._patches import octave_sides
-from .._layers._pooling import reduced_sides
+from .._checks import POSITIVE, POSITIVE_INT, check_argument
 from ..augmentation import (
     Augmentation,
     ColorJitter,
@@ -91,16 +91,21 @@ def default_encoder(kind: Kind, sample_shape: tuple, *, is_wide: bool = True) ->
         return ConvNet()
     # With few labels, and for neighbours, better than weights of 1. Codes of several octaves say
     # more than those of one: of cells, more than what is learned.
-    weights = [1.5, 0.3] if are_large_images(kind, sample_shape) else [0.5, 0.5]
-    return Wide(PatchNet(), [PatchDictionary(128, grid=3), OrientedGradients()], weights)
+    deep = PatchNet()
+    weights = [1.5, 0.3] if len(deep.octaves(sample_shape[-2:])) > 1 else [0.5, 0.5]
+    return Wide(deep, [PatchDictionary(128, grid=3), OrientedGradients()], weights)
 
 
-def are_large_images(kind: Kind, sample_shape: tuple) -> bool:
-    """Return whether samples are images that the default encoder reads at several octaves."""
-    if not isinstance(kind, Images):
-        return False
-    sides = reduced_sides(sample_shape[-2:], PatchNet().largest_side)
-    return len(octave_sides(*sides)) > 1
+def pace_of(encoder: Any, schema: Schema, n_batches: int) -> tuple[float, int]:
+    """Return the rate and the epochs that suit the parameter `encoder`; see `Encoder.pace`."""
+    image = schema.kind.image_shape(schema.sample_shape)
+    if encoder is None and image:
+        encoder = default_encoder(schema.kind, image)
+    own = encoder if isinstance(encoder, Encoder) else Encoder()
+    lr, n_epochs = own.pace(n_batches, image[1:] if image else None)
+    check_argument(f"{type(own).__name__}.pace", "lr", lr, POSITIVE)
+    check_argument(f"{type(own).__name__}.pace", "n_epochs", n_epochs, POSITIVE_INT)
+    return lr, n_epochs
 
 
 def beside_pretrained(encoder: Pretrained) -> Wide:

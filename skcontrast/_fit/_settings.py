@@ -31,7 +31,7 @@ from ..losses import InfoNCE, Loss
 from ..optimizers import Optimizer, as_optimizer
 from ..schedules import CosineDecay, Schedule, at_progress
 from ..similarity import Cosine, Similarity
-from ._defaults import are_large_images
+from ._defaults import pace_of
 
 # role: (base class, default); the framework comes before the similarity, whose default it sets
 COMPONENTS = {
@@ -40,12 +40,8 @@ COMPONENTS = {
     "similarity": (Similarity, Cosine),
 }
 
-# max_epochs="auto": steps beyond which further passes pay little, and the bounds of the epochs.
-_STEPS, _FEWEST_EPOCHS, _MOST_EPOCHS = 4_000, 5, 100
-# The default encoder learns images of several octaves at twice the rate, and few of them longer:
-# so many steps, and the bounds of the epochs.
-_LR, _LR_OF_LARGE = 1e-3, 2e-3
-_EPOCHS_OF_LARGE = 800, 1, 160
+# max_epochs="auto" before the samples are known.
+_EPOCHS = 100
 
 
 @dataclass(frozen=True)
@@ -106,17 +102,14 @@ class Settings:
 
     def for_samples(self, n_samples: int, schema: Schema) -> Settings:
         """Return the same with the rate and the epochs that suit so many samples of a schema."""
-        is_large = self.encoder is None and are_large_images(schema.kind, schema.sample_shape)
-        given, n_epochs = dict(self.given), self.max_epochs
+        n_batches = math.ceil(n_samples / self.batch_size)
+        paces = [pace_of(encoder, schema, n_batches) for encoder in encoders_of(self.encoder)]
+        lr, n_epochs = map(min, zip(*paces, strict=True))
+        given = dict(self.given)
         if given["lr"] == "auto":
-            given["lr"] = _LR_OF_LARGE if is_large else _LR
-        if given["max_epochs"] == "auto" and not self.one_epoch:
-            named = [getattr(encoder, "n_steps", None) for encoder in encoders_of(self.encoder)]
-            bounds = (max(map(int, filter(None, named))), 1) if any(named) else ()
-            n_epochs = automatic_epochs(n_samples, self.batch_size, *bounds)
-            if is_large:
-                more = automatic_epochs(n_samples, self.batch_size, *_EPOCHS_OF_LARGE)
-                n_epochs = max(n_epochs, more)
+            given["lr"] = lr
+        if given["max_epochs"] != "auto" or self.one_epoch:
+            n_epochs = self.max_epochs
         return replace(self, given=given, max_epochs=n_epochs)
 
     @property
@@ -136,18 +129,6 @@ class Settings:
 def epoch_progress(epoch: int, n_epochs: int) -> float:
     """Return the progress of an epoch: 0 at the first of several, 1 at the last."""
     return min(epoch / max(1, n_epochs - 1), 1.0)
-
-
-def automatic_epochs(
-    n_samples: int,
-    batch_size: int,
-    n_steps: int = _STEPS,
-    fewest: int = _FEWEST_EPOCHS,
-    most: int = _MOST_EPOCHS,
-) -> int:
-    """Return the number of epochs that gives about so many steps."""
-    n_epochs = math.ceil(n_steps / math.ceil(n_samples / batch_size))
-    return min(max(n_epochs, fewest), most)
 
 
 def default_with(role: str, parameters: dict[str, Any], framework: Any = None) -> Any:
@@ -204,13 +185,13 @@ def resolve_settings(estimator: Any) -> Settings:
     for encoder in encoders_of(given["encoder"]):
         if isinstance(encoder, Encoder):
             validate_parameters(encoder)
-    max_epochs = _most_epochs(given)
+    max_epochs = _EPOCHS if given["max_epochs"] == "auto" else given["max_epochs"]
     check_lr_schedule(given["lr_schedule"], max_epochs, owner)
     callbacks = plain_callbacks(given["callbacks"])
     is_evaluated = any(isinstance(callback, Evaluation) for callback in callbacks)
     for callback in callbacks:
         _check_callback(callback, given["lr_schedule"], owner, is_evaluated)
-    framework = _component("framework", given, owner)
+    framework = _component("framework", given, owner, max_epochs)
     default = framework.default_similarity
     is_guessed = isinstance(given["kind"], str) and given["kind"] == "auto"
     optimizer = clone(as_optimizer(given["optimizer"]))
@@ -221,9 +202,9 @@ def resolve_settings(estimator: Any) -> Settings:
     return Settings(
         owner=owner,
         given=given,
-        loss=_component("loss", given, owner),
+        loss=_component("loss", given, owner, max_epochs),
         framework=framework,
-        similarity=_component("similarity", given, owner, default),
+        similarity=_component("similarity", given, owner, max_epochs, default),
         kind=None if is_guessed else named_kind(given["kind"], owner=owner),
         augmentation=augmentations_of(given["augmentation"], owner),
         max_epochs=max_epochs,
@@ -235,7 +216,9 @@ def resolve_settings(estimator: Any) -> Settings:
     )
 
 
-def _component(role: str, given: dict[str, Any], owner: str, default: type | None = None) -> Any:
+def _component(
+    role: str, given: dict[str, Any], owner: str, n_epochs: int, default: type | None = None
+) -> Any:
     """Return a validated clone of the loss, framework or similarity.
 
     Schedules are evaluated at every epoch to find values out of range before training starts.
@@ -244,17 +227,12 @@ def _component(role: str, given: dict[str, Any], owner: str, default: type | Non
     value = check_component(
         given[role], base, owner=owner, parameter=role, default=default or usual
     )
-    value, n_epochs = clone(value), _most_epochs(given)
+    value = clone(value)
     validate_parameters(value)
     if any(isinstance(v, Schedule) for v in value.get_params().values()):
         for epoch in range(n_epochs):
             at_progress(value, epoch_progress(epoch, n_epochs))
     return value
-
-
-def _most_epochs(given: dict[str, Any]) -> int:
-    """Return the number of epochs, or the most of them if it depends on the samples."""
-    return _MOST_EPOCHS if given["max_epochs"] == "auto" else given["max_epochs"]
 
 
 def _needed_by(callback: type) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import inspect
+import math
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -35,7 +37,6 @@ KindOrName: TypeAlias = Kind | KindName
 _OF_CLASS = {
     "relative_rate": NON_NEGATIVE,
     "largest_side": [*POSITIVE_INT, None],
-    "n_steps": [*POSITIVE_INT, None],
 }
 
 
@@ -57,8 +58,6 @@ class Encoder(ParameterObject):
         Images of more pixels than a square of this side are reduced to as many, before their views
         are drawn and before the network, the shorter side to no less than half of this; None
         leaves them as they are.
-    n_steps : int, default=None
-        About how many steps ``max_epochs="auto"`` gives; None is 4,000.
 
     See Also
     --------
@@ -92,7 +91,6 @@ class Encoder(ParameterObject):
     kind: ClassVar[KindOrName | tuple[KindOrName, ...] | None] = None
     largest_side: ClassVar[int | None] = None
     relative_rate: ClassVar[float] = 1.0
-    n_steps: ClassVar[int | None] = None
 
     def _check_protocol(self) -> None:
         if belongs_to_package(type(self)):
@@ -140,6 +138,33 @@ class Encoder(ParameterObject):
         rng : RandomState
             Source of randomness.
         """
+
+    def pace(self, n_batches: int, sides: Sequence[int] | None = None) -> tuple[float, int]:
+        """Return the learning rate and the number of epochs that suit the network.
+
+        They are what ``lr="auto"`` and ``max_epochs="auto"`` of the embedder are; of several
+        encoders, the least.
+
+        Parameters
+        ----------
+        n_batches : int
+            Steps of an epoch.
+        sides : sequence of int, default=None
+            Height and width of the samples; None if they are no images.
+
+        Returns
+        -------
+        lr : float
+            By default .001.
+        n_epochs : int
+            By default as many as have 4,000 steps, at least 5 and at most 100.
+        """
+        return 1e-3, epochs_of(4_000, n_batches)
+
+
+def epochs_of(n_steps: int, n_batches: int, fewest: int = 5, most: int = 100) -> int:
+    """Return the number of epochs of so many batches that have about so many steps."""
+    return min(max(math.ceil(n_steps / n_batches), fewest), most)
 
 
 def check_shape(encoder: Encoder, sample_shape: tuple) -> None:

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from .._checks import POSITIVE_INT, parameter
 from .._layers._patches import Octaves, PatchLayer, octave_sides
-from .._layers._pooling import GridMeans, average_to, bounded_grid
-from ._base import LAYER_WIDTHS, Encoder, check_build, init_kaiming
+from .._layers._pooling import GridMeans, average_to, bounded_grid, reduced_sides
+from ._base import LAYER_WIDTHS, Encoder, check_build, epochs_of, init_kaiming
 
 # A side is halved only if at least this many pixels remain.
 _SMALLEST_SIDE = 4
@@ -231,6 +231,31 @@ class PatchNet(Encoder):
     def learn(self, module: nn.Module, batch: Tensor, rng: np.random.RandomState) -> None:
         """Fill the dictionaries with patches of training images; see `Encoder.learn`."""
         cast(Any, module)[0].learn(batch, rng)
+
+    def octaves(self, sides: Sequence[int]) -> list[tuple[int, int]]:
+        """Return the sizes at which images are compared with a dictionary each.
+
+        Parameters
+        ----------
+        sides : sequence of int
+            Height and width of the images.
+
+        Returns
+        -------
+        octaves : list of tuple (int, int)
+            The height and width that are read, half of them, and so on.
+        """
+        return octave_sides(*reduced_sides(sides, self.largest_side))
+
+    def pace(self, n_batches: int, sides: Sequence[int] | None = None) -> tuple[float, int]:
+        """Return a rate of .002, and 800 steps for few images, if there are several octaves.
+
+        These steps take up to 160 epochs. All else is as of any encoder, see `Encoder.pace`.
+        """
+        lr, n_epochs = super().pace(n_batches)
+        if sides is None or len(self.octaves(sides)) == 1:
+            return lr, n_epochs
+        return 2 * lr, max(n_epochs, epochs_of(800, n_batches, fewest=1, most=160))
 
 
 def _blocks(

@@ -68,7 +68,6 @@ class Wide(Encoder):
     largest_side = _of_deep("largest_side", None)
     kind = _of_deep("kind", None)
     relative_rate = _of_deep("relative_rate", 1.0)
-    n_steps = _of_deep("n_steps", None)
 
     def validate(self) -> None:
         """Raise an error for features that are none, or that have no weight each."""
@@ -137,3 +136,8 @@ class Wide(Encoder):
             with torch.no_grad():
                 module.beside.add(block, batches, one_scale=one_scale, weight=weight)
         module.beside.start(module.deep, batches)
+
+    def pace(self, n_batches: int, sides: Sequence[int] | None = None) -> tuple[float, int]:
+        """Return the learning rate and the number of epochs of `deep`; see `Encoder.pace`."""
+        deep = self.deep if isinstance(self.deep, Encoder) else Encoder()
+        return deep.pace(n_batches, sides)

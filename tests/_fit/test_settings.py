@@ -11,14 +11,10 @@ from torch import nn
 
 from skcontrast import ContrastiveEmbedder
 from skcontrast._fit._samples import kind_hint
-from skcontrast._fit._settings import (
-    automatic_epochs,
-    epoch_progress,
-    resolve_device,
-    resolve_settings,
-)
+from skcontrast._fit._settings import epoch_progress, resolve_device, resolve_settings
 from skcontrast.augmentation import GaussianNoise, MarginalCorruption, RandomAffine, Views
-from skcontrast.encoders import MLP, ConvNet
+from skcontrast.encoders import MLP, ConvNet, PatchNet, Pretrained, Wide
+from skcontrast.features import OrientedGradients, PatchDictionary
 from skcontrast.frameworks import InfoGraph, SimCLR
 from skcontrast.kinds import Images, PartsKind, Vectors
 from skcontrast.kinds._base import Schema
@@ -157,9 +153,18 @@ def test_what_reads_X_is_declared_by_the_user_first_and_by_the_pieces_next():
         kind_hint(resolve_settings(small(kind=PartsKind())), X, None)
 
 
+def paced(encoder, n_samples, shape, kind=None):
+    """Return the epochs and the rate of a fit by default."""
+    schema = Schema(kind or Images(), shape, math.prod(shape))
+    settings = resolve_settings(ContrastiveEmbedder(encoder)).for_samples(n_samples, schema)
+    return settings.max_epochs, settings.lr
+
+
 @pytest.mark.parametrize("n_samples", [2, 128, 5_120, 5_121, 60_000, 102_400, 10**6])
 def test_automatic_epochs_give_4000_steps_within_bounds(n_samples):
-    n_epochs, n_steps = automatic_epochs(n_samples, 128), -(-n_samples // 128)
+    n_epochs, lr = paced(None, n_samples, (5,), Vectors())
+    n_steps = -(-n_samples // 128)
+    assert lr == 0.001
     if n_epochs not in (5, 100):
         assert n_epochs * n_steps >= 4000 > (n_epochs - 1) * n_steps
     assert (n_epochs == 100) == (99 * n_steps < 4000)
@@ -179,14 +184,36 @@ def test_automatic_epochs_give_4000_steps_within_bounds(n_samples):
 def test_few_images_of_several_octaves_have_800_steps_at_twice_the_rate(
     shape, n_samples, n_epochs
 ):
+    expected = n_epochs, 0.001 if 47 in shape else 0.002
+    for encoder in (None, PatchNet(), Wide(PatchNet())):
+        assert paced(encoder, n_samples, shape) == expected
+    usual = min(n_epochs, 100), 0.001
+    for encoder in (ConvNet(), PatchNet(largest_side=40), nn.Identity(), Wide(nn.Identity())):
+        assert paced(encoder, n_samples, shape) == usual
     schema = Schema(Images(), shape, math.prod(shape))
-    settings = resolve_settings(ContrastiveEmbedder()).for_samples(n_samples, schema)
-    assert (settings.max_epochs, settings.lr) == (n_epochs, 0.001 if 47 in shape else 0.002)
-    own = resolve_settings(ContrastiveEmbedder(encoder=ConvNet())).for_samples(n_samples, schema)
-    assert (own.max_epochs, own.lr) == (automatic_epochs(n_samples, 128), 0.001)
     given = resolve_settings(ContrastiveEmbedder(lr=0.01, max_epochs=3))
     given = given.for_samples(n_samples, schema)
     assert (given.max_epochs, given.lr) == (3, 0.01)
+
+
+def test_of_several_encoders_the_most_careful_sets_the_pace():
+    pretrained = Pretrained(nn.Identity(), mean=0.0, std=1.0)
+    assert paced([MLP(), pretrained], 800, (3, 96, 96)) == (20, 0.001)
+    assert paced([PatchNet(), PatchNet()], 800, (3, 96, 96)) == (115, 0.002)
+
+
+def test_the_default_given_by_hand_is_trained_alike_to_the_bit():
+    X = np.random.default_rng(0).integers(0, 256, size=(40, 48, 48)).astype(np.uint8)
+    features = [PatchDictionary(128, grid=3), OrientedGradients()]
+    by_hand = Wide(PatchNet(), features, weights=[1.5, 0.3])
+    lr, found = [], []
+    for encoder in (None, by_hand):
+        embedder = ContrastiveEmbedder(encoder, lr_schedule="constant", random_state=0)
+        embedder.partial_fit(X)
+        lr.append(embedder.history_[-1]["lr"])
+        found.append(embedder.transform(X))
+    assert lr == [0.002, 0.002]
+    np.testing.assert_array_equal(*found)
 
 
 @pytest.mark.parametrize("side, lr", [(16, 0.001), (48, 0.002)])

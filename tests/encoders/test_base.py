@@ -205,13 +205,27 @@ def test_what_learn_returns_would_not_be_used(wrap):
 
 @pytest.mark.parametrize(
     "name, value",
-    [("relative_rate", -1), ("relative_rate", "fast"), ("n_steps", 0), ("largest_side", 0)],
+    [("relative_rate", -1), ("relative_rate", "fast"), ("largest_side", 0)],
 )
 def test_attributes_of_a_class_have_ranges(name, value):
     with pytest.raises(
         InvalidParameterError, match=f"The '{name}' parameter of Own must be .*Got"
     ):
         small(encoder=own(nn.Linear(5, 8), **{name: value})).fit(vectors())
+
+
+def test_an_encoder_of_ones_own_says_at_which_rate_and_how_long_it_is_trained():
+    encoder = own(nn.Linear(5, 8), pace=lambda self, n_batches, sides: (0.5, n_batches))
+    embedder = small(encoder=encoder, max_epochs="auto", batch_size=20, lr_schedule="constant")
+    history = embedder.fit(vectors()).history_
+    assert len(history) == 3 and history[-1]["lr"] == 0.5
+
+
+@pytest.mark.parametrize("name, pace", [("lr", (0, 1)), ("n_epochs", (0.1, 0.5))])
+def test_a_pace_has_ranges(name, pace):
+    encoder = own(nn.Linear(5, 8), pace=lambda self, n_batches, sides: pace)
+    with pytest.raises(InvalidParameterError, match=rf"'{name}' parameter of Own\.pace must be"):
+        small(encoder=encoder).fit(vectors())
 
 
 @pytest.mark.parametrize("kind", ["series", "images", "graphs", Images()])
