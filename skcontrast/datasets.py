@@ -37,6 +37,9 @@ _FORMATS = ("AVIF", "BMP", "GIF", "JPEG", "JPEG2000", "PNG", "PPM", "TIFF", "WEB
 # Rows of pixels that are converted at once, since a copy of a large image is large.
 _STRIP = 64
 
+# Where reading takes more seconds, a bar shows how far it is.
+_SILENT = 10.0
+
 _N_JOBS = [
     Interval(Integral, -(2**15), -1, closed="both"),
     Interval(Integral, 1, 2**15, closed="both"),
@@ -213,7 +216,7 @@ class ImageFolder(Dataset):
 
     @checked(out=[np.ndarray, None], n_jobs=_N_JOBS)
     def load(self, *, out: NDArray | None = None, n_jobs: int | None = None) -> NDArray[np.uint8]:
-        """Read all images.
+        """Read all images, with a bar if that takes more than ten seconds.
 
         Parameters
         ----------
@@ -240,16 +243,12 @@ class ImageFolder(Dataset):
             raise ValueError(f"out must have shape {self.shape}, got {out.shape}.")
         if out is not None and not np.can_cast(np.uint8, out.dtype):
             raise ValueError(f"out must have a dtype that holds 0 to 255, got {out.dtype}.")
-        return self._read(n_jobs, out)
-
-    def _read(self, n_jobs: int | None, out: Any = None, *, show: bool = False) -> NDArray:
-        """Read all images into an array, a new one by default, and show a bar if asked."""
         images = np.empty(self.shape, dtype=np.uint8) if out is None else out
 
         def read(row: int) -> None:
             images[row] = self[row]
 
-        rows = tqdm(range(len(self)), "ImageFolder", unit="image", disable=not show)
+        rows = tqdm(range(len(self)), "ImageFolder", unit="image", delay=_SILENT)
         Parallel(n_jobs, prefer="threads")(delayed(read)(row) for row in rows)
         return images
 

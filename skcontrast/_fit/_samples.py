@@ -143,7 +143,7 @@ def _decoded(settings: Settings, X: Any) -> Any:
     allowed = bytes_allowed(torch.device("cpu"), settings.memory_budget)
     if not isinstance(X, ImageFolder) or math.prod(X.shape) > allowed:
         return X
-    return X._read(max(1, settings.n_workers), show=bool(settings.verbose))
+    return X.load(n_jobs=max(1, settings.n_workers))
 
 
 def _are_alike(X: Any) -> bool:

@@ -217,8 +217,11 @@ def test_fit_reads_each_file_once_where_all_fit_into_memory(classes, monkeypatch
 
     monkeypatch.setattr("skcontrast.datasets.read_image", counted)
     images = ImageFolder(classes, size=8)
-    small_images(max_epochs=3, verbose=1).fit(images)
+    small_images(max_epochs=3).fit(images)
     assert len(files) == len(set(files)) == 30
+    assert not capfd.readouterr().err
+    monkeypatch.setattr("skcontrast.datasets._SILENT", 1e-9)
+    small_images(max_epochs=3).fit(images)
     assert "30/30" in capfd.readouterr().err
 
 
