@@ -196,7 +196,7 @@ def batch_of(k):
 
     def augment(self, batch, generator=None):
         seen.append(batch)
-        return batch
+        return -batch if isinstance(batch, torch.Tensor) else batch
 
     X = SAMPLES[k]
     plain = augmentation.Augmentation, ()

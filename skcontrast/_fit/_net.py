@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 # What a framework returns is checked in the first step, and in the next, when a memory has filled.
 _STEPS_CHECKED = 2
+# Samples of which users' augmentations are tried in the first step.
+_SAMPLES_TRIED = 2
 # Losses of so many steps wait on the device to be read together.
 _STEPS_UNREAD = 1024
 
@@ -295,6 +297,8 @@ class ContrastiveNet(NeuralNet):
         views = [self.draw(batch.x, context.generator) for _ in range(context.n_views)]
         returned = self.criterion_.contrast(views, self.similarity_, batch)
         contrasts = as_contrasts(returned, framework, self.loss_)
+        if self.epoch_ == self.step_ == 0:
+            self.draw.try_views(batch.x[:_SAMPLES_TRIED])
         if self.epoch_ == 0 and self.step_ < _STEPS_CHECKED:
             check_contrasts(contrasts, batch, framework, self.similarity_)
         if self.step_ == 0:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,6 +21,7 @@ from .._runtime._threads import use_threads_for
 from .._skorch import History
 from .._warnings import warn
 from ..augmentation import Augmentation, compose
+from ..augmentation._compose import Composition
 from ..augmentation._symmetries import symmetries_of
 from ..augmentation._views import base_of
 from ..encoders import Pretrained
@@ -85,7 +85,7 @@ class Setup:
 
     def composed(
         self, chain: list[Augmentation], device: torch.device, *, is_for_network: bool = True
-    ) -> Callable[..., Any]:
+    ) -> Composition:
         """Return a fitted chain as one callable on batches on a device.
 
         Views for the network have no more pixels than it reads.

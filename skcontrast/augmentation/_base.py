@@ -144,8 +144,8 @@ class Augmentation(Transformer):
             Vectors in the units of X; images as uint8 or as floats in [0, 1]; a
             :class:`~skcontrast.graphs.GraphBatch`; or a batch of a custom kind. Not modified.
         generator : torch.Generator, default=None
-            Source of randomness, on the device of `batch`; None draws an unpredictable view.
-            PyTorch's global random state is never used.
+            Source of all randomness, on the device of `batch`; None draws an unpredictable view.
+            `fit` warns if PyTorch's global random state, or any other, is used.
 
         Returns
         -------

@@ -16,6 +16,7 @@ from .._layers._pooling import reduced
 from ..kinds._base import Kind
 from ..kinds._recognise import kind_of_shape
 from ._base import Augmentation, as_float, check_batch, checked_views, generator_for
+from ._checks import try_views
 from ._function import FunctionAugmentation
 from ._matrices import after, apply, recolor, warp
 
@@ -143,16 +144,25 @@ class Composition:
         return all(belongs_to_package(type(a)) and not a.uses_samples for a in self.augmentations)
 
     def __call__(self, batch: Any, generator: torch.Generator | None = None) -> Any:
-        generator = generator_for(batch, generator)
-        if self.image_shape is None:
-            views = as_float(batch) if self.float_batches else batch
-        else:
-            views = as_float(reduced(batch.reshape(-1, *self.image_shape), self.sides))
+        generator, views = generator_for(batch, generator), self._as_augmented(batch)
         for draw in self.passes:
             views = draw(views, generator)
         if self.image_shape is None:
             return views
         return views.reshape(*batch.shape[:-2], *views.shape[-2:])
+
+    def _as_augmented(self, batch: Any) -> Any:
+        """Return a batch as augmentations get it."""
+        if self.image_shape is None:
+            return as_float(batch) if self.float_batches else batch
+        return as_float(reduced(batch.reshape(-1, *self.image_shape), self.sides))
+
+    def try_views(self, batch: Any) -> None:
+        """Try what augmentations of users' classes draw of samples, if these are a tensor."""
+        samples = self._as_augmented(batch)
+        for one in self.augmentations:
+            if isinstance(samples, Tensor) and not belongs_to_package(type(one)):
+                try_views(f"{type(one).__name__}.augment", partial(_seeded, one), samples)
 
 
 def _drawn(
@@ -172,6 +182,12 @@ def _drawn(
             "end of a series that is shorter than others, and nowhere else."
         )
     return views
+
+
+def _seeded(augmentation: Augmentation, batch: Tensor, seed: int) -> Tensor:
+    """Return the views that a seed decides."""
+    generator = torch.Generator(batch.device).manual_seed(seed)
+    return checked_views(augmentation.augment(batch, generator), batch, type(augmentation))
 
 
 def _version(batch: Any) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import inspect
-import math
 from collections.abc import Callable
 from itertools import chain
 from typing import Any
@@ -15,17 +14,10 @@ from torch import Tensor, nn
 
 from .._checks import parameter
 from .._runtime._random import seeded_everywhere
-from .._warnings import warn
 from ..kinds._base import Kind
 from ..kinds._recognise import is_custom, named_kinds
 from ._base import Augmentation, as_float, check_values, generator_for
-
-# Seeds for which a function that never changes a sample is tried.
-_TRIALS = 128
-# Copies of a sample, and seeds, for which views must not all be alike.
-_FEW = 8
-# Views of the same samples that differ by less were drawn with the same random numbers.
-_SAME = 1e-4
+from ._checks import try_views
 
 
 class FunctionAugmentation(Augmentation):
@@ -135,7 +127,8 @@ class FunctionAugmentation(Augmentation):
                 return self._caller(batch.device, seed)(batch)
         batch = as_float(batch)
         if not getattr(self, "_was_tried", False):
-            self._try(batch[:2], seed)
+            self._was_tried = True
+            try_views(self._name, self._views, batch[:2], seed, is_batch=not self.per_sample)
         views = self._views(batch, seed)
         check_values(views, batch, self._name)
         return views
@@ -215,50 +208,6 @@ class FunctionAugmentation(Augmentation):
         view = (view.movedim(-1, -3) if is_channels_last else view).to(like.device)
         view = view / 255 if n_axes > 2 and view.dtype == torch.uint8 else view
         return view.to(like.dtype)
-
-    def _try(self, subset: Tensor, seed: int) -> None:
-        """Warn, once, of views that teach little: unchanged, out of range, or not reproducible."""
-        self._was_tried = True
-        first, second = self._views(subset, seed), self._views(subset, seed)
-        seeds = np.random.default_rng(seed).integers(2**32, size=_TRIALS - 1).tolist()
-        is_still = subset.unique().numel() > 1 and torch.equal(first, subset)
-        if is_still and all(torch.equal(self._views(subset, seed), subset) for seed in seeds):
-            warn(
-                f"{self._name} returned its samples unchanged for {_TRIALS} seeds: both views of "
-                "a sample would be the same, from which there is little to learn."
-            )
-        self._check_range(first, subset)
-        if not torch.allclose(first, second, _SAME, _SAME, equal_nan=True):
-            warn(
-                f"{self._name} returned two different views of the same samples for the same "
-                "seed: it draws from its own generator, so that random_state does not decide "
-                "the views. Give it a parameter 'seed', 'rng' or 'generator' and seed it by that."
-            )
-        elif not self.per_sample:
-            self._check_draws(subset, seeds[:_FEW])
-
-    def _check_range(self, views: Tensor, samples: Tensor) -> None:
-        """Warn of images in [0, 1] whose views are far outside."""
-        low, high = views.min().item(), views.max().item()
-        are_images = samples.ndim == 4 and samples.min() >= 0 and samples.max() <= 1
-        if are_images and 2 < max(high, 1 - low) < math.inf:
-            warn(
-                f"{self._name} returned intensities from {low:.3g} to {high:.3g}, but images are "
-                "in [0, 1] where it is called: write it for this range, without Normalize, and "
-                "end it with .clamp(0, 1)."
-            )
-
-    def _check_draws(self, samples: Tensor, seeds: list[int]) -> None:
-        """Warn of a function that changes all samples of a batch by the same random numbers."""
-        copies = samples[:1].repeat(_FEW, *[1] * (samples.ndim - 1))
-        every = [self._views(copies, seed) for seed in seeds]
-        are_alike = all(torch.equal(views, views[:1].expand_as(views)) for views in every)
-        if are_alike and not all(torch.equal(views, every[0]) for views in every):
-            warn(
-                f"{self._name} draws the same random numbers for all samples of a batch, so that "
-                "views tell batches apart: draw one for each sample, such as torch.rand(len(x), "
-                "...), or pass per_sample=True."
-            )
 
     def _function(self, device: torch.device) -> Callable[..., Any]:
         """Return the function, a module as a copy on the device if it is elsewhere."""

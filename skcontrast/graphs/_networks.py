@@ -14,6 +14,9 @@ from .._checks import are_rows, got
 from ._batch import GraphBatch
 from ._topology import Topology
 
+# Names of arguments that get what graphs know of their edges.
+_OF_EDGES = ("edge_attr", "edge_weight")
+
 
 def neighbour_sum(x: Tensor, topology: Topology) -> Tensor:
     """Return for each node the sum of x, shape (n_nodes, d), over its incoming neighbours."""
@@ -159,7 +162,8 @@ class ForeignNetwork(GraphNetwork):
         super().__init__(module, "sum", _edge_arguments(module))
         arguments = list(inspect.signature(module.forward).parameters.values())
         self.names_batch = any(a.name == "batch" or a.kind == a.VAR_KEYWORD for a in arguments)
-        self.third_is_batch = len(arguments) > 2 and arguments[2].default is arguments[2].empty
+        third = [a for a in arguments[2:3] if a.name not in _OF_EDGES]
+        self.third_is_batch = any(a.default is a.empty for a in third)
 
     def _output(self, graphs: GraphBatch) -> Tensor:
         """Return the checked output of the module, a row per graph or per node."""
@@ -200,5 +204,5 @@ def _edge_arguments(module: nn.Module) -> tuple[str, ...]:
     The models of PyTorch Geometric have both arguments, and say which of them they use.
     """
     arguments = inspect.signature(module.forward).parameters
-    names = [name for name in ("edge_attr", "edge_weight") if name in arguments]
+    names = [name for name in _OF_EDGES if name in arguments]
     return tuple(name for name in names if getattr(module, f"supports_{name}", True))

@@ -111,6 +111,15 @@ def test_a_module_without_an_argument_named_batch_gets_it_as_the_third():
     assert module(batch).shape == (len(batch), 3)
 
 
+def test_features_of_edges_are_not_mistaken_for_the_graph_of_each_node():
+    class ThirdAreEdges(_ThirdIsTheGraph):
+        def forward(self, x, edge_index, edge_weight):
+            return super().forward(x, edge_index, edge_weight)
+
+    with pytest.raises(ValueError, match="ThirdAreEdges failed on graphs .*'edge_weight'"):
+        build_encoder(ThirdAreEdges(), (None, WIDTH))
+
+
 def test_a_module_without_a_place_for_the_batch_is_called_without(geometric):
     layer = geometric.GCNConv(WIDTH, 6)
     module, width = build_encoder(layer, (None, WIDTH))

@@ -373,7 +373,7 @@ class Filled(Augmentation):
     kind = "series"
 
     def augment(self, batch, generator=None):
-        return batch.nan_to_num()
+        return 2 * batch.nan_to_num()
 
 
 @pytest.mark.parametrize(
