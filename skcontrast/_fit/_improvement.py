@@ -41,10 +41,10 @@ def improvement_from_now(net: Any, X: Any, *, is_new: bool) -> Callable[[], floa
             return None
         if end - start < _LEAST_RISE and is_new and _is_to_warn(net):
             warn(
-                "Training has not improved on the start: the score without labels of training "
-                f"samples is {end:.3f}, and was {start:.3f} before. Train for more epochs, with "
-                "other views ('augmentation') or a different 'lr', and see by "
-                "metrics.compare_with_baselines whether the embedding is worth its training."
+                f"Training has not improved the score without labels by {_LEAST_RISE} or more, "
+                f"and less is noise: of training samples, it was {start:.3f} and is {end:.3f}. "
+                "Train for more epochs, with other views ('augmentation') or a different 'lr', "
+                "and see by metrics.compare_with_baselines whether it is worth its training."
             )
         return end - start
 

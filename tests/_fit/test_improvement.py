@@ -71,6 +71,17 @@ def test_a_fit_whose_views_destroy_the_samples_warns_of_both_scores(scores):
     assert embedder.improvement_ < 0.01 and "compare_with_baselines" in message
 
 
+@pytest.mark.parametrize("start, end", [(0.050, 0.059), (0.9, 0.2)])
+def test_the_warning_says_what_it_compares_and_its_margin(start, end, monkeypatch):
+    scores = iter([start, end])
+    monkeypatch.setattr(_improvement, "_score", lambda *args: next(scores))
+    (message,) = messages(small(**LONG))
+    assert message.startswith(
+        "Training has not improved the score without labels by 0.01 or more, and less is noise: "
+        f"of training samples, it was {start:.3f} and is {end:.3f}."
+    )
+
+
 def test_a_good_fit_does_not_warn():
     assert not messages(small(**LONG))
 
