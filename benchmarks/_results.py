@@ -254,7 +254,8 @@ def cell(value, digits):
     if value is None:
         return "–"
     if isinstance(value, dict):
-        return f"{cell(value['mean'], digits)} ± {cell(value['std'], digits)}"
+        figures = [value["mean"], value["std"]]  # of a single run there is no deviation
+        return " ± ".join(cell(one, digits) for one in figures if one is not None)
     if isinstance(value, list):
         return ", ".join(cell(part, digits) for part in value)
     if isinstance(value, float):

@@ -141,4 +141,5 @@ def test_figures_keep_their_decimals_and_large_ones_are_integers(results):
     assert results.table_lines(table)[2:] == ["| a | 0.90 | 1,235 |", "| b | – | – |"]
     assert results.cell([0.5, 1.0], 1) == "0.5, 1.0"
     assert results.cell({"mean": 0.5, "std": 0.25}, 2) == "0.50 ± 0.25"
+    assert results.cell({"mean": 0.5, "std": None}, 2) == "0.50"
     assert results.rounded(1234.5678, 2) == 1235
