@@ -1,5 +1,6 @@
 """Augmentations of one's own whose views teach little, or cannot be drawn again."""
 
+import random
 import re
 import warnings
 
@@ -31,12 +32,7 @@ def noise(self, batch, generator=None):
     "augment, message",
     [
         (lambda self, batch, generator=None: batch + torch.randn(batch.shape), "a global one"),
-        (
-            lambda self, batch, generator=None: (
-                batch + torch.from_numpy(np.random.normal(size=(len(batch), 1)))
-            ),  # noqa: NPY002
-            "a global one",
-        ),
+        (lambda self, batch, generator=None: batch + random.random(), "its own generator or a"),
         (
             lambda self, batch, generator=None: noise(self, batch, ITS_OWN),
             "two different views .* 'generator' alone",

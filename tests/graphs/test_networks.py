@@ -116,7 +116,7 @@ def test_features_of_edges_are_not_mistaken_for_the_graph_of_each_node():
         def forward(self, x, edge_index, edge_weight):
             return super().forward(x, edge_index, edge_weight)
 
-    with pytest.raises(ValueError, match="ThirdAreEdges failed on graphs .*'edge_weight'"):
+    with pytest.raises(ValueError, match=r"ThirdAreEdges failed on graphs .*'edge_weight'"):
         build_encoder(ThirdAreEdges(), (None, WIDTH))
 
 
