@@ -80,6 +80,7 @@ def _check_call(cls: type, name: str, replaced: Any) -> None:
     takes = list(signature.parameters.values())[has_self:]
     if name == "row_loss" and len(takes) == 2:  # which needs no labels
         called = called[:2]
+    # It can be called so, and no argument stands in the place of another.
     by_name = {one.name: None for one in called if one.kind is one.KEYWORD_ONLY}
     try:
         signature.bind(*[None] * (has_self + len(called) - len(by_name)), **by_name)

@@ -223,6 +223,7 @@ def read_metadata(
     uses_classes : bool
         Whether classes are used even if the loss does not require them.
     """
+    # A y that no loss reads must fit, too.
     if y is not None:
         with naming("y", "an array of classes, shape (n_samples,)"):
             sized = np.asarray(y) if inspect.isclass(y) or not hasattr(y, "__len__") else y
@@ -240,6 +241,7 @@ def read_metadata(
     found["groups"] = validate_groups(metadata.get("groups"), n_samples)
     found["domains"] = validate_domains(metadata.get("domains"), n_samples)
     check_groups_in_domains(found["groups"], found["domains"])
+    # Classes: those that the loss needs, else what y holds if it looks like classes.
     if loss.requires_y:
         labels = validate_labels(y, n_samples, needed_by=type(loss).__name__)
         known_labels = labels[labels >= 0]

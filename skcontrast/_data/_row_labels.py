@@ -1,4 +1,4 @@
-"""Row labels: the index of a pandas object, kept where X becomes an array on its way."""
+"""Row labels: the index of a pandas object, kept when X is converted to an array."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Everything that is only used while an embedder is fitted."""
+"""A fit: from parameters and X to all that a fitted embedder holds."""

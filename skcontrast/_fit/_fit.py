@@ -42,7 +42,7 @@ from ._watch import (
     tell_symmetries,
 )
 
-# A fit to so many times fewer samples than the one that it replaces is hardly meant.
+# Warn if a fit has so many times fewer samples than the one that it replaces.
 _FEWER = 10
 
 
@@ -76,6 +76,7 @@ def fit_network(
     n_samples = max(len(data.X), 0 if past is None else past.n_samples)
     if past is None:
         _warn_of_loss(n_samples, getattr(owner, "_fitted", None))
+    # A checkpoint of the same fit is found here; its seed replaces the one drawn.
     opened = opened_state(settings, data, past)
     # The caller may have turned gradients off.
     with torch.inference_mode(False), torch.enable_grad(), opened as epoch_state:

@@ -42,12 +42,13 @@ _ADVICE_ON_WEIGHTS = (
     " (a module with random weights must be built after torch.manual_seed, or passed as a "
     "function that builds it or as an encoder of skcontrast.encoders)"
 )
+# Rows of a Dataset that are read twice, to see whether it returns the same.
 _ROWS_READ_TWICE = 4
 _PLAIN = (str, bytes, int, float, complex, np.generic, torch.dtype, type(None))
 _ARRAYS = (np.ndarray, Tensor, nn.Module)
 _ADDRESS = " at 0x[0-9a-fA-F]+"
 _LONGEST_TEXT = 100
-# How messages call a structure of None.
+# What messages say where such a parameter has no structure of its own, None, to name.
 _STRUCTURELESS = {"framework": "one with one encoder", "similarity": "one without concentrations"}
 
 

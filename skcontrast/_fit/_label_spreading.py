@@ -16,13 +16,15 @@ from ..losses import SemiSupCon
 
 # Neighbours in the graph where no loss sets their number.
 N_NEIGHBORS = 15
-# As in Iscen et al.: neighbours weigh cos³; with α near 1, classes spread along whole clusters.
+# As in Iscen et al.: an edge of the graph weighs the cosine to this power, and in each step a
+# sample takes the share α of its classes from its neighbours; near 1, clusters share theirs.
 _POWER = 3
 _ALPHA = 0.99
 _STEPS = 50
 # The power that makes F probabilities: with it, the surest classes are right as often as they say.
 _CALIBRATION = 5
-# With so many labels a class, their own pairs say more of the AUC than spread classes do.
+# With so many labels a class, the AUC is estimated from pairs of labeled samples alone; with
+# fewer, spread classes estimate it better.
 _ENOUGH = 20
 # The graph holds at most so many samples, so that its cost does not grow with the square of n.
 _LARGEST_GRAPH = 10_000

@@ -167,6 +167,7 @@ def resolve_settings(estimator: Any) -> Settings:
     # The __init__ of a subclass may take fewer.
     declared = dict.fromkeys(estimator._declared_parameters)
     given = {name: getattr(estimator, name) for name in declared | estimator.get_params(False)}
+    # Two mistakes that the constraints would refuse without saying what to write.
     if isinstance(given["optimizer"], torch.optim.Optimizer):
         name = type(given["optimizer"]).__name__
         raise InvalidParameterError(
@@ -182,6 +183,7 @@ def resolve_settings(estimator: Any) -> Settings:
             f"callbacks=[{cls.__name__}(...)]."
         )
     validate_parameters(estimator)
+    # Those in a list are not reached from the estimator.
     for encoder in encoders_of(given["encoder"]):
         if isinstance(encoder, Encoder):
             validate_parameters(encoder)
@@ -191,6 +193,7 @@ def resolve_settings(estimator: Any) -> Settings:
     is_evaluated = any(isinstance(callback, Evaluation) for callback in callbacks)
     for callback in callbacks:
         _check_callback(callback, given["lr_schedule"], owner, is_evaluated)
+    # The framework comes first: the default of the similarity depends on it.
     framework = _component("framework", given, owner, max_epochs)
     default = framework.default_similarity
     is_guessed = isinstance(given["kind"], str) and given["kind"] == "auto"

@@ -153,6 +153,7 @@ def build_network(
     owner : str
         The name of the estimator's class, for messages.
     """
+    # Encoders with fresh weights, tried on small batches.
     parts = _parts(subset, kind, scaler, split)
     for place, part in enumerate(parts):
         part.given = choose_encoder(place, part.kind, part.shape)
@@ -170,6 +171,7 @@ def build_network(
     channels_last = [to_channels_last(part.encoder, part.kind, part.shape) for part in parts]
     if isinstance(split, Split):  # which stands behind a layer for all parts
         channels_last = [all(channels_last)] * len(parts)
+    # Heads, which read what is learned alone.
     asides = [wide_part(part.encoder) for part in parts]
     learned = [
         part.width if beside is None else beside.learned_width
@@ -178,6 +180,7 @@ def build_network(
     projections = [projection_dim or width for width in learned]
     _check_widths(projections, projection_dim, similarity, owner)
     heads = [projection_head(width, projection_dim, similarity.n_extra) for width in learned]
+    # Layers before the encoders, which then learn what gradients do not train.
     for part, last in zip(parts, channels_last, strict=True):
         part.layer = part.kind.first_layer(part.subset, part.scaler, channels_last=last)
         if part.larger is not None:

@@ -88,6 +88,6 @@ def buffers_on(device: torch.device) -> Iterator[Arena]:
     _of_thread.buffers = None  # a loss within a loss gets another
     buffers = Arena(device) if lent is None else lent
     yield buffers
-    # Not after an error, whose traceback holds who would release arrays, some time later.
+    # After an error, its traceback keeps the arrays alive: then this arena is not lent again.
     buffers.keep(_KEPT_BYTES)
     _of_thread.buffers = buffers

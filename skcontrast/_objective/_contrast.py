@@ -145,11 +145,13 @@ def in_batch(
         With n_views · n anchors, n_views − 1 positives each, N = n_views · (n − 1).
     """
     n_views, n = views.shape[:2]
+    # Row i of positives[v] has the scores with the other views w in order, and s(v, w) = s(w, v).
     positives = views.new_empty(n_views, n, n_views - 1)
     for v in range(n_views):
         for w in range(v):
             positives[v, :, w] = positives[w, :, v - 1] = similarity.pairs(views[v], views[w])
     flat = views.flatten(0, 1)
+    # All views of sample i are rows i, n + i, 2n + i, … of the flat ones.
     own = torch.arange(n, device=views.device)[:, None] + n * torch.arange(
         n_views, device=views.device
     )

@@ -49,12 +49,14 @@ def mean_loss(inputs: LossInputs, gradients: Gradients | None) -> Tensor:
     kept: list[tuple[slice, Expectations]] = []
     keeps = gradients is not None and n * n <= _KEPT_SCORES
     with buffers_on(contrast.anchors.device) as buffers:
+        # The sums of all anchors: by symmetry, a strip adds to those that follow its rows, too.
         for rows, strip in _strips(inputs, buffers, keeps):
             sums = sums or [contrast.anchors.new_zeros(n) for _ in strip.sums]
             for total, part in zip(sums, strip.sums, strict=True):
                 total[rows.start :] += part.value
             if keeps:
                 kept.append((rows, strip))
+        # The loss from the sums, and its gradient for them.
         anchors = inputs.anchors(slice(n), contrast.positives)
         total, found = inputs.objective.complete(
             strip, sums, anchors, inputs.loss, gradients is not None
@@ -64,6 +66,7 @@ def mean_loss(inputs: LossInputs, gradients: Gradients | None) -> Tensor:
                 torch.div(found.self_scores, n, out=gradients.self_scores)
             torch.div(found.positives, n, out=gradients.positives)
             gradients.anchors.zero_()
+            # From the sums back to the vectors, by the strips again, computed anew if not kept.
             d_sums = [d_sum / n for d_sum in found.sums]
             for rows, strip in kept or _strips(inputs, buffers, keeps):
                 _add_gradients(gradients.anchors, contrast.anchors, rows, strip, d_sums, buffers)

@@ -89,6 +89,7 @@ class Writer:
 
     def _write(self, value: Any, name: str) -> Any:
         """Return an object as JSON; `name` is its place, for the names of tensors."""
+        # What JSON has, or nearly.
         if value is None or isinstance(value, (bool, int, str)):
             return value
         if isinstance(value, float):
@@ -102,6 +103,7 @@ class Writer:
             return items if isinstance(value, list) else {"$tuple": items}
         if isinstance(value, dict):
             return self._dictionary(value, name)
+        # Objects: a class by its name, a module that occurs again by its number, all else in full.
         if inspect.isclass(value) and value in self.names:
             return {"$class": self.names[value]}
         if id(value) in self._modules:

@@ -204,6 +204,7 @@ class Pretrained(Encoder):
                 f"The mean and std of Pretrained are of intensities in [0, 1], got {mean!r} and "
                 f"{std!r}: divide them by 255."
             )
+        # Channels, by which the mean and the std are counted, and X is.
         layers = (one for one in network.modules() if isinstance(one, nn.Conv2d))
         # A lazy first layer has no channels yet.
         channels = next((one.in_channels for one in layers), 0) or max(*map(len, found), 3)

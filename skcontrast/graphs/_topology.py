@@ -151,6 +151,6 @@ def ranges(starts: Tensor, lengths: Tensor, ptr: Tensor) -> Tensor:
 
 
 def owners(counts: Tensor, total: int) -> Tensor:
-    """Return 0 as often as the first count says, 1 as often as the second, and so on."""
+    """Return each k = 0, 1, … repeated ``counts[k]`` times, in all `total` numbers."""
     owners = torch.arange(len(counts), device=counts.device)
     return torch.repeat_interleave(owners, counts, output_size=total)

@@ -73,7 +73,7 @@ class Column:
             )
         if self.type == "category":
             codes = {name: float(code) for code, name in enumerate(self.categories)}
-            rare = float(len(codes))
+            rare = float(len(codes))  # of categories that fit has not seen
             labels = values.labels
             return np.array([np.nan if name is None else codes.get(name, rare) for name in labels])
         if np.isinf(values.numbers).any():
@@ -354,6 +354,7 @@ def place_of(column: Any, names: Sequence[str], n: int) -> int | None:
 def _places(table: Table, seen: Schema, owner: str) -> list[int]:
     """Return where the columns of `fit` are in a table: by name, or in the same order."""
     n = len(seen.kind.columns_)
+    # Both have names: columns may have changed places.
     if table.names is not None and seen.feature_names_in is not None:
         given = {name: place for place, name in enumerate(table.names)}
         fitted = list(seen.feature_names_in)
@@ -366,6 +367,7 @@ def _places(table: Table, seen: Schema, owner: str) -> list[int]:
                 f"The feature names of X should match those that {owner} was fitted on. {found}."
             )
         return [given[name] for name in fitted]
+    # Else the order is all that is known.
     if table.shape[1] != n:
         raise ValueError(
             f"X has {table.shape[1]} features, but {owner} is expecting {n} features as input."

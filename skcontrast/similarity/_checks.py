@@ -73,6 +73,7 @@ def try_similarity(
     """Call the methods of a similarity on made vectors, and check what they return."""
     similarity, owner = copy.copy(similarity), type(similarity).__name__
     with trial(device):
+        # Six directions, and beside each one that is equal, opposite or new; short and long.
         made = torch.arange(1.0, 1 + 12 * width).sin().view(2, 6, width)
         z, noise = torch.nn.functional.normalize(made, dim=-1)
         signs, lengths = torch.tensor([[1.0, -1, 0, 1, -1, 0], [0.1, 0.1, 1, 1, 3, 3]])[..., None]
@@ -82,6 +83,7 @@ def try_similarity(
         scores = _returned(similarity, "scores", u, v)
         check_scores(similarity, scores, u, v, f"{owner}.scores returns")
         pairs, diagonal = _returned(similarity, "pairs", u, v), scores.diagonal()
+        # The same of fewer vectors, with a gradient, and what equal and opposite ones score.
         few = _returned(similarity, "embed", z[0, :4].clone().requires_grad_())
         part = _returned(similarity, "scores", few, v[:3])
         alike, opposite = (similarity.pairs(few, similarity.embed(w[0, :4])) for w in (z, -z))
