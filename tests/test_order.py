@@ -18,7 +18,8 @@ import pytest
 import skcontrast
 
 PACKAGE = Path(skcontrast.__file__).parent
-CONTRIBUTING = (PACKAGE.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[1]
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 # The door of metrics hands out names of what stands on embedders, when they are asked for.
 HANDED_OUT = ("metrics", "_baselines")
 
