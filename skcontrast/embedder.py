@@ -448,19 +448,14 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Dec
     def _encode(self, X: Any, module: nn.Module) -> NDArray[np.float32]:
         """Return the output of a module for samples, shape (n_samples, width)."""
         setup = self._fitted.setup
-        scaler, kind = setup.scaler, setup.schema.kind
+        scaler = setup.scaler
         device = resolve_device(self.device, type(self).__name__)
         with plain_modes(device), one_thread(device, blas=False):
             setup.use_threads()
             # A scaler may find NaN and infinity in the pass in which it converts X.
             X = setup.read(X, self, check_finite=not scaler.finds_nonfinite)
-            with naming_kind(kind):
-                return encode(
-                    on_device(module, device),
-                    X,
-                    kind.rows_per_call(X),
-                    to_tensor=lambda rows: scaler.to_tensor(rows, device),
-                )
+            module, kind = on_device(module, device), setup.schema.kind
+            return encode(module, X, kind, lambda rows: scaler.to_tensor(rows, device))
 
     def _transforming(self) -> nn.Module:
         """Return the network from samples to what `transform` returns."""

@@ -15,7 +15,6 @@ from torch.utils.data import DataLoader, Dataset
 
 from .._checks import check_entries, naming
 from .._warnings import warn
-from ._columns import refuse_lazy
 from ._memory_maps import map_of, row_blocks
 from ._parts import Parts
 from ._sources import LazySamples
@@ -130,6 +129,15 @@ def refuse_unordered(X: Any) -> None:
         raise TypeError(
             f"X must be an array or a sequence of samples, got a {type(X).__name__}{advice}."
         )
+
+
+def refuse_lazy(X: Any) -> None:
+    """Raise TypeError for a DataFrame of dask or a LazyFrame of polars, which hold no values."""
+    name, module = type(X).__name__, type(X).__module__.partition(".")[0]
+    if name == "LazyFrame":
+        raise TypeError("X is a LazyFrame: pass X.collect().")
+    if module == "dask" and hasattr(X, "columns"):
+        raise TypeError("X is a DataFrame of dask: pass X.compute().")
 
 
 def _refuse_unread(X: Any) -> None:

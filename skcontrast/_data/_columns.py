@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from .._checks import naming
+from ._array_like import refuse_lazy
 from ._statistics import as_array
 
 ColumnType = Literal["number", "duration", "time", "category", "gaps"]
@@ -135,15 +136,6 @@ def mixed_table(X: Any) -> Table | None:
         if not are_flags and (values.type != "number" or np.isnan(values.numbers).any()):
             return table
     return None
-
-
-def refuse_lazy(X: Any) -> None:
-    """Raise TypeError for a DataFrame of dask or a LazyFrame of polars, which hold no values."""
-    name, module = type(X).__name__, type(X).__module__.partition(".")[0]
-    if name == "LazyFrame":
-        raise TypeError("X is a LazyFrame: pass X.collect().")
-    if module == "dask" and hasattr(X, "columns"):
-        raise TypeError("X is a DataFrame of dask: pass X.compute().")
 
 
 def _is_dataframe(X: Any) -> bool:

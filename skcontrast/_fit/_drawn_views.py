@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from .._checks import POSITIVE_INT, check_argument, naming
+from .._data._memory_maps import row_blocks
 from .._data._sources import LazySamples
 from .._network._inference import resolve_device
 from .._runtime._random import resolve_seed
@@ -100,8 +101,7 @@ def _draw(
     setup: Setup, chain: list[Augmentation], samples: Any, n_views: int, seed: int, device: Any
 ) -> tuple[Any, ...]:
     """Return views of samples; the first ones are the same for any number of views."""
-    step = setup.schema.kind.rows_per_call(samples)
-    batches = [samples[start : start + step] for start in range(0, len(samples), step)]
+    batches = list(row_blocks(samples, setup.schema.kind.rows_per_call(samples)))
     draw = setup.composed(chain, device, is_for_network=False)
     generator = torch.Generator(device=device).manual_seed(seed)
     views = []

@@ -58,7 +58,7 @@ class AutoParameters:
     ):
         self.settings = auto_parameters(loss)
         self.declared = estimable_parameters(loss)
-        self.values = {name: _INITIAL[self._quantity(name)] for name in self.settings}
+        self.values = {name: _INITIAL[self.declared[name].quantity] for name in self.settings}
         past = past or {}
         self.values.update((name, past[name]) for name in self.settings if name in past)
         validate_parameters(self.apply_to(loss))
@@ -171,11 +171,8 @@ class AutoParameters:
                 due = self._of_quantity(quantity, names & self.due)
                 self._set(due, quantity, estimate.value)
 
-    def _quantity(self, name: str) -> str:
-        return self.declared[name].quantity
-
     def _of_quantity(self, quantity: str, names: Iterable[str]) -> set[str]:
-        return {name for name in names if self._quantity(name) == quantity}
+        return {name for name in names if self.declared[name].quantity == quantity}
 
     def _set(self, names: Iterable[str], quantity: str, value: float) -> None:
         low, high = _INSIDE[quantity]

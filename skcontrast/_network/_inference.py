@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from .._data._memory_maps import row_blocks
+from ..kinds._base import Kind
+from ..kinds._recognise import naming_kind
 
 # With so many rows, matrix products and convolutions compute every row in the same way, on any
 # number of threads; with AVX-512 those of fewer run in another kernel.
@@ -79,21 +81,19 @@ def tensors_in(state: Any) -> list[Tensor]:
 
 
 @torch.inference_mode()
-def encode(
-    module: nn.Module, data: Any, batch_size: int, *, to_tensor: Callable | None = None
-) -> np.ndarray:
-    """Apply a module in inference mode, batch by batch.
+def encode(module: nn.Module, X: Any, kind: Kind, to_tensor: Callable) -> np.ndarray:
+    """Apply a module in inference mode to checked samples, batch by batch.
 
     Parameters
     ----------
     module : nn.Module
         Maps (n, ...) to (n, d).
-    data : array, Tensor or PackedGraphs of shape (n, ...)
-        The samples.
-    batch_size : int
-        Samples per call.
-    to_tensor : callable, default=None
-        Turns a slice of `data` into a batch for the module; None passes the slice itself.
+    X : array-like of length n
+        The samples, as their kind returns them.
+    kind : Kind
+        Says how many are in a batch.
+    to_tensor : callable
+        Turns rows of X into a batch for the module.
 
     Returns
     -------
@@ -104,9 +104,10 @@ def encode(
     ValueError
         If the output for a sample is not finite.
     """
-    blocks = row_blocks(data, batch_size)
-    h = encode_batches(module, blocks if to_tensor is None else map(to_tensor, blocks), "cpu")
-    check_finite(h, data)
+    with naming_kind(kind):
+        batches = map(to_tensor, row_blocks(X, kind.rows_per_call(X)))
+        h = encode_batches(module, batches, "cpu")
+        check_finite(h, X)
     return h.numpy()
 
 

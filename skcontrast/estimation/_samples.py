@@ -223,9 +223,8 @@ def project_views(
     with plain_modes(device), one_thread(device, blas=False):
         setup.use_threads()
         X = setup.read(X, embedder)
-        n_rows = setup.schema.kind.rows_per_call(X)
 
         def view(rows: Any) -> Any:
             return draw(setup.scaler.to_tensor(rows, device), generator)
 
-        return tuple(encode(module, X, n_rows, to_tensor=view) for _ in range(n_views))
+        return tuple(encode(module, X, setup.schema.kind, view) for _ in range(n_views))

@@ -174,9 +174,8 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
         check_is_fitted(self)
         kind, scaler = self._schema.kind, self._scaler
         samples = kind.read(X, Request(self, self._schema))[0]
-        with plain_modes(_CPU), naming_kind(kind):
-            n = kind.rows_per_call(samples)
-            found = encode(self.module_, samples, n, to_tensor=lambda X: scaler.to_tensor(X, _CPU))
+        with plain_modes(_CPU):
+            found = encode(self.module_, samples, kind, lambda X: scaler.to_tensor(X, _CPU))
         return labeled_output(found, X, self)
 
     def __sklearn_tags__(self) -> Tags:

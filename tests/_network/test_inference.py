@@ -1,5 +1,7 @@
 """Samples through a network in portions."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -14,11 +16,16 @@ from tests.common import small, vectors
 from tests.graphs.common import packed_arrays
 
 
+def in_batches(module, X, n):
+    """Return the output of a module for samples, n at a time."""
+    return encode(module, X, SimpleNamespace(rows_per_call=lambda X: n), torch.from_numpy)
+
+
 @pytest.mark.parametrize("batch_size", [1, 3, 7, 10, 99])
 def test_portions_do_not_change_the_result(batch_size):
     module = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3))
     X = np.random.default_rng(0).normal(size=(10, 4)).astype(np.float32)
-    h = encode(module, X, batch_size, to_tensor=torch.from_numpy)
+    h = in_batches(module, X, batch_size)
     expected = module.eval()(torch.from_numpy(X)).detach().numpy()
     assert h.dtype == np.float32
     np.testing.assert_allclose(h, expected, atol=1e-6)
@@ -53,9 +60,9 @@ def test_the_bits_of_a_row_do_not_depend_on_the_rows_that_it_comes_with(shape, n
     before = torch.get_num_threads()
     torch.set_num_threads(n_threads)
     try:
-        whole = encode(module, X, 100, to_tensor=torch.from_numpy)
+        whole = in_batches(module, X, 100)
         for n in (1, 2, 3, 8, 9, 11, 15, 16, 17, 50):
-            assert np.array_equal(encode(module, X[:n], n, to_tensor=torch.from_numpy), whole[:n])
+            assert np.array_equal(in_batches(module, X[:n], n), whole[:n])
     finally:
         torch.set_num_threads(before)
 
@@ -86,4 +93,4 @@ def test_an_embedding_that_is_not_finite_is_refused_by_the_name_of_its_sample():
 
 def test_finite_embeddings_whose_sum_overflows_are_returned():
     h = np.full((4, 3), 3e38, dtype=np.float32)
-    assert np.array_equal(encode(nn.Identity(), h, 2, to_tensor=torch.from_numpy), h)
+    assert np.array_equal(in_batches(nn.Identity(), h, 2), h)
