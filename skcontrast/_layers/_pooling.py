@@ -38,6 +38,7 @@ class GridMeans(nn.Module):
 
     def __init__(self, cells: Sequence[int], sides: Sequence[int]):
         super().__init__()
+        self.n_places_behind = math.prod(cells)  # see `use_threads_for`
         for name, few, side in zip(("rows", "columns"), cells, sides, strict=True):
             matrix = F.adaptive_avg_pool2d(torch.eye(side)[None], (few, side))[0]
             self.register_buffer(name, matrix)

@@ -16,8 +16,9 @@ from torch import nn
 
 # A network is large from so many parameters on, each counted again for so many pixels or steps at
 # which convolutions use it: with batches of 256, a step then takes about a second of one thread.
-# MLPs, GIN, series of a hundred steps and PatchNet with 32 × 32 pixels have at most 2.7e7, a
-# ResNet has 8e8 with 48 × 48 pixels.
+# MLPs, GIN, PatchNet and series of a hundred steps have at most 2.7e7, a ResNet has 8e8 with
+# 48 × 48 pixels. On a busy machine, two threads took three times the CPU seconds of one for a step
+# of PatchNet with 96 × 96 pixels, and no less time.
 _LARGE, _PLACES = 3e7, 32
 
 _LOCK = threading.Lock()
@@ -102,10 +103,12 @@ def use_threads_for(module: nn.Module, *kinds: tuple[Any, tuple]) -> None:
     module : torch.nn.Module
         The network.
     *kinds : tuple (Kind, tuple)
-        The kind and the shape of the samples, or of each of their parts. The batch does not count,
-        so that a fit and all that continues it compute in the same number of threads.
+        The kind and the shape of the samples, or of each of their parts. Where a layer says at how
+        many places those behind it act, the shape does not count; nor does the batch, so that a
+        fit and all that continues it compute in the same number of threads.
     """
-    n_places = max(_n_places(kind, shape) for kind, shape in kinds)
+    known = max(getattr(part, "n_places_behind", 0) for part in module.modules())
+    n_places = known or max(_n_places(kind, shape) for kind, shape in kinds)
     n_parameters = sum(parameter.numel() for parameter in module.parameters())
     if n_parameters * (1 + n_places / _PLACES) > _LARGE:
         for alone in reversed(vars(_OWN).get("entered", [])[:]):

@@ -311,6 +311,9 @@ def test_small_work_takes_one_thread_and_leaves_the_numbers_as_they_were(use):
     [
         (MLP(), Vectors(), (400,), False),
         (PatchNet(), Images(), (3, 32, 32), False),
+        (PatchNet(), Images(), (3, 96, 96), False),
+        (PatchNet(), Images(), (3, 32, 288), False),
+        (PatchNet(widths=(1024, 4096)), Images(), (3, 47, 47), True),
         (ResNet(18), Images(), (3, 48, 48), True),
         (ResNet(18, "imagenet"), Images(), (3, 96, 96), True),
     ],
