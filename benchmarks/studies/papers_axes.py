@@ -208,13 +208,15 @@ def ring(figures, args):
 
 
 def pucl(figures, args):
-    """PUCL's curve over τ⁺′, the one number that its τ⁺ and c come to."""
-    with axis_table("PUCL curve", args) as table:
-        add_rows(table, "τ⁺′", "–", untouched() | settings_of([BIASED]), figures, args)
-        base = figures.of(Setting(InfoNCE()), args.seeds)
-        for prior in PRIORS:
-            scores = figures.of(Setting(DCL(prior)), args.seeds)
-            table.add({"τ⁺′": prior, "loss": "PUCL = DCL(τ⁺′)", **cells(scores, base)})
+    """PUCL's curve over τ⁺′, the one number that its τ⁺ and c come to, at two temperatures."""
+    for t, title in ((0.2, "PUCL curve"), (0.5, "PUCL curve at .5")):
+        with axis_table(title, args) as table:
+            bases = settings_of([BIASED], temperature=t)
+            add_rows(table, "τ⁺′", "–", untouched() | bases, figures, args)
+            base = figures.of(bases[BIASED], args.seeds)
+            for prior in PRIORS:
+                scores = figures.of(Setting(DCL(prior), temperature=t), args.seeds)
+                table.add({"τ⁺′": prior, "loss": "PUCL = DCL(τ⁺′)", **cells(scores, base)})
 
 
 def pucl_pairs(figures, args):
