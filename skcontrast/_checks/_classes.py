@@ -167,8 +167,8 @@ def check_rows(call: Callable[[Any], Any], batch: Any, owner: str, samples: str)
     slack = 1e-4 * float(found[0].detach().nan_to_num().abs().max())
     if not torch.allclose(found[0], copies[0], rtol=1e-3, atol=slack, equal_nan=True):
         raise ValueError(
-            f"{owner} must map each sample by itself in inference, but its rows depend on the "
-            "other samples of a batch."
+            f"{owner} must map each sample by itself in inference, and alike at each call, but "
+            "its rows depend on the other samples of a batch, or on random numbers."
         )
     return found
 

@@ -16,7 +16,7 @@ from .._data._sources import representative_array
 from .._layers._pooling import Reduced
 from .._network._build import Directions, Network, Widths, build_network
 from .._network._inference import Measure, embedded_views, encode_batches, on_cpu, score_views
-from .._runtime._random import seeded_rng
+from .._runtime._random import seeded_everywhere
 from .._runtime._threads import use_threads_for
 from .._skorch import History
 from .._warnings import warn
@@ -188,7 +188,7 @@ def new_setup(
     """
     kind = schema.kind
     array, scaler, batch = with_scaler(kind, X)
-    with seeded_rng(settings.seed, settings.device):
+    with seeded_everywhere(settings.seed, settings.device):
         split = settings.framework.split_samples(kind, tuple(batch.shape[1:]))
         network, widths = _new_network(settings, schema, scaler, batch, split)
         if is_custom(kind):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import copy
 import inspect
 import math
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -300,13 +300,14 @@ def build_encoder(
     module = kind.adapt(module.to("cpu"))
     batch = kind.example_batch(sample_shape) if tried_on is None else tried_on
     found = try_rows(module, batch, name, kind.describe(sample_shape))
-    width, trained = found.shape[1], [one for one in module.parameters() if one.requires_grad]
-    if trained and not found.requires_grad:
-        raise ValueError(
-            f"The encoder {name} has {len(trained)} parameters to train, but returns numbers "
-            "without a gradient: leave out detach and no_grad, or freeze the encoder by "
-            "requires_grad_(False)."
+    width, is_trained = found.shape[1], any(one.requires_grad for one in module.parameters())
+    if is_trained != found.requires_grad:
+        problem = (
+            "does not hold the parameters that it uses: put layers of a list in nn.ModuleList"
         )
+        if is_trained:
+            problem = "has no gradient: leave out detach and no_grad, or freeze its parameters"
+        raise ValueError(f"The encoder {name} {problem}.")
     if n_components is not None and width != n_components:
         raise ValueError(
             f"n_components={n_components}, but the encoder {name} returns {width} components. "
@@ -344,7 +345,8 @@ def to_channels_last(module: nn.Module, kind: Kind, sample_shape: tuple) -> bool
         trial = _channels_last(copy.deepcopy(module)).train()
         with torch.random.fork_rng(devices=[]):
             trial(zeros).sum().backward()
-        _dry_run(trial, zeros)
+        with _in_inference(trial):
+            trial(zeros)
     except Exception:
         return False
     _channels_last(module)
@@ -406,11 +408,13 @@ def _checked_module(module: Any, source: str) -> nn.Module:
 
 def try_rows(module: nn.Module, batch: Any, name: str, samples: str) -> Tensor:
     """Return the rows that an encoder makes of a batch, checked; for messages, both have names."""
-    return check_rows(partial(_dry_run, module), batch, f"The encoder {name}", samples)
+    with _in_inference(module):
+        return check_rows(module, batch, f"The encoder {name}", samples)
 
 
-def _dry_run(module: nn.Module, batch: Any) -> Any:
-    """Return the output for a batch; modes, statistics and random state are left as they were.
+@contextmanager
+def _in_inference(module: nn.Module) -> Iterator[None]:
+    """Let a module be called in inference mode; modes and random state are left as they were.
 
     Only lazy layers, which draw their weights here, advance the random state.
     """
@@ -419,7 +423,7 @@ def _dry_run(module: nn.Module, batch: Any) -> Any:
     module.eval()
     try:
         with torch.random.fork_rng(devices=[], enabled=not lazy), torch.enable_grad():
-            return module(batch)
+            yield
     finally:
         for part, mode in training.items():
             part.training = mode

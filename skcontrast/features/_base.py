@@ -16,7 +16,7 @@ from .._checks import Declared, check_names, check_rows, learned, validate_param
 from .._data._row_labels import labeled_output
 from .._network._inference import encode
 from .._runtime._modes import plain_modes
-from .._runtime._random import generator_of, seeded_rng
+from .._runtime._random import generator_of, seeded_everywhere
 from ..kinds._base import Kind, Request, Scaler, Schema, with_scaler
 from ..kinds._recognise import check_fits, declared_kind, naming_kind, read_samples
 
@@ -150,7 +150,7 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
             _, scaler, batch = with_scaler(kind, X)
             first = kind.first_layer(batch, scaler, channels_last=False) or nn.Identity()
             rng = generator_of(getattr(self, "random_state", None))
-            with seeded_rng(rng.randint(2**31), _CPU):
+            with seeded_everywhere(rng.randint(2**31), _CPU):
                 learned, width = self.learn_checked(first(batch), rng)
             module = nn.Sequential(first, learned).eval()
         self._schema, self._scaler, self.module_ = schema, scaler, module

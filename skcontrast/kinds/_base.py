@@ -430,7 +430,8 @@ class Kind(EngineKind):
         Returns
         -------
         X : array-like of length n_samples
-            Can be indexed by slices and by arrays of rows. Checking it again changes nothing.
+            The samples in their order. Can be indexed by slices and by arrays of rows. Checking it
+            again changes nothing.
 
         Raises
         ------

@@ -172,12 +172,26 @@ class Applied(nn.Linear):
     [
         (lambda h: h - h.mean(0), "must map each sample by itself"),
         (lambda h: h.flip(0), "must map each sample by itself"),
-        (lambda h: h.detach(), "2 parameters to train, but returns numbers without a gradient"),
+        (lambda h: nn.functional.dropout(h, 0.5), "alike at each call, .* or on random numbers"),
+        (lambda h: h.detach(), "has no gradient: leave out detach"),
     ],
 )
 def test_an_encoder_that_mixes_samples_or_cannot_be_trained_is_refused(wrap, function, message):
     with pytest.raises(ValueError, match=message):
         small(encoder=wrap(Applied(function))).fit(vectors())
+
+
+def test_layers_in_a_list_would_not_be_trained():
+    class Listed(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = [nn.Linear(5, 8)]
+
+        def forward(self, x):
+            return self.layers[0](x)
+
+    with pytest.raises(ValueError, match=r"Listed does not hold .* in nn\.ModuleList"):
+        small(encoder=Listed()).fit(vectors())
 
 
 def test_a_frozen_encoder_needs_no_gradient():
@@ -248,3 +262,16 @@ def test_an_error_in_forward_says_what_it_got():
         ValueError, match=r"TwoArguments failed on samples of shape \(5,\).*'mask'"
     ):
         small(encoder=TwoArguments(5, 8)).fit(vectors())
+
+
+def test_weights_from_numpy_follow_the_seed_of_the_embedder():
+    class Drawn(Encoder):
+        def build(self, sample_shape, n_components=None):
+            layer = nn.Linear(sample_shape[0], 8)
+            layer.weight.data = torch.from_numpy(np.random.normal(size=(8, 5))).float()  # noqa: NPY002
+            return layer
+
+    before = np.random.get_state()[1].tolist()  # noqa: NPY002
+    first, second = (small(encoder=Drawn()).fit_transform(vectors()) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+    assert np.random.get_state()[1].tolist() == before  # noqa: NPY002
