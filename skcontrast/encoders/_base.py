@@ -377,12 +377,12 @@ def _resolve(
             check_component(encoder, base, owner=owner, parameter=parameter)
     name = getattr(encoder, "__name__", type(encoder).__name__)
     if isinstance(encoder, Encoder):
-        module = _checked_module(encoder.build(sample_shape, n_components), f"{name}.build")
+        module = checked_module(encoder.build(sample_shape, n_components), f"{name}.build")
         return name, module if belongs_to_package(type(encoder)) else _copied(module)
     if isinstance(encoder, nn.Module):
         return name, _copied(encoder)
     if callable(encoder) and not inspect.isclass(encoder):
-        module = _checked_module(encoder(sample_shape), f"The callable encoder {name}")
+        module = checked_module(encoder(sample_shape), f"The callable encoder {name}")
         return name, _copied(module)
     raise TypeError(
         f"The {parameter!r} parameter of {owner} must be None, an encoder of skcontrast.encoders, "
@@ -399,7 +399,7 @@ def _copied(module: nn.Module) -> nn.Module:
     return copy.deepcopy(module, {id(one): new(dtype=one.dtype) for one in lazy})
 
 
-def _checked_module(module: Any, source: str) -> nn.Module:
+def checked_module(module: Any, source: str) -> nn.Module:
     """Return `module`, or raise TypeError if `source` did not return a module."""
     if not isinstance(module, nn.Module):
         raise TypeError(f"{source} must return a torch.nn.Module, got {module!r}.")

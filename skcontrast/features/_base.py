@@ -17,6 +17,7 @@ from .._data._row_labels import labeled_output
 from .._network._inference import encode
 from .._runtime._modes import plain_modes
 from .._runtime._random import generator_of, seeded_everywhere
+from ..encoders._base import checked_module
 from ..kinds._base import Kind, Request, Scaler, Schema, with_scaler
 from ..kinds._recognise import check_fits, declared_kind, naming_kind, read_samples
 
@@ -105,16 +106,8 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
         TypeError, ValueError
             If it is no module, or its rows depend on each other.
         """
-        module = self.learn(batch, rng)
-        if not isinstance(module, nn.Module):
-            raise TypeError(
-                f"{type(self).__name__}.learn must return an instance of torch.nn.Module, got a "
-                f"{type(module).__name__}."
-            )
-        owner, few = (
-            f"The module of {type(self).__name__}.learn",
-            batch[torch.arange(len(batch))[:2]],
-        )
+        learn, few = f"{type(self).__name__}.learn", batch[torch.arange(len(batch))[:2]]
+        module, owner = checked_module(self.learn(batch, rng), learn), f"The module of {learn}"
         with torch.inference_mode():
             found = check_rows(module.eval(), few, owner, "samples as learn gets them")
         if not found.isfinite().all():

@@ -236,7 +236,7 @@ def test_images_with_their_channels_last_are_refused():
             ValueError,
             "module of Own.learn failed on samples as learn gets",
         ),
-        (None, TypeError, r"Own\.learn must return an instance of torch\.nn\.Module"),
+        (None, TypeError, r"Own\.learn must return a torch\.nn\.Module"),
     ],
 )
 def test_a_module_that_gives_no_row_to_each_sample_is_refused(function, error, message):
