@@ -142,7 +142,9 @@ def are_rows(found: Any, *lengths: int) -> bool:
     return is_floating and found.ndim == 2 and len(found) in lengths
 
 
-def check_rows(call: Callable[[Any], Any], batch: Any, owner: str, samples: str) -> Tensor:
+def check_rows(
+    call: Callable[[Any], Any], batch: Any, owner: str, samples: str, advice: str = ""
+) -> Tensor:
     """Return the rows (n, width) that a module makes of a batch, each of its sample alone.
 
     Parameters
@@ -151,12 +153,12 @@ def check_rows(call: Callable[[Any], Any], batch: Any, owner: str, samples: str)
         Applies the module to a batch.
     batch : Tensor of shape (n, ...) or any other batch
         Some samples.
-    owner, samples : str
-        The module and the samples, for messages.
+    owner, samples, advice : str
+        The module, the samples, and what to do if rows depend on others, for messages.
     """
     n = len(batch)
     try:
-        found, copies = call(batch), call(batch[torch.zeros(n, dtype=torch.int64)])
+        found = call(batch)
     except Exception as error:
         raise ValueError(f"{owner} failed on {samples}: {error}") from error
     if not (are_rows(found, n) and found.shape[1]):
@@ -164,11 +166,12 @@ def check_rows(call: Callable[[Any], Any], batch: Any, owner: str, samples: str)
             f"{owner} must map a batch of {n}, {samples}, to a floating tensor of shape "
             f"({n}, width), got {got(found)}."
         )
-    slack = 1e-4 * float(found[0].detach().nan_to_num().abs().max())
-    if not torch.allclose(found[0], copies[0], rtol=1e-3, atol=slack, equal_nan=True):
+    alone = torch.stack([call(batch[torch.full((n,), row)])[row] for row in range(n)])
+    slack = 1e-4 * float(found.detach().nan_to_num().abs().max())
+    if not torch.allclose(found, alone, rtol=1e-3, atol=slack, equal_nan=True):
         raise ValueError(
             f"{owner} must map each sample by itself in inference, and alike at each call, but "
-            "its rows depend on the other samples of a batch, or on random numbers."
+            f"its rows depend on the other samples of a batch, or on random numbers.{advice}"
         )
     return found
 

@@ -6,12 +6,12 @@ import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.base import clone
 from torch import Tensor, nn
 
+from .._checks import check_rows
 from .._data._sources import representative_array
 from .._layers._pooling import Reduced
 from .._network._build import Directions, Network, Widths, build_network
@@ -342,22 +342,18 @@ def _new_network(
 
 
 def _check_rows(encoder: nn.Module, kind: Kind, scaler: Scaler, array: Any) -> None:
-    """Warn if the embedding of a sample of a custom kind depends on the others in its batch."""
-    rows = np.unique(np.linspace(0, len(array) - 1, _ROWS_TRIED).astype(int))
+    """Raise ValueError if the row of a sample of a custom kind depends on others in its batch."""
 
-    def encoded(rows: NDArray) -> Tensor:
-        return encode_batches(encoder, [scaler.to_tensor(array[rows], torch.device("cpu"))])
+    def encoded(rows: Tensor) -> Tensor:
+        batch = scaler.to_tensor(array[rows.numpy()], torch.device("cpu"))
+        return encode_batches(encoder, [batch])
 
-    together = encoded(rows)
-    alone = torch.cat([encoded(rows[[k]]) for k in range(len(rows))])
-    spread = float(together.abs().max())
-    if not torch.allclose(alone, together, rtol=1e-3, atol=1e-4 * spread):
-        warn(
-            f"The embeddings of {kind.name} depend on the other samples of their batch: alone and "
-            f"together they differ by up to {float((alone - together).abs().max()):.2g}. If "
-            f"{type(kind).__name__}.to_tensor pads samples, the encoder must not read the "
-            "padding: pass a mask, for example in a skcontrast.kinds.TensorBatch."
-        )
+    advice = (
+        f" If {type(kind).__name__}.to_tensor pads samples, the encoder must not read the "
+        "padding: pass a mask, for example in a skcontrast.kinds.TensorBatch."
+    )
+    rows = torch.linspace(0, len(array) - 1, _ROWS_TRIED).long().unique()
+    check_rows(encoded, rows, f"The encoder of {kind.name}", "rows of X", advice)
 
 
 def _check_encoders(settings: Settings, split: Split | GivenParts | None, schema: Schema) -> None:

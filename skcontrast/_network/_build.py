@@ -25,7 +25,7 @@ from ..similarity import Similarity
 # Samples from which an encoder learns what gradients do not train.
 _ENOUGH_SAMPLES = 2000
 # Samples of which an encoder must make rows that do not depend on each other.
-_SAMPLES_TRIED = 4
+_SAMPLES_TRIED = 3
 
 
 class Network(nn.Module):
@@ -172,11 +172,7 @@ def build_network(
     if isinstance(split, Split):  # which stands behind a layer for all parts
         channels_last = [all(channels_last)] * len(parts)
     # Heads, which read what is learned alone.
-    asides = [wide_part(part.encoder) for part in parts]
-    learned = [
-        part.width if beside is None else beside.learned_width
-        for part, beside in zip(parts, asides, strict=True)
-    ]
+    learned = [getattr(wide_part(part.encoder), "learned_width", part.width) for part in parts]
     projections = [projection_dim or width for width in learned]
     _check_widths(projections, projection_dim, similarity, owner)
     heads = [projection_head(width, projection_dim, similarity.n_extra) for width in learned]
@@ -186,7 +182,6 @@ def build_network(
         if part.larger is not None:
             layer = part.layer or nn.Identity()
             part.layer = Reduced(layer, part.larger, part.shape[-2:])
-    for part in parts:
         # Zeros, on which encoders of numbers were tried, are alike.
         few = part.samples(_SAMPLES_TRIED, part.layer)
         try_rows(part.encoder, few, part.name, part.kind.describe(part.shape))
@@ -194,9 +189,9 @@ def build_network(
             batch = part.samples(_ENOUGH_SAMPLES, part.layer)
             rng = np.random.RandomState(int(torch.randint(2**31, ())))
             learn_in_place(part.given, part.encoder, batch, rng)
-    for place, (part, beside) in enumerate(zip(parts, asides, strict=True)):
-        if beside is not None:
-            heads[place] = nn.Sequential(FirstColumns(beside.learned_width), heads[place])
+    for place, part in enumerate(parts):
+        if (beside := wide_part(part.encoder)) is not None:
+            heads[place] = nn.Sequential(FirstColumns(learned[place]), heads[place])
             part.width = beside.width
     width = sum(part.width for part in parts)
     aside = width - sum(learned) if len(parts) == 1 else 0

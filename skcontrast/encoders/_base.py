@@ -33,11 +33,6 @@ from ..kinds._recognise import KindName, check_fits, kind_of_shape
 # Widths of one layer or more.
 LAYER_WIDTHS = Numbers(POSITIVE_INT[0], min_length=1)
 KindOrName: TypeAlias = Kind | KindName
-# What attributes of a class of encoders may be.
-_OF_CLASS = {
-    "relative_rate": NON_NEGATIVE,
-    "largest_side": [*POSITIVE_INT, None],
-}
 
 
 class Encoder(ParameterObject):
@@ -93,10 +88,10 @@ class Encoder(ParameterObject):
     relative_rate: ClassVar[float] = 1.0
 
     def _check_protocol(self) -> None:
-        if belongs_to_package(type(self)):
-            return
-        for name, wanted in _OF_CLASS.items():
-            check_argument(type(self).__name__, name, getattr(self, name), wanted)
+        owner = type(self).__name__
+        if not belongs_to_package(type(self)):
+            check_argument(owner, "relative_rate", self.relative_rate, NON_NEGATIVE)
+            check_argument(owner, "largest_side", self.largest_side, [*POSITIVE_INT, None])
 
     def build(self, sample_shape: tuple, n_components: int | None = None) -> nn.Module:
         """Return a new module for samples of shape `sample_shape`.

@@ -55,9 +55,9 @@ def test_what_is_not_learned_is_computed_once_before_the_training_and_not_in_it(
     ).fit(IMAGES)
     assert embedder.improvement_ is not None
     (block,) = embedder.encoder_[1].beside.blocks
-    # All samples once, and two rows for the check of the features, together and alone; then the
-    # check of the embeddings after the last step.
-    assert block.rows <= len(IMAGES) + 4 + 16
+    # All samples once, and for the check of the features two rows, and twice each of them; then
+    # the check of the embeddings after the last step.
+    assert block.rows <= len(IMAGES) + 6 + 16
 
 
 @pytest.mark.parametrize(

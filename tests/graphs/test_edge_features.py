@@ -439,13 +439,13 @@ class Own(torch.nn.Module):
 class WithWeights(Own):
     def forward(self, x, edge_index, edge_weight=None):
         assert edge_weight.shape == edge_index.shape[1:]
-        return self.linear(x) * edge_weight.mean()
+        return self.linear(x) + 0 * edge_weight.mean()
 
 
 class WithAttributes(Own):
     def forward(self, x, edge_index, batch, edge_attr):
         assert edge_attr.shape == (edge_index.shape[1], 5)
-        return self.linear(x) + edge_attr.mean()
+        return self.linear(x) + 0 * edge_attr.mean()
 
 
 @pytest.mark.parametrize(
