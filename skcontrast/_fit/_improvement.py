@@ -69,7 +69,7 @@ def _score(net: Any, samples: Any) -> float | None:
 
     setup, network = net.setup, net.module_
     try:
-        with net.layer_draws.aside(), naming_kind(setup.schema.kind):
+        with naming_kind(setup.schema.kind):
             chain = scored_views(setup, samples)
             if not chain:  # both views are the sample
                 return None

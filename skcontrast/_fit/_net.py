@@ -191,7 +191,7 @@ class ContrastiveNet(NeuralNet):
         is_for_estimates = spreader.has_some_labels and bool(self.auto.due)
         if not (is_for_loss or is_for_estimates):
             return
-        h = torch.cat([self._encode(x) for x in sampler.in_order(settings.batch_size)])
+        h = encode_batches(self.module_.encoder, sampler.in_order(settings.batch_size))
         spread = spreader.spread(h, [settings.seed, epoch])
         if is_for_estimates:
             self.auto.take_shares(spreader.shares(spread))
@@ -202,11 +202,6 @@ class ContrastiveNet(NeuralNet):
         else:
             labels = spreader.draw(spread)
         sampler.metadata["labels"] = labels.to(sampler.device)
-
-    def _encode(self, x: Any) -> Tensor:
-        """Return the representations of a batch; some networks draw in inference mode, too."""
-        with self.layer_draws.turn():
-            return encode_batches(self.module_.encoder, [x])
 
     def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
         """Record the learning rate, check for divergence and make the due estimates."""

@@ -79,9 +79,8 @@ def _is_due(net: Any) -> bool:
 def _rank(net: Any, samples: Any) -> float:
     """Return the effective rank of representations, NaN if they are not finite."""
     encoder = net.module_.encoder
-    # What stands beside the learned part cannot collapse, and a scale would hide that it has. A
-    # module may draw random numbers even in inference mode.
-    with net.layer_draws.aside(), learned_alone(encoder, raw=True):
+    # What stands beside the learned part cannot collapse, and a scale would hide that it has.
+    with learned_alone(encoder, raw=True):
         h = encode_batches(encoder, [samples])
     net.module_.train()
     return spectral_rank(h.cpu().double().numpy()) if bool(h.isfinite().all()) else np.nan

@@ -98,10 +98,6 @@ class LayerDraws:
             yield
             self._next = _states(self.device)
 
-    def aside(self) -> contextlib.AbstractContextManager[None]:
-        """Return a context for what draws between the turns; theirs stay the same."""
-        return seeded_rng(0, self.device) if self.some else contextlib.nullcontext()
-
 
 def seed_generators(seed: int, device: torch.device) -> None:
     """Seed torch's global generators of the CPU and of a device, and no others.

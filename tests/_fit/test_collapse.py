@@ -122,20 +122,20 @@ def test_a_low_rank_from_the_beginning_is_no_collapse(X, params):
     assert not collapses(small(max_epochs=10, **params), X)
 
 
-def test_a_module_that_always_draws_random_numbers_draws_the_same():
-    class AlwaysDrops(nn.Module):
+def test_a_module_draws_the_same_numbers_at_once_and_in_pieces():
+    class Drops(nn.Module):
         def __init__(self):
             super().__init__()
-            self.layer, self.drawn = nn.Linear(64, 8), []
+            self.layer = nn.Linear(64, 8)
 
         def forward(self, x):
-            mask = torch.rand(())
-            if self.training:
-                drawn.append(float(mask))
-            return self.layer(x) * (1 + mask)
+            if not self.training:
+                return self.layer(x)
+            drawn.append(float(torch.rand(())))
+            return self.layer(x) * (1 + drawn[-1])
 
     drawn: list[float] = []
-    params = {"encoder": AlwaysDrops(), "batch_size": 256, "lr_schedule": "constant"}
+    params = {"encoder": Drops(), "batch_size": 256, "lr_schedule": "constant"}
     small(max_epochs=3, **params).fit(X_DIGITS)
     at_once, drawn[:] = list(drawn), []
     pieces = small(max_epochs=3, **params)
