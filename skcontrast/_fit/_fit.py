@@ -33,8 +33,6 @@ from ._settings import Settings, plain_callbacks
 from ._setup import Fitted, Setup, continued_setup, new_setup
 from ._training_state import resume, states_to_resume
 from ._watch import (
-    ANNOUNCED,
-    LONG,
     Announcement,
     ProgressBar,
     check_embeddings,
@@ -226,8 +224,7 @@ def _callbacks(settings: Settings) -> list[Any]:
         settings.callbacks,
         key=lambda item: not isinstance(plain_callbacks([item])[0], Evaluation),
     )
-    shown = [Announcement(ANNOUNCED), ProgressBar()] if settings.verbose else [Announcement(LONG)]
-    return [*callbacks, *shown]
+    return [*callbacks, Announcement(), *([ProgressBar()] if settings.verbose else [])]
 
 
 def train(net: ContrastiveNet) -> None:

@@ -105,9 +105,7 @@ class Settings:
         n_batches = math.ceil(n_samples / self.batch_size)
         paces = [pace_of(encoder, schema, n_batches) for encoder in encoders_of(self.encoder)]
         lr, n_epochs = map(min, zip(*paces, strict=True))
-        given = dict(self.given)
-        if given["lr"] == "auto":
-            given["lr"] = lr
+        given = self.given | ({"lr": lr} if self.given["lr"] == "auto" else {})
         if given["max_epochs"] != "auto" or self.one_epoch:
             n_epochs = self.max_epochs
         return replace(self, given=given, max_epochs=n_epochs)

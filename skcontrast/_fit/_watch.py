@@ -138,21 +138,12 @@ def _diverged(epoch: int, what: str) -> ValueError:
 # The first steps, which allocate and compile, do not count in an estimate of the time of a fit,
 # for which so many seconds of steps are measured.
 _WARM_UP, _MEASURED = 3, 1.0
-# Fits of so many seconds are announced: where a bar is shown, and where nothing is.
-ANNOUNCED, LONG = 10.0, 600.0
+# Fits of so many seconds are announced: where nothing is shown, and where a bar is.
+_LONG = 600.0, 10.0
 
 
 class Announcement(Callback):
-    """Says in one line how long the fit will take, as measured in the first steps.
-
-    Parameters
-    ----------
-    least : float
-        Shorter fits, in seconds, are not announced.
-    """
-
-    def __init__(self, least: float):
-        self.least = least
+    """Says in one line how long the fit will take, as measured in the first steps, if long."""
 
     def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
         """Forget the times of an earlier fit."""
@@ -169,7 +160,7 @@ class Announcement(Callback):
         seconds = (measured[-1] - measured[0]) / (len(measured) - 1)
         n_steps, n_epochs = len(net.sampler_), net.max_epochs - net.epoch_
         self.steps_ = None
-        if (whole := seconds * n_steps * n_epochs) >= self.least:
+        if (whole := seconds * n_steps * n_epochs) >= _LONG[bool(net.settings.verbose)]:
             text = f"about {duration(whole)} for {n_epochs} epochs of {n_steps} steps, "
             tqdm.write(f"{text}{seconds:.2g} s each", file=sys.stderr)
 

@@ -235,6 +235,13 @@ def init_kaiming(module: Any, nonlinearity: Literal["linear", "relu", "tanh"] = 
     return module
 
 
+def last_layer(width: int, n_components: int | None) -> nn.Module:
+    """Return the linear layer that ends a network, the identity if no width is asked for."""
+    if n_components is None:
+        return nn.Identity()
+    return init_kaiming(nn.Linear(width, n_components), "linear")
+
+
 def build_encoder(
     encoder: Any,
     sample_shape: tuple,

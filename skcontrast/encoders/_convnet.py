@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from .._checks import POSITIVE_INT, parameter
 from .._layers._patches import Octaves, PatchLayer, octave_sides
 from .._layers._pooling import GridMeans, average_to, bounded_grid, reduced_sides
-from ._base import LAYER_WIDTHS, Encoder, check_build, epochs_of, init_kaiming
+from ._base import LAYER_WIDTHS, Encoder, check_build, epochs_of, init_kaiming, last_layer
 
 # A side is halved only if at least this many pixels remain.
 _SMALLEST_SIDE = 4
@@ -282,10 +282,7 @@ def _blocks(
 def _read_out(
     channels: int, sides: Sequence[int], grid: int, n_components: int | None
 ) -> list[nn.Module]:
-    """Return the average over a grid of cells, as a row, and a linear layer if it has a width."""
+    """Return the average over a grid of cells, as a row, and the last layer."""
     cells = [min(side, grid) for side in sides]
-    layers = [average_to(cells, sides), nn.Flatten()]
-    if n_components is not None:
-        last = nn.Linear(channels * cells[0] * cells[1], n_components)
-        layers.append(init_kaiming(last, "linear"))
-    return layers
+    last = last_layer(channels * cells[0] * cells[1], n_components)
+    return [average_to(cells, sides), nn.Flatten(), last]

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .._checks import POSITIVE_INT, Interval, Numbers, parameter
-from ._base import Encoder, check_build, init_kaiming
+from ._base import Encoder, check_build, init_kaiming, last_layer
 
 _ACTIVATIONS = {"relu": nn.ReLU, "gelu": nn.GELU, "silu": nn.SiLU, "tanh": nn.Tanh}
 
@@ -100,7 +100,7 @@ class MLP(Encoder):
             layers += self._hidden_layer(width, next_width)
             width = next_width
         n_learned = self.n_learned if n_components is None else n_components
-        return nn.Sequential(*layers, init_kaiming(nn.Linear(width, n_learned), "linear"))
+        return nn.Sequential(*layers, last_layer(width, n_learned))
 
     def _hidden_layer(self, width: int, next_width: int) -> Iterator[nn.Module]:
         gain_of: Literal["tanh", "relu"] = "tanh" if self.activation == "tanh" else "relu"
@@ -155,7 +155,7 @@ def projection_head(in_features: int, projection_dim: int, n_extra: int = 0) -> 
         return WithExtra(nn.Identity(), in_features, n_extra) if n_extra else nn.Identity()
     hidden = min(in_features, _WIDEST_HIDDEN)
     first = init_kaiming(nn.Linear(in_features, hidden, bias=False))
-    last = init_kaiming(nn.Linear(hidden, projection_dim), "linear")
+    last = last_layer(hidden, projection_dim)
     if n_extra:
         last = WithExtra(last, hidden, n_extra)
     return nn.Sequential(first, nn.BatchNorm1d(hidden), nn.ReLU(), last)

@@ -17,7 +17,7 @@ from .._layers._pretrained import NoRows, Pixels, PretrainedNetwork, without_hea
 from .._warnings import warn
 from ..frameworks._momentum import BATCH_NORM
 from ..kinds import Images
-from ._base import Encoder, check_build, epochs_of, init_kaiming
+from ._base import Encoder, check_build, epochs_of, last_layer
 
 # Pixels outside [0, 1] by more than this were standardised, or are in another unit.
 _TOLERANCE = 0.01
@@ -166,7 +166,7 @@ class Pretrained(Encoder):
             network.requires_grad_(False)
         if n_components is None:
             return module
-        return nn.Sequential(module, init_kaiming(nn.Linear(width, n_components), "linear"))
+        return nn.Sequential(module, last_layer(width, n_components))
 
     def learn(self, module: nn.Module, batch: Tensor, rng: np.random.RandomState) -> None:
         """Learn nothing; raise ValueError for pixels that are not in [0, 1]."""

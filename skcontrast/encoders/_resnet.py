@@ -8,7 +8,7 @@ from typing import Literal
 from torch import Tensor, nn
 
 from .._checks import POSITIVE_INT, Options, parameter
-from ._base import Encoder, check_build, init_kaiming
+from ._base import Encoder, check_build, init_kaiming, last_layer
 
 
 class ResNet(Encoder):
@@ -163,9 +163,7 @@ class _ResNet(nn.Module):
             in_width = width * 2**k * block.expansion
             blocks += [block(in_width, width * 2**k, 1) for _ in range(repeats[k] - 1)]
             setattr(self, f"layer{k + 1}", nn.Sequential(*blocks))
-        self.fc = nn.Identity()
-        if n_components is not None:
-            self.fc = init_kaiming(nn.Linear(in_width, n_components), "linear")
+        self.fc = last_layer(in_width, n_components)
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.maxpool(self.relu(self.bn1(self.conv1(x))))

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from .._checks import POSITIVE_INT, parameter
 from .._layers._kernels import in_order, is_traced, of_like_length, without_end
-from ._base import LAYER_WIDTHS, Encoder, check_build, init_kaiming
+from ._base import LAYER_WIDTHS, Encoder, check_build, init_kaiming, last_layer
 
 _SIZE, _FIRST_STRIDE = 5, 2
 _TINY = 1e-12  # a variance, so that its root has a gradient
@@ -93,10 +93,7 @@ class SeriesNet(Encoder):
         sizes = enumerate(pairwise([sample_shape[0], *self.widths]))
         blocks = [_SeriesBlock(channels, width, place) for place, (channels, width) in sizes]
         learned_width = sum(self.widths) * (self.pool_size + 1)
-        last: nn.Module = nn.Identity()
-        if n_components is not None:
-            last = init_kaiming(nn.Linear(learned_width, n_components), "linear")
-        return _SeriesNetwork(blocks, self.pool_size, last)
+        return _SeriesNetwork(blocks, self.pool_size, last_layer(learned_width, n_components))
 
 
 class _SeriesNetwork(nn.Module):
