@@ -5,8 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -304,9 +303,7 @@ def build_encoder(
     found = try_rows(module, batch, name, kind.describe(sample_shape))
     width, is_trained = found.shape[1], any(one.requires_grad for one in module.parameters())
     if is_trained != found.requires_grad:
-        problem = (
-            "does not hold the parameters that it uses: put layers of a list in nn.ModuleList"
-        )
+        problem = "does not hold parameters that it uses: put lists of layers in nn.ModuleList"
         if is_trained:
             problem = "has no gradient: leave out detach and no_grad, or freeze its parameters"
         raise ValueError(f"The encoder {name} {problem}.")
@@ -347,8 +344,7 @@ def to_channels_last(module: nn.Module, kind: Kind, sample_shape: tuple) -> bool
         trial = _channels_last(copy.deepcopy(module)).train()
         with torch.random.fork_rng(devices=[]):
             trial(zeros).sum().backward()
-        with _in_inference(trial):
-            trial(zeros)
+            trial.eval()(zeros)
     except Exception:
         return False
     _channels_last(module)
@@ -409,23 +405,17 @@ def checked_module(module: Any, source: str) -> nn.Module:
 
 
 def try_rows(module: nn.Module, batch: Any, name: str, samples: str) -> Tensor:
-    """Return the rows that an encoder makes of a batch, checked; for messages, both have names."""
-    with _in_inference(module):
-        return check_rows(module, batch, f"The encoder {name}", samples)
+    """Return the rows that an encoder makes of a batch, checked; for messages, both have names.
 
-
-@contextmanager
-def _in_inference(module: nn.Module) -> Iterator[None]:
-    """Let a module be called in inference mode; modes and random state are left as they were.
-
-    Only lazy layers, which draw their weights here, advance the random state.
+    Modes and random state are left as they were. Only lazy layers, which draw their weights here,
+    advance the random state.
     """
     training = {part: part.training for part in module.modules()}
     lazy = any(is_lazy(parameter) for parameter in module.parameters())
     module.eval()
     try:
         with torch.random.fork_rng(devices=[], enabled=not lazy), torch.enable_grad():
-            yield
+            return check_rows(module, batch, f"The encoder {name}", samples)
     finally:
         for part, mode in training.items():
             part.training = mode
