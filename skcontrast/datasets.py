@@ -40,7 +40,11 @@ _STRIP = 64
 # Where reading takes more seconds, a bar shows how far it is.
 _SILENT = 10.0
 
-_N_JOBS = [Interval(Integral, -(2**15), 2**15, closed="both"), None]
+_N_JOBS = [
+    Interval(Integral, None, -1, closed="right"),
+    Interval(Integral, 1, 2**15, closed="both"),
+    None,
+]
 
 
 class ImageFolder(Dataset):

@@ -36,8 +36,7 @@ def improvement_from_now(net: Any, X: Any, *, is_new: bool) -> Callable[[], floa
     start = _score(net, samples)
 
     def improvement() -> float | None:
-        end = None if start is None else _score(net, samples)
-        if start is None or end is None:
+        if start is None or (end := _score(net, samples)) is None:
             return None
         if end - start < _LEAST_RISE and is_new and _is_to_warn(net):
             warn(

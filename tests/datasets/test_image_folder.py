@@ -131,6 +131,7 @@ def test_files_outside_the_folder_have_no_class(folder, tmp_path):
         (lambda f: ImageFolder(f)[[[0]]], IndexError, "can only be indexed by samples"),
         (lambda f: ImageFolder(f, mode="CMYK"), ValueError, "'mode' parameter"),
         (lambda f: ImageFolder(f, resize="fit"), ValueError, "'resize' parameter"),
+        (lambda f: ImageFolder(f).load(n_jobs=0), ValueError, "'n_jobs' parameter .*range"),
     ],
 )
 def test_what_is_wrong_is_named(folder, make, error, message):
