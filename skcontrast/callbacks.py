@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike
 from sklearn.metrics import check_scoring
 from torch import Tensor
 
-from ._checks import POSITIVE_INT, InvalidParameterError, brief, names_checked, validate_parameters
+from ._checks import POSITIVE_INT, InvalidParameterError, names_checked, validate_parameters
+from ._checks._constraints import brief
 from ._skorch import Callback
 from ._warnings import CollapseWarning
 

@@ -26,10 +26,9 @@ PAIRS_ADVICE = (
     "np.concatenate([first, second]), groups=np.tile(np.arange(len(first)), 2)) learns which rows "
     "belong together"
 )
-_GRAPHICS = (".bmp", ".gif", ".pbm", ".pgm", ".png", ".pnm", ".ppm")
-_PHOTOGRAPHS = (".avif", ".jp2", ".jpeg", ".jpg", ".tif", ".tiff", ".webp")
 # How the names of image files end.
-SUFFIXES = frozenset(_GRAPHICS + _PHOTOGRAPHS)
+_ENDINGS = ".avif .bmp .gif .jp2 .jpeg .jpg .pbm .pgm .png .pnm .ppm .tif .tiff .webp"
+SUFFIXES = frozenset(_ENDINGS.split())
 # Dtypes of numbers that stay as they are; what scikit-learn reads of others gets the first.
 _NUMBERS = [
     np.float64, np.float32, np.float16, np.bool_, np.int8, np.int16, np.int32, np.int64,

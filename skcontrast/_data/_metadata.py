@@ -12,7 +12,8 @@ from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from torch import Tensor
 
-from .._checks import advice_on, naming, numbers, refuse_masked
+from .._checks import advice_on, naming, numbers
+from .._checks._arguments import refuse_masked
 from .._warnings import warn
 from ._statistics import as_tensor
 

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from .._checks import POSITIVE_INT, Interval, StrOptions, checked, numbers, refuse_masked
+from .._checks import POSITIVE_INT, Interval, StrOptions, checked, numbers
+from .._checks._arguments import refuse_masked
 from .._data._metadata import validate_labels
 from .._network._inference import encode
 from .._objective._functional import contrast_of
@@ -171,10 +172,7 @@ def _of_classmates(scores: Tensor, labels: np.ndarray, n_views: int) -> Tensor:
     return scores.gather(1, torch.from_numpy(np.array(columns)).transpose(1, 2).flatten(0, 1))
 
 
-@checked(
-    n_views=POSITIVE_INT,
-    random_state=[Interval(Integral, 0, 2**63 - 1, closed="both")],
-)
+@checked(n_views=POSITIVE_INT, random_state=[Interval(Integral, 0, 2**63 - 1, closed="both")])
 def project_views(
     embedder: Any, X: Any, *, n_views: int = 2, random_state: int = 0
 ) -> tuple[NDArray[np.float32], ...]:

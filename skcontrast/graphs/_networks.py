@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from .._checks import are_rows, got
+from .._checks._classes import are_rows, got
 from ._batch import GraphBatch
 from ._topology import Topology
 

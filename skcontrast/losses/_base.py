@@ -11,7 +11,8 @@ from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 import torch
 from torch import Tensor
 
-from .._checks import ParameterObject, belongs_to_package, check_constraints
+from .._checks import ParameterObject, belongs_to_package
+from .._checks._parameters import check_constraints
 
 # A loss that overrides none of these is InfoNCE.
 _WEIGHTS = ("rank_weights", "class_weights", "push_and_pull")

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import column_or_1d
 
-from .._checks import checked, naming, numbers, refuse_masked
+from .._checks import checked, naming, numbers
+from .._checks._arguments import refuse_masked
 from .._data._metadata import validate_labels
 
 _F = TypeVar("_F", bound=Callable[..., Any])

@@ -60,10 +60,7 @@ class PairedComparison(NamedTuple):
         return f"{self.mean:+.4f} ({interval}), t-test p = {self.p_t:.2g}{ranks}, {n_pairs} pairs"
 
 
-@checked(
-    confidence=[Interval(Real, 0, 1, closed="neither")],
-    test_train_ratio=[*POSITIVE, None],
-)
+@checked(confidence=[Interval(Real, 0, 1, closed="neither")], test_train_ratio=[*POSITIVE, None])
 def compare_paired(
     a: ArrayLike, b: ArrayLike, *, confidence: float = 0.95, test_train_ratio: float | None = None
 ) -> PairedComparison:

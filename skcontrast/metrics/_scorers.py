@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from .._checks import brief, checked
+from .._checks import checked
+from .._checks._constraints import brief
 
 if TYPE_CHECKING:
     from ..augmentation import Augmentation

@@ -12,7 +12,6 @@ from sklearn.base import clone
 from .._checks import (
     FRACTION,
     POSITIVE_INT,
-    Closed,
     Interval,
     Numbers,
     ParameterObject,
@@ -23,6 +22,7 @@ from .._checks import (
     parameter,
     validate_parameters,
 )
+from .._checks._constraints import Closed
 
 Quantity: TypeAlias = Literal["alpha", "tau_plus"]
 # Any finite number.

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from .._checks import ParameterObject, check_constraints
+from .._checks import ParameterObject
+from .._checks._parameters import check_constraints
 from ..schedules._numbers import check_numbers
 from ._validation import Embeddings, check_kinds, in_one_dtype
 
