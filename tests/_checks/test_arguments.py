@@ -12,9 +12,8 @@ from skcontrast._checks import (
     checked,
     naming,
     numbers,
-    refuse_masked,
 )
-from skcontrast._checks._arguments import _odd_item
+from skcontrast._checks._arguments import _odd_item, refuse_masked
 from skcontrast.losses import DCL, Loss
 
 

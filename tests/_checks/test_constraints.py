@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from skcontrast._checks import POSITIVE_INT, Interval, Numbers, brief, validate_parameters
+from skcontrast._checks import POSITIVE_INT, Interval, Numbers, validate_parameters
+from skcontrast._checks._constraints import brief
 from skcontrast.encoders import MLP, ConvNet
 from skcontrast.losses import DCL
 from tests.common import X_DIGITS, small
