@@ -280,15 +280,17 @@ def compare_with_baselines(
     seed = _first_seed(random_state, n_repeats) % (2**32 - n_repeats)
     judge = _Judge(codes, n_labels, range(seed, seed + n_repeats))
     scores, seconds = {}, {}
+    beside, widths = wide_part(last.encoder_), last._fitted.setup.widths
+    is_wide = bool(last.output == "representation" and widths.beside)
     for name, row in _rows(last, plain, seed):
         start = process_time()
         H = row()
         seconds[name] = process_time() - start
-        scores[name] = judge(H, scale=name not in ("PCA", "UMAP"))
-    beside, widths = wide_part(last.encoder_), last._fitted.setup.widths
-    is_wide = bool(last.output == "representation" and widths.beside)
-    if is_wide:  # the deviations of columns give blocks their weight
-        ours /= np.sqrt(ours.var(0).mean()) or 1.0
+        is_weighed = is_wide and name == "untrained"
+        H = _in_unit(H) if is_weighed else H
+        scores[name] = judge(H, scale=not is_weighed and name not in ("PCA", "UMAP"))
+    if is_wide:
+        ours = _in_unit(ours)
         width = widths.representation - widths.beside
         if beside is not None and len(beside.blocks) > 1:
             scores[UNLEARNED], seconds[UNLEARNED] = judge(ours[:, width:], scale=False), 0.0
@@ -306,6 +308,11 @@ def _check_classes(y: NDArray[np.int64], n_labels: int) -> None:
     if not most:
         raise ValueError("y must hold 2 or more samples of each class, got one of one sample.")
     check_count(n_labels, "n_labels", most, "one less than the size of the smallest class in y")
+
+
+def _in_unit(H: NDArray) -> NDArray:
+    """Return blocks of columns, which keep their weight, with a variance of 1 on average."""
+    return H / (np.sqrt(H.var(0).mean()) or 1.0)
 
 
 def _flat(H: Any) -> NDArray:

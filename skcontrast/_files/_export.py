@@ -28,8 +28,9 @@ from ..classifier import ContrastiveClassifier
 from ..embedder import ContrastiveEmbedder
 from ._save import check_model
 
-# How far the file may be off, relative to the largest number of the embedding.
-_TOLERANCE = 1e-5
+# How far the file may be off, relative to the largest number of the embedding: deep networks of
+# the same weights differ by 2e-4 between runtimes, wrong pixels by much more.
+_TOLERANCE = 1e-3
 
 
 @checked(path=[str, os.PathLike])

@@ -40,7 +40,7 @@ def without_head(network: nn.Module, pixels: Tensor) -> nn.Module:
         cast(Any, network).reset_classifier(0)
         return network
     inner = next((getattr(network, w) for w in _WRAPPERS if hasattr(network, w)), network)
-    at_end = _at_end(inner, pixels)
+    found, at_end = _at_end(inner, pixels)
     heads = [f"{name}." for name in _HEADS if name in at_end]
     scores = [
         name
@@ -50,12 +50,13 @@ def without_head(network: nn.Module, pixels: Tensor) -> nn.Module:
     ]
     if scores:
         _leave_out(inner, scores[-1])
-    for layer in () if scores else map(inner.get_submodule, at_end):
-        if isinstance(layer, nn.Linear) and _looks_like_classes(layer):
-            warn(
-                f"The network {type(inner).__name__} of Pretrained ends in {layer}: if these are "
-                "scores of classes, replace that layer by torch.nn.Identity()."
-            )
+    ends = () if scores else map(inner.get_submodule, at_end)
+    odd = [end for end in ends if isinstance(end, nn.Linear) and _looks_like_classes(end)]
+    for end in ["a softmax"] if _are_shares(found) else odd:
+        warn(
+            f"The network {type(inner).__name__} of Pretrained ends in {end}: if these are "
+            "scores of classes, replace that layer by torch.nn.Identity()."
+        )
     return network
 
 
@@ -76,12 +77,17 @@ def _leave_out(network: nn.Module, name: str) -> None:
 
 
 def _looks_like_classes(layer: nn.Linear) -> bool:
-    n = layer.out_features
-    return n < layer.in_features or n in _N_CLASSES_OF_IMAGENET
+    return layer.out_features < layer.in_features or layer.out_features in _N_CLASSES_OF_IMAGENET
 
 
-def _at_end(network: nn.Module, pixels: Tensor) -> list[str]:
-    """Return the names of the layers whose output is that of the network, or its logits."""
+def _are_shares(found: Any) -> bool:
+    """Return whether an output is rows that sum to 1, as probabilities do."""
+    has_rows = isinstance(found, Tensor) and found.ndim == 2 and found.shape[1] > 1
+    return has_rows and bool((found >= 0).all() and (found.sum(1) - 1).abs().max() < 1e-4)
+
+
+def _at_end(network: nn.Module, pixels: Tensor) -> tuple[Any, list[str]]:
+    """Return an output, and the names of the layers that return it, or its logits."""
     outputs: dict[str, Any] = {}
     hooks = [
         layer.register_forward_hook(lambda _, __, out, name=name: outputs.update({name: out}))
@@ -95,7 +101,7 @@ def _at_end(network: nn.Module, pixels: Tensor) -> list[str]:
         for hook in hooks:
             hook.remove()
     found = getattr(found, "logits", found)
-    return [
+    return found, [
         name
         for name, out in outputs.items()
         if isinstance(out, Tensor)

@@ -92,7 +92,8 @@ def _place(
     is_short = scores.dtype == torch.float32 and scores.shape[1] <= _SHORT_COLUMNS
     keys, spare = _sorted_keys(scores, excluded, buffers, is_short)
     ties = _ties(keys, spare, buffers)
-    if is_short and _n_crowded(ties) > _CROWDED * keys.numel():
+    n = _CROWD - 2  # the last of a crowd of equal scores is no tie, and its first begins n others
+    if is_short and (ties[n:] == ties[:-n] + n).sum() > _CROWDED * keys.numel():
         keys, spare = _sorted_keys(scores, excluded, buffers, False)
         ties = _ties(keys, spare, buffers)
     torch.bitwise_and(keys, 2 ** _column_bits(keys) - 1, out=spare)
@@ -148,12 +149,6 @@ def _ties(keys: Tensor, spare: Tensor, buffers: Arena) -> Tensor:
     else:
         ties = torch.eq(spare[:, 1:], spare[:, :-1], out=is_tie).view(-1).nonzero().view(-1)
     return ties + ties // max(1, is_tie.shape[1])
-
-
-def _n_crowded(ties: Tensor) -> int:
-    """Return the number of ties that begin a crowd of equal scores, from their places in order."""
-    n_others = _CROWD - 2  # the last of a crowd is no tie
-    return int((ties[n_others:] == ties[:-n_others] + n_others).sum())
 
 
 def _pieces(n: int, itemsize: int) -> tuple[int, int]:

@@ -22,7 +22,7 @@ from ._base import Encoder, check_build, epochs_of, last_layer
 # Pixels outside [0, 1] by more than this were standardised, or are in another unit.
 _TOLERANCE = 0.01
 # Images whose brightest pixel is darker were probably divided by 255 twice.
-_DARKEST = 1.5 / 255
+_DARKEST = 3.5 / 255
 # Sides to which images are brought: smaller ones leave convolutional networks too few cells.
 _LEAST_SIDE, _MOST_SIDE = 96, 224
 _FINITE = Interval(Real, None, None, closed="neither")
@@ -43,7 +43,7 @@ class Pretrained(Encoder):
     trained at a rate of its own, and remains in inference mode: batch normalisation keeps the
     statistics that it was trained with, without which a network forgets much of what it knows
     before the first step. The layers that come first are not trained at all, which saves nearly
-    half of the time and of the memory, and loses nothing.
+    half of the time and of the memory.
 
     The embedder puts the output of the network as it was, codes of patches and oriented gradients
     beside what it learns; ``Wide(Pretrained(network))`` leaves them out.
@@ -171,11 +171,13 @@ class Pretrained(Encoder):
     def learn(self, module: nn.Module, batch: Tensor, rng: np.random.RandomState) -> None:
         """Learn nothing; raise ValueError for pixels that are not in [0, 1]."""
         low, high = float(batch.min()), float(batch.max())
-        if low < -_TOLERANCE or high > 1 + _TOLERANCE:
-            white = 255 if high <= 255 else 65535
+        if low < -_TOLERANCE * max(high, 0) or high > 1 + _TOLERANCE:
+            advice = f"divided by white, such as X / {255 if high <= 255 else 65535}"
+            if low < 0:
+                advice = "whose standardisation is undone; from [-1, 1], (X + 1) / 2"
             raise ValueError(
                 f"Pretrained takes intensities in [0, 1], but X holds images from {low:.4g} to "
-                f"{high:.4g}: pass uint8 images, or floats divided by white, such as X / {white}."
+                f"{high:.4g}: pass uint8 images, or floats {advice}."
             )
         if 0 < high < _DARKEST:
             warn(

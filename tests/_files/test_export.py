@@ -10,12 +10,13 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from scipy.sparse import csr_matrix
 from torch import nn
 
 from skcontrast import ContrastiveEmbedder, export
 from skcontrast._files import _export
-from skcontrast.encoders import MLP, ConvNet, PatchNet
+from skcontrast.encoders import MLP, ConvNet, PatchNet, Pretrained
 from skcontrast.frameworks import CMC
 from skcontrast.kinds import Images
 from skcontrast.similarity import VonMisesFisher
@@ -94,6 +95,19 @@ def test_the_exported_network_is_transform(case, suffix, tmp_path):
     run, rows = _export._WRITERS[suffix][1], _export._example(embedder, X)
     for n in (1, 3, len(X)):
         close(run(path.read_bytes(), rows[:n]), embedder.transform(X[:n]))
+
+
+@NEEDS_ONNX
+def test_a_pretrained_network_beside_codes_and_gradients_is_exported(tmp_path):
+    noise = np.random.default_rng(0).integers(0, 256, (60, 3, 40, 40), dtype=np.uint8)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        network = nn.Sequential(nn.Conv2d(3, 8, 3, 2), nn.ReLU(), nn.Conv2d(8, 16, 3, 2))
+    embedder = fitted(noise, encoder=Pretrained(network, mean=0.5, std=0.25))
+    export(embedder, tmp_path / "network.onnx", noise)
+    found = _export._WRITERS[".onnx"][1]((tmp_path / "network.onnx").read_bytes(), noise[:9])
+    expected = embedder.transform(noise[:9])
+    np.testing.assert_allclose(found, expected, atol=1e-3 * np.abs(expected).max())
 
 
 @pytest.mark.slow

@@ -114,11 +114,12 @@ def test_pixels_are_right_whatever_the_kind_says(net, kind):
     [
         (X.astype(float), r"takes intensities in \[0, 1\], but X holds images from 0"),
         (X.astype(float) * 257, "X / 65535"),
-        ((X / 255 - 0.5) / 0.25, r"takes intensities in \[0, 1\]"),
+        ((X / 255 - 0.5) / 0.25, r"floats whose standardisation is undone; from \[-1, 1\]"),
+        ((X / 255 - 0.5) / 0.25 / 255, r"takes intensities in \[0, 1\]"),
         (np.repeat(X[:, :1], 4, axis=1), "X has 4 channels, the network Net takes 3, or 1"),
         (X[:, :2], "X has 2 channels"),
     ],
-    ids=["0 to 255", "16 bits", "standardised", "four channels", "two channels"],
+    ids=["0 to 255", "16 bits", "standardised", "and divided", "four channels", "two channels"],
 )
 def test_wrong_pixels_are_refused(net, wrong, message):
     with warnings.catch_warnings():
@@ -163,6 +164,12 @@ def test_standardised_parts_are_refused_and_not_read_at_a_wrong_scale(net):
 def test_pixels_that_were_divided_twice_are_warned_of(net):
     with pytest.warns(UserWarning, match="divided by 255 twice"):
         Frozen(pretrained(net)).fit(X / 255 / 255)
+
+
+@pytest.mark.parametrize("end", [nn.Softmax(1), nn.Sequential(nn.Linear(5, 3), nn.Softmax(1))])
+def test_probabilities_of_classes_are_warned_of(net, end):
+    with pytest.warns(UserWarning, match="ends in a softmax: if these are scores of classes"):
+        frozen(nn.Sequential(net, end), X)
 
 
 def test_what_is_not_known_is_asked_for(net):
