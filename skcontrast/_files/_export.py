@@ -63,7 +63,8 @@ def export(
     ValueError
         If the suffix is neither, if X is not such an array, if samples of the embedder's kind
         cannot be exported (graphs, tables, several parts, custom kinds), if the classifier is a
-        different one, or if the exported network differs from `transform` or `predict_proba`.
+        different one, or if the exported network differs from `transform` or `predict_proba` by
+        more than a thousandth of the largest number.
     ImportError
         If a package is missing.
     OSError
