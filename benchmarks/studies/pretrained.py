@@ -15,7 +15,9 @@ plain or half whitened, whichever is better, and a linear probe of all labels. "
 ``ContrastiveEmbedder(Pretrained(network, mean=…, std=…), random_state=seed)`` with nothing else
 chosen, "learned" its learned columns alone, "frozen" what the network returned before, "nothing
 learned" all other columns. ``--variants`` are parameters of
-Pretrained or of the embedder, with semicolons between them. ``--fine-tune`` is what people do
+Pretrained or of the embedder, with semicolons between them; those that have no ``size`` share the
+rows of what is not trained. ``statistics=1`` trains with batch normalisation by the statistics of
+each batch, which Pretrained never does. ``--fine-tune`` is what people do
 instead: the network and a linear layer, which begins as the logistic regression on the frozen
 network (LP-FT, Kumar et al. 2022), trained with five labels a class by cross-entropy and mild
 views; two draws. ``--in-fit`` gives the same two draws of five labels to ``fit`` with the loss
@@ -25,6 +27,7 @@ SemiSupCon; beside it the embedder without labels, judged by these draws.
 from __future__ import annotations
 
 import time
+from functools import partial
 
 import numpy as np
 import torch
@@ -33,6 +36,7 @@ from sklearn.linear_model import LogisticRegression
 from benchmarks._photographs import COLUMNS, ZIPS, judge, load, pretrained_network, some_of_each
 from benchmarks._results import Table, make_parser, spread
 from skcontrast import ContrastiveEmbedder, losses
+from skcontrast._layers._pretrained import PretrainedNetwork
 from skcontrast.augmentation import RandomFlip, RandomResizedCrop, compose
 from skcontrast.encoders import Pretrained
 from skcontrast.features import Frozen
@@ -87,6 +91,25 @@ def labels_in_fit(data, network, n_labels, draw):
     return found
 
 
+class OfItsBatches(Pretrained):
+    """Pretrained, but in training batch normalisation has the statistics of each batch."""
+
+    def build(self, sample_shape, n_components=None):
+        """Return the module of Pretrained, whose batch normalisation follows its mode."""
+        module = super().build(sample_shape, n_components)
+        module.train = partial(switch_statistics, module)
+        return module
+
+
+def switch_statistics(module, mode=True):
+    """Switch the mode of a module of Pretrained, and of its batch normalisation."""
+    PretrainedNetwork.train(module, mode)
+    for layer in module.network.modules():
+        if isinstance(layer, torch.nn.BatchNorm2d):
+            layer.train(mode)
+    return module
+
+
 def parsed(variant):
     """Return the parameters of a variant, "rate=0.1;max_epochs=50", as two dictionaries."""
     known = vars(losses)
@@ -103,7 +126,8 @@ def blocks(data, network, variant, seed):
     """Return the accuracies of each block of columns, epochs, CPU seconds and GB of the fit."""
     X, y, X_test, y_test = data
     of_encoder, of_embedder = parsed(variant)
-    encoder = Pretrained(network, mean=127 / 255, std=128 / 255, **of_encoder)
+    kind = OfItsBatches if of_embedder.pop("statistics", 0) else Pretrained
+    encoder = kind(network, mean=127 / 255, std=128 / 255, **of_encoder)
     embedder = ContrastiveEmbedder(encoder, **{"random_state": seed, **of_embedder})
     start = time.process_time()
     embedder.fit(X, y if "Supervised" in variant else None)
@@ -146,9 +170,10 @@ def main():
                 for loss, of in zip(("SemiSupCon", "no labels"), np.transpose(found), strict=True):
                     row = {"set": name, "variant": loss, "columns": "labels in fit"}
                     table.add(row | {COLUMNS[0]: spread(of.tolist())})
-            for variant in () if args.variants == ["none"] else args.variants:
+            for i, variant in enumerate(() if args.variants == ["none"] else args.variants):
+                untrained = () if i and "size" not in variant else ("frozen", "nothing learned")
                 runs = [blocks(data, network, variant, seed) for seed in range(args.seeds)]
-                for block in ("frozen", "nothing learned", "learned", "whole"):
+                for block in (*untrained, "learned", "whole"):
                     scores = np.array([run[0][block] for run in runs])
                     figures = map(spread, scores.T.tolist())
                     row = {"set": name, "variant": variant or "default", "columns": block}
