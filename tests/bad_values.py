@@ -167,6 +167,7 @@ def attack(door, name, make, seconds=10):
 _REFUSERS = (
     "sklearn/utils/validation.py",
     "sklearn/utils/_param_validation.py",
+    "sklearn/model_selection/_split.py",
     "sklearn/base.py",
 )
 _CLEAR_TYPES = (ValueError, TypeError, NotFittedError, OSError, NotImplementedError, ImportError)

@@ -30,6 +30,7 @@ ADMITTED = [
         ("", argument, value)
         for argument in (
             "encoder",
+            "deep",
             "func",
             "measure",
             "metric",
@@ -41,6 +42,7 @@ ADMITTED = [
     ),
     # It has a parameter `kind`, as encoders have, which is refused.
     ("ContrastiveEmbedder", "encoder", "an unfitted embedder"),
+    ("Frozen", "encoder", "an unfitted embedder"),
     # Admissible by themselves, but not together with the other arguments, which the error names.
     ("Auto", "initial", "1e+30"),
     ("make_embedding_scorer", "needs_y", "False"),

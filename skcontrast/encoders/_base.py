@@ -380,7 +380,7 @@ def _resolve(
     if isinstance(encoder, nn.Module):
         return name, _copied(encoder)
     if callable(encoder) and not inspect.isclass(encoder):
-        module = checked_module(encoder(sample_shape), f"The callable encoder {name}")
+        module = checked_module(encoder(sample_shape), f"The callable {parameter} {name}")
         return name, _copied(module)
     raise TypeError(
         f"The {parameter!r} parameter of {owner} must be None, an encoder of skcontrast.encoders, "

@@ -106,10 +106,10 @@ class Pretrained(Encoder):
     kind = Images(standardize=False)
     network: nn.Module | str = parameter([nn.Module, str])
     mean: float | Sequence[float] | None = parameter(
-        [_FINITE, Numbers(_FINITE), None], default=None, kw_only=True
+        [_FINITE, Numbers(_FINITE, 1), None], default=None, kw_only=True
     )
     std: float | Sequence[float] | None = parameter(
-        [*POSITIVE, Numbers(POSITIVE[0]), None], default=None, kw_only=True
+        [*POSITIVE, Numbers(POSITIVE[0], 1), None], default=None, kw_only=True
     )
     size: int | Sequence[int] | None = parameter(
         [*POSITIVE_INT, Numbers(*POSITIVE_INT), None], default=None, kw_only=True

@@ -56,7 +56,7 @@ class Raw(Features):
 
     def learn(self, batch: Any, rng: np.random.RandomState) -> nn.Module:
         """Return the identity; see `Features.learn`."""
-        if not isinstance(batch, Tensor):
+        if not isinstance(batch, Tensor) or batch.isnan().any():  # ends of shorter series
             raise TypeError("Raw needs samples that are arrays of one shape, X holds others.")
         return nn.Flatten()
 

@@ -13,6 +13,7 @@ from skcontrast._checks import InvalidParameterError
 from skcontrast._fit._defaults import default_encoder
 from skcontrast.encoders import MLP, ConvNet, PatchNet, ResNet, Wide
 from skcontrast.encoders._base import build_encoder, to_channels_last
+from skcontrast.features import Raw
 from skcontrast.kinds import Images, Vectors
 from skcontrast.kinds._recognise import kind_of_shape
 from tests.common import small
@@ -198,6 +199,8 @@ def test_messages_name_the_class_of_the_estimator(given):
 def test_a_callable_must_return_a_module():
     with pytest.raises(TypeError, match=r"callable encoder len must return .*Module, got 1"):
         build_encoder(len, (4,))
+    with pytest.raises(TypeError, match=r"callable deep len must return .*Module, got 1"):
+        build_encoder(Wide(len, [Raw()]), (4,))
 
 
 @pytest.mark.parametrize(

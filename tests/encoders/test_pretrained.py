@@ -146,6 +146,12 @@ def test_a_mean_alone_is_not_enough(given):
         small(encoder=Pretrained(Net(), **given)).fit(X)
 
 
+@pytest.mark.parametrize("name", ["mean", "std"])
+def test_no_number_is_no_mean(name):
+    with pytest.raises(ValueError, match=f"'{name}' parameter of Pretrained .* length 1 or more"):
+        frozen(Net(), X, **{name: ()})
+
+
 def test_a_network_has_as_many_channels_as_its_first_layer():
     grey = Frozen(Pretrained(Net(channels=1), mean=0.5, std=0.25, size=32)).fit_transform(X[:, :1])
     assert grey.shape == (24, 16)
