@@ -20,8 +20,10 @@ rows of what is not trained. ``statistics=1`` trains with batch normalisation by
 each batch, which Pretrained never does. ``--fine-tune`` is what people do
 instead: the network and a linear layer, which begins as the logistic regression on the frozen
 network (LP-FT, Kumar et al. 2022), trained with five labels a class by cross-entropy and mild
-views; two draws. ``--in-fit`` gives the same two draws of five labels to ``fit`` with the loss
-SemiSupCon; beside it the embedder without labels, judged by these draws.
+views; two draws. ``--in-fit SemiSupCon`` gives the same two draws of five labels to ``fit`` with
+that loss, ``no labels`` is the embedder without them, judged by these draws, and ``SetFit`` is the
+order of Tunstall et al. 2022: the labelled images alone are contrasted by their classes (SupCon)
+before the logistic regression.
 """
 
 from __future__ import annotations
@@ -42,6 +44,7 @@ from skcontrast.encoders import Pretrained
 from skcontrast.features import Frozen
 
 STEPS_OF_FINE_TUNING = 120
+WAYS = ["SemiSupCon", "no labels", "SetFit"]
 
 
 def fine_tuned(data, network, n_labels, rate, seed):
@@ -74,21 +77,22 @@ def fine_tuned(data, network, n_labels, rate, seed):
     return float((found.argmax(1).numpy() == y_test).mean())
 
 
-def labels_in_fit(data, network, n_labels, draw):
-    """Return the accuracy from few labels that were given to `fit` as well, and to no fit."""
+def labels_in_fit(data, network, way, draw):
+    """Return the accuracy from five labels a class that were given to `fit` in one of WAYS."""
     X, y, X_test, y_test = data
-    rows = some_of_each(y, n_labels, draw)
+    rows = some_of_each(y, 5, draw)
     given = np.full_like(y, -1)
     given[rows] = y[rows]
+    loss, seen, of_fit = {
+        "SemiSupCon": (losses.SemiSupCon(), X, given),
+        "no labels": (None, X, None),
+        "SetFit": (losses.SupCon(), X[rows], y[rows]),
+    }[way]
     encoder = Pretrained(network, mean=127 / 255, std=128 / 255)
-    found = []
-    for loss, y_of_fit in ((losses.SemiSupCon(), given), (None, None)):
-        embedder = ContrastiveEmbedder(encoder, loss=loss, random_state=0).fit(X, y_of_fit)
-        h, h_test = embedder.transform(X[rows]), embedder.transform(X_test)
-        unit = np.sqrt((h**2).sum(1).mean()) / 10
-        model = LogisticRegression(max_iter=300).fit(h / unit, y[rows])
-        found.append(model.score(h_test / unit, y_test))
-    return found
+    embedder = ContrastiveEmbedder(encoder, loss=loss, random_state=0).fit(seen, of_fit)
+    h, h_test = embedder.transform(X[rows]), embedder.transform(X_test)
+    unit = np.sqrt((h**2).sum(1).mean()) / 10
+    return LogisticRegression(max_iter=300).fit(h / unit, y[rows]).score(h_test / unit, y_test)
 
 
 class OfItsBatches(Pretrained):
@@ -152,7 +156,7 @@ def main():
     parser.add_argument("--network", choices=["lite0", "lite2"], default="lite0")
     parser.add_argument("--variants", nargs="*", default=[""], help="none for no embedder")
     parser.add_argument("--fine-tune", action="store_true")
-    parser.add_argument("--in-fit", action="store_true")
+    parser.add_argument("--in-fit", nargs="*", default=[], choices=WAYS)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--suffix", default="", help="of the name under which --save stores it")
     args = parser.parse_args()
@@ -165,11 +169,10 @@ def main():
                 found = [fine_tuned(data, network, 5, rate, draw) for draw in range(2)]
                 row = {"set": name, "variant": f"rate {rate}", "columns": "fine-tuned"}
                 table.add(row | {COLUMNS[0]: spread(found)})
-            if args.in_fit:
-                found = [labels_in_fit(data, network, 5, draw) for draw in range(2)]
-                for loss, of in zip(("SemiSupCon", "no labels"), np.transpose(found), strict=True):
-                    row = {"set": name, "variant": loss, "columns": "labels in fit"}
-                    table.add(row | {COLUMNS[0]: spread(of.tolist())})
+            for way in args.in_fit:
+                found = [labels_in_fit(data, network, way, draw) for draw in range(2)]
+                row = {"set": name, "variant": way, "columns": "labels in fit"}
+                table.add(row | {COLUMNS[0]: spread(found)})
             for i, variant in enumerate(() if args.variants == ["none"] else args.variants):
                 untrained = () if i and "size" not in variant else ("frozen", "nothing learned")
                 runs = [blocks(data, network, variant, seed) for seed in range(args.seeds)]
