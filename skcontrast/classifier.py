@@ -19,8 +19,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ._checks import Declared, check_component, naming, parameter, validate_parameters
+from ._data._arrays import as_tensor
 from ._data._metadata import NAMES, checked_weights, known_classes
-from ._data._statistics import as_tensor
 from ._fit._label_spreading import N_NEIGHBORS, spread_in_blocks
 from ._runtime._threads import one_thread
 from .embedder import ContrastiveEmbedder

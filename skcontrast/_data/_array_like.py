@@ -15,10 +15,8 @@ from torch.utils.data import DataLoader, Dataset
 
 from .._checks import check_entries, naming
 from .._warnings import warn
-from ._memory_maps import map_of, row_blocks
+from ._arrays import LazySamples, as_array, map_of, refuse_nonfinite, row_blocks
 from ._parts import Parts
-from ._sources import LazySamples
-from ._statistics import as_array, refuse_nonfinite
 
 # What to do with samples that belong together in pairs.
 PAIRS_ADVICE = (

@@ -1,16 +1,23 @@
-"""Samples on the device of the training, with their metadata, in random batches."""
+"""Samples in memory, or read batch by batch; with their metadata, in random batches."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ._sources import InMemory, Streamed
+from .._runtime._memory import free_bytes
+from ._arrays import is_lazy, some_rows
+
+# Share of the free memory that training samples may take where no budget is given.
+_SHARE = 0.5
 
 
 class Metadata(NamedTuple):
@@ -216,3 +223,102 @@ class BatchSampler:
             drawn = drawn[self.domains[drawn] == self.domains[part[:1].cpu()]]
         drawn = drawn.to(part.device)
         return drawn[~torch.isin(drawn, part)][: self.n_added]
+
+
+class InMemory:
+    """Samples in one tensor, or graphs in one GraphBatch, on the device of the training.
+
+    Parameters
+    ----------
+    x : Tensor of shape (n_samples, ...), or a batch of a different class
+        All samples.
+    """
+
+    def __init__(self, x: Any):
+        self.x = x
+        self.device = x.device
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def take(self, rows: Tensor) -> Any:
+        """Return the samples of the given rows."""
+        return self.x[rows.to(self.device)]
+
+    def batches(self, parts: Sequence[Tensor]) -> Generator[Any, None, None]:
+        """Yield the samples of each part, a tensor of rows."""
+        yield from map(self.take, parts)
+
+
+@dataclass(eq=False)
+class Streamed:
+    """Samples that are read, converted and moved to the device batch by batch.
+
+    Parameters
+    ----------
+    X : ndarray, memmap or LazySamples of shape (n_samples, ...)
+        The samples.
+    to_tensor : callable
+        ``to_tensor(array, device)``.
+    device : torch.device
+        Where they are needed.
+    n_workers : int
+        Threads that read ahead; 0 reads in that of the caller.
+    """
+
+    X: Any
+    to_tensor: Callable
+    device: torch.device
+    n_workers: int
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    def take(self, rows: Tensor) -> Any:
+        """Return the samples of the given rows, read in this thread."""
+        return self._loaded(rows).to(self.device)
+
+    def batches(self, parts: Sequence[Tensor]) -> Generator[Any, None, None]:
+        """Yield the samples of each part, a tensor of rows."""
+        with closing(read_ahead(self._loaded, parts, self.n_workers)) as samples:
+            for x in samples:
+                yield x.to(self.device, non_blocking=self.device.type == "cuda")
+
+    def _loaded(self, rows: Tensor) -> Any:
+        """Return the samples of the given rows on the CPU, as they are moved fastest."""
+        x = self.to_tensor(some_rows(self.X, rows.cpu().numpy()), torch.device("cpu"))
+        is_pinned = self.device.type == "cuda" and hasattr(x, "pin_memory")
+        return x.pin_memory() if is_pinned else x
+
+
+def read_ahead(read: Callable, parts: Iterable[Any], n_threads: int) -> Generator[Any, None, None]:
+    """Yield what `read` returns for each part, in order; threads are at most two parts ahead each.
+
+    Where the caller stops, by Ctrl-C or an error, nothing is waited for.
+    """
+    if not n_threads:
+        yield from map(read, parts)
+        return
+    pool, ahead = ThreadPoolExecutor(n_threads), deque[Future]()
+    try:
+        for part in parts:
+            ahead.append(pool.submit(read, part))
+            if len(ahead) == 2 * n_threads:
+                yield ahead.popleft().result()
+        while ahead:
+            yield ahead.popleft().result()
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def is_streamed(X: Any, n_bytes: float, device: torch.device, budget: float | None) -> bool:
+    """Return whether checked samples are read batch by batch, and not held on the device at once.
+
+    They take `n_bytes` as tensors, where 0 is held whatever its size; see `bytes_allowed`.
+    """
+    return n_bytes > 0 and (is_lazy(X) or n_bytes > bytes_allowed(device, budget))
+
+
+def bytes_allowed(device: torch.device, budget: float | None) -> float:
+    """Return the most bytes of samples on a device, of a budget in gigabytes or half of it."""
+    return _SHARE * free_bytes(device) if budget is None else budget * 1e9

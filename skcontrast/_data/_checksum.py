@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ._memory_maps import owners, row_blocks
+from ._arrays import owners, row_blocks
 
 # Of what is not in memory, so many rows are compared.
 _ROWS_COMPARED = 256

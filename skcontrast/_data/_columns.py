@@ -16,7 +16,7 @@ from scipy.sparse import issparse
 
 from .._checks import naming
 from ._array_like import refuse_lazy
-from ._statistics import as_array
+from ._arrays import as_array
 
 ColumnType = Literal["number", "duration", "time", "category", "gaps"]
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from .._checks import advice_on, naming, numbers
 from .._checks._arguments import refuse_masked
 from .._warnings import warn
-from ._statistics import as_tensor
+from ._arrays import as_tensor
 
 # What `fit` takes besides X and y.
 NAMES = frozenset({"sample_weight", "descriptions", "groups", "domains"})

@@ -9,8 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from .._checks import POSITIVE_INT, check_argument, naming
-from .._data._memory_maps import row_blocks
-from .._data._sources import LazySamples
+from .._data._arrays import LazySamples, row_blocks
 from .._network._inference import resolve_device
 from .._runtime._random import resolve_seed
 from ..augmentation import Augmentation

@@ -11,9 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .._data._batches import BatchSampler
+from .._data._batches import BatchSampler, InMemory, Streamed, is_streamed
 from .._data._metadata import check_descriptions
-from .._data._sources import InMemory, Streamed, is_streamed
 from .._network._acceleration import in_bf16, trains_in_bf16
 from .._runtime._random import seeded_rng
 from .._skorch import PrintLog

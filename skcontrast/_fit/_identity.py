@@ -17,9 +17,9 @@ import torch
 from sklearn.base import BaseEstimator
 from torch import Tensor, nn
 
+from .._data._arrays import LazySamples
 from .._data._checksum import checksum
 from .._data._parts import Parts
-from .._data._sources import LazySamples
 from .._skorch import Callback, EpochTimer, ParamMapper, PrintLog, ProgressBar
 from .._storage._user_objects import own_name
 from ..encoders import Encoder

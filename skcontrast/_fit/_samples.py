@@ -13,11 +13,11 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from .._data._array_like import warn_of_long_table
+from .._data._arrays import row_blocks
+from .._data._batches import bytes_allowed
 from .._data._checksum import fingerprint
-from .._data._memory_maps import row_blocks
 from .._data._metadata import read_metadata
 from .._data._parts import Parts
-from .._data._sources import bytes_allowed
 from .._warnings import warn
 from ..augmentation import Augmentation, Views
 from ..kinds._base import Kind, Request, Schema

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from torch import Tensor, nn
 
 from .._checks import check_rows
-from .._data._sources import representative_array
+from .._data._arrays import representative_array
 from .._layers._pooling import Reduced
 from .._network._build import Directions, Network, Widths, build_network
 from .._network._inference import Measure, embedded_views, encode_batches, on_cpu, score_views

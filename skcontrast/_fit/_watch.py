@@ -12,7 +12,7 @@ import torch
 from torch import nn
 from tqdm.auto import tqdm
 
-from .._data._statistics import spectral_rank
+from .._data._arrays import spectral_rank
 from .._layers._wide import learned_alone
 from .._network._inference import encode_batches
 from .._skorch import Callback, NeuralNet

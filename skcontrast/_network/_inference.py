@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from .._data._memory_maps import row_blocks
+from .._data._arrays import row_blocks
 from ..kinds._base import Kind
 from ..kinds._recognise import naming_kind
 

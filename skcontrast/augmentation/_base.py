@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from .._checks import belongs_to_package, validate_parameters
+from .._data._arrays import representative_array
 from .._data._parts import Parts
 from .._data._row_labels import label_rows, row_labels
-from .._data._sources import representative_array
 from ..kinds._base import Kind, Request, Schema
 from ..kinds._recognise import KINDS, check_fits, declared_kind, kind_of_shape, read_samples
 from ._views import Transformer, Views, base_of, is_dataframe

@@ -14,8 +14,7 @@ from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from .._checks import checked
-from .._data._memory_maps import some_rows
-from .._data._sources import representative_array
+from .._data._arrays import representative_array, some_rows
 from .._layers._patches import PatchLayer
 from .._layers._pooling import average_to
 from .._runtime._modes import plain_modes

@@ -12,8 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from .._checks import FRACTION, NON_NEGATIVE, StrOptions, learned, parameter
-from .._data._sources import subset
-from .._data._statistics import as_tensor, known_moments
+from .._data._arrays import as_tensor, known_moments, subset
 from ..kinds._tables import Tables, place_of
 from ._base import Augmentation, as_float, changed, generator_for
 from ._matrices import uniform

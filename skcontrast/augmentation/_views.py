@@ -24,8 +24,8 @@ from .._checks import (
     parameter,
     validate_parameters,
 )
+from .._data._arrays import as_array
 from .._data._row_labels import along_rows, label_rows, row_labels
-from .._data._statistics import as_array
 from .._warnings import warn
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .._data._statistics import FARTHEST, mean_and_std
+from .._data._arrays import FARTHEST, mean_and_std
 from .._warnings import warn
 from ._batch import EdgeColumns, GraphBatch
 from ._packed import PackedGraphs

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from .._checks import ParameterObject
+from .._data._arrays import SparseSamples, representative_array, subset
 from .._data._parts import TensorBatch
-from .._data._sources import SparseSamples, representative_array, subset
 from ..graphs._convert import is_graphs
 
 

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from .._data._memory_maps import row_blocks
-from .._data._statistics import as_array
+from .._data._arrays import as_array, row_blocks
 
 
 def padded(X: Sequence, names: Sequence[int] | None = None) -> NDArray:

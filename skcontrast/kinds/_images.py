@@ -13,8 +13,7 @@ from torch import Tensor, nn
 
 from .._checks import parameter
 from .._data._array_like import as_array_like, checked_numbers, refuse_matrices
-from .._data._memory_maps import row_blocks
-from .._data._statistics import as_tensor
+from .._data._arrays import as_tensor, row_blocks
 from .._warnings import warn
 from ._base import Request, Schema
 from ._scaling import AffineScaler, ArrayKind, Rescale, Standardize, channel_statistics

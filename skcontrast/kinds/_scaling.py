@@ -10,8 +10,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
-from .._data._memory_maps import row_blocks
-from .._data._statistics import FARTHEST, as_tensor, refuse_nonfinite
+from .._data._arrays import FARTHEST, as_tensor, refuse_nonfinite, row_blocks
 from ._base import Kind
 
 _NUMBERS_PER_CALL = 2**20

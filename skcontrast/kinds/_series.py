@@ -15,9 +15,7 @@ from torch import Tensor, nn
 
 from .._checks import check_entries, learned, naming, parameter
 from .._data._array_like import PAIRS_ADVICE, as_array_like, checked_numbers
-from .._data._memory_maps import row_blocks
-from .._data._sources import LazySamples, subset
-from .._data._statistics import FARTHEST, as_tensor, mean_and_std
+from .._data._arrays import FARTHEST, LazySamples, as_tensor, mean_and_std, row_blocks, subset
 from .._warnings import warn
 from ._base import Request, Schema
 from ._gaps import cleaned, padded

@@ -16,8 +16,8 @@ from torch import Tensor, nn
 
 from .._checks import POSITIVE_INT, learned, parameter, validate_parameters
 from .._data._array_like import refuse_unordered
+from .._data._arrays import mean_and_std
 from .._data._columns import ColumnType, Table, Values, mixed_table
-from .._data._statistics import mean_and_std
 from .._warnings import warn
 from ._base import Kind, Request, Schema
 from ._scaling import AffineScaler, ArrayKind, rows_for

@@ -15,8 +15,7 @@ from torch import Tensor, nn
 
 from .._checks import parameter
 from .._data._array_like import as_array_like, checked_numbers
-from .._data._sources import SparseSamples
-from .._data._statistics import mean_and_std
+from .._data._arrays import SparseSamples, mean_and_std
 from ._base import Kind, Request, Schema
 from ._scaling import AffineScaler, ArrayKind, Standardize
 

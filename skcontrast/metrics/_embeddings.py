@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 from sklearn.metrics import euclidean_distances
 
 from .._checks import POSITIVE, numbers
-from .._data._statistics import spectral_rank
+from .._data._arrays import spectral_rank
 from ._labeled import EMBEDDINGS, measure
 from ._scorers import make_embedding_scorer, make_view_scorer
 from ._search import batches, on_sphere

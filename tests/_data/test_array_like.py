@@ -13,7 +13,7 @@ from sklearn.utils import check_array
 from torch.utils.data import DataLoader, Dataset, TensorDataset
 
 from skcontrast._data._array_like import as_array_like, check_dimensions, checked_numbers
-from skcontrast._data._sources import LazySamples
+from skcontrast._data._arrays import LazySamples
 from skcontrast.frameworks import CMC, MoCo
 from tests.common import small, vectors
 from tests.frameworks.common import X

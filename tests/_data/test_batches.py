@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from skcontrast._data._batches import BatchSampler
-from skcontrast._data._sources import InMemory
+from skcontrast._data._batches import BatchSampler, InMemory
 from tests.common import X_DIGITS, small
 
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch.utils.data import TensorDataset
 
+from skcontrast._data._arrays import LazySamples
 from skcontrast._data._checksum import checksum, fingerprint, is_in_memory
-from skcontrast._data._sources import LazySamples
 
 ROWS = np.arange(3000.0).reshape(600, 5)
 
@@ -68,7 +68,7 @@ def test_some_rows_of_a_dataset_count():
 def test_a_checksum_in_chunks_reads_every_byte(shape, monkeypatch):
     array = np.random.default_rng(0).normal(size=shape)
     whole = checksum([array])
-    monkeypatch.setattr("skcontrast._data._memory_maps._NUMBERS_PER_BLOCK", 12)
+    monkeypatch.setattr("skcontrast._data._arrays._NUMBERS_PER_BLOCK", 12)
     assert whole == checksum([array])
     assert whole == checksum([np.asfortranarray(array)])
     assert whole != checksum([array.astype(np.float32)])

@@ -19,8 +19,8 @@ from sklearn.model_selection import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from skcontrast._data._arrays import is_lazy
 from skcontrast._data._parts import PartsBatch
-from skcontrast._data._sources import is_lazy
 from skcontrast.augmentation import GaussianNoise, PerPart, RandomAffine
 from skcontrast.datasets import Parts
 from skcontrast.encoders import MLP, ConvNet

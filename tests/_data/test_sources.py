@@ -20,16 +20,10 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 
-from skcontrast._data import _sources
+from skcontrast._data import _arrays, _batches
+from skcontrast._data._arrays import SparseSamples, mean_and_std, subset
+from skcontrast._data._batches import Streamed, is_streamed, read_ahead
 from skcontrast._data._checksum import is_in_memory
-from skcontrast._data._sources import (
-    SparseSamples,
-    Streamed,
-    is_streamed,
-    read_ahead,
-    subset,
-)
-from skcontrast._data._statistics import mean_and_std
 from skcontrast.augmentation import GaussianNoise, MarginalCorruption, RandomAffine
 from skcontrast.encoders import ConvNet
 from skcontrast.kinds import Images
@@ -104,7 +98,7 @@ def test_data_that_fit_are_held_in_memory_and_others_are_streamed(monkeypatch):
     assert not streams(megabyte, 0.001)
     assert streams(megabyte, 0.0009)
     assert not streams(megabyte.astype(np.uint8), 0.0003)
-    monkeypatch.setattr(_sources, "free_bytes", lambda device: 1.9e6)
+    monkeypatch.setattr(_batches, "free_bytes", lambda device: 1.9e6)
     assert streams(megabyte)
     assert not is_streamed(megabyte, 0, CPU, 0.0)
 
@@ -382,7 +376,7 @@ def test_of_a_sparse_matrix_only_some_rows_are_dense_at_a_time(monkeypatch):
 
     SPARSE_ROWS = SparseSamples.__getitem__
     monkeypatch.setattr(SparseSamples, "__getitem__", counted)
-    monkeypatch.setattr(_sources, "_ENOUGH_NUMBERS", 2**20)
+    monkeypatch.setattr(_arrays, "_ENOUGH_NUMBERS", 2**20)
     X = sparse_random(500, 4000, density=0.001, format="csr", random_state=0)
     pipe = make_pipeline(MarginalCorruption(0.3), small(max_epochs=1)).fit(X)
     assert pipe.transform(X).shape == (500, 128)

@@ -3,7 +3,7 @@
 import numpy as np
 from torch.utils.data import Dataset
 
-from skcontrast._data._sources import LazySamples
+from skcontrast._data._arrays import LazySamples
 from skcontrast._fit._identity import Identity, samples_checksum
 from skcontrast.kinds import Vectors
 

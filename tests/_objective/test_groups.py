@@ -12,8 +12,7 @@ import torch
 import torch.nn.functional as F
 
 from skcontrast import ContrastiveEmbedder, contrastive_loss
-from skcontrast._data._batches import BatchSampler
-from skcontrast._data._sources import InMemory
+from skcontrast._data._batches import BatchSampler, InMemory
 from skcontrast._objective._functional import objective_value
 from skcontrast.encoders import MLP
 from skcontrast.frameworks import CMC, Contrast, Framework, InfoGraph, MoCo, SimCLR, in_batch

@@ -1,4 +1,4 @@
-"""Of memory maps no more is held than is used."""
+"""Of memory maps no more is held than is used; moments of columns neither overflow nor vanish."""
 
 from pathlib import Path
 
@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from skcontrast._data import _memory_maps
-from skcontrast._data._memory_maps import map_of, release, row_blocks, some_rows
+from skcontrast._data import _arrays
+from skcontrast._data._arrays import map_of, moments, release, row_blocks, some_rows
 
 ARRAY = np.arange(6 * 4 * 5, dtype=np.int16).reshape(6, 4, 5)
 
@@ -28,7 +28,7 @@ def resident(array):
 
 @pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="needs Linux")
 def test_what_was_read_of_a_memory_map_is_not_held(tmp_path, monkeypatch):
-    monkeypatch.setattr(_memory_maps, "_BYTES_HELD", 2**18)
+    monkeypatch.setattr(_arrays, "_BYTES_HELD", 2**18)
     np.save(tmp_path / "X.npy", np.ones((2**14, 2**9), np.float32))
     X = np.load(tmp_path / "X.npy", mmap_mode="r")
     assert sum(float(rows.sum()) for rows in row_blocks(X, 64)) == X.size
@@ -59,3 +59,17 @@ def test_blocks_of_anything_are_its_rows():
     for X in (ARRAY, torch.from_numpy(ARRAY), ARRAY[:0]):
         blocks = list(row_blocks(X, 4))
         assert sum(map(len, blocks)) == len(X) and all(len(block) <= 4 for block in blocks)
+
+
+def test_moments_are_mean_and_standard_deviation():
+    X = np.random.default_rng(0).normal(3, 2, size=(5000, 4))
+    mean, std = moments(X)
+    np.testing.assert_allclose(mean, X.mean(0), rtol=1e-12)
+    np.testing.assert_allclose(std, X.std(0), rtol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-30, 1.0, 1e30, 1e300])
+def test_moments_scale_with_the_data(scale):
+    X = np.random.default_rng(0).normal(size=(100, 3))
+    for scaled, plain in zip(moments(X * scale), moments(X), strict=True):
+        np.testing.assert_allclose(scaled / scale, plain, rtol=1e-10)

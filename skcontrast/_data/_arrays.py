@@ -1,0 +1,288 @@
+"""Arrays of samples, in memory, in files or not read yet: their rows, tensors and statistics."""
+
+from __future__ import annotations
+
+import math
+import mmap
+import warnings
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import entropy
+from sklearn.utils import assert_all_finite
+from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
+
+from .._checks import naming
+from ._parts import Parts
+
+# Beyond this many standard deviations a value carries no more information, only overflow.
+FARTHEST = 1e6
+_ENOUGH_SAMPLES = 10_000
+# Of vectors, samples with at most so many numbers together.
+_ENOUGH_NUMBERS = 2**24
+# In these modes, the file holds what the map shows; a copy on write ("c") may differ from it.
+_SHARED = ("r", "r+", "w+")
+# Of a memory map, about so many bytes are held between two releases.
+_BYTES_HELD = 2**25
+# What is computed from a block takes a few times its memory, in float64.
+_NUMBERS_PER_BLOCK = 2**21
+# Around each row, Linux takes in as much as a megabyte of the file.
+_ROWS_HELD = 64
+
+
+class LazySamples:
+    """A torch Dataset in the form of an array: it has a shape, and its rows are ndarrays.
+
+    Parameters
+    ----------
+    dataset : torch.utils.data.Dataset
+        Items are samples, or tuples that start with one: arrays or tensors of one shape.
+    """
+
+    def __init__(self, dataset: Any):
+        if not (hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__")):
+            raise TypeError(
+                "X must be a Dataset with __len__ and __getitem__, since an iterable Dataset "
+                f"cannot be shuffled: got {type(dataset).__name__}."
+            )
+        if not len(dataset):
+            raise ValueError("Found a Dataset with 0 samples in X: at least 1 is required.")
+        self.dataset = dataset
+        first = self._item(0)
+        self.shape, self.dtype = (len(dataset), *first.shape), first.dtype
+        self.ndim = len(self.shape)
+
+    def _item(self, row: int) -> np.ndarray:
+        item = self.dataset[int(row)]
+        if isinstance(item, (tuple, list)):
+            if not item:
+                raise ValueError(f"X must be a Dataset of samples, but sample {row} is empty.")
+            item = item[0]
+        if isinstance(item, Mapping):
+            raise TypeError(
+                "The items of a Dataset must be samples, or tuples that start with one, got a "
+                f"{type(item).__name__} with the keys {sorted(map(str, item))}."
+            )
+        with naming("X", f"a Dataset of arrays of numbers, but sample {row} is not"):
+            item = np.asarray(item)
+            if item.dtype.kind == "c":
+                raise ValueError("X must hold real numbers, got a Dataset of complex ones.")
+            if item.dtype.kind not in "biuf":
+                raise TypeError(f"its dtype is {item.dtype}")
+        return native(item if item.itemsize <= 8 else item.astype(np.float64))
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: Any) -> NDArray:
+        rows = np.atleast_1d(np.arange(len(self))[rows])
+        items = [self._item(row) for row in rows]
+        for row, item in zip(rows, items, strict=True):
+            if item.shape != self.shape[1:]:
+                raise ValueError(
+                    f"The samples in X must have one shape: sample {row} has {item.shape}, "
+                    f"sample 0 has {self.shape[1:]}. If they are series, pass kind='series'."
+                )
+        batch = np.stack(items)
+        refuse_nonfinite(batch)
+        return batch
+
+
+class SparseSamples(LazySamples):
+    """A sparse matrix whose rows are ndarrays, so that no more than a batch is dense at a time.
+
+    Parameters
+    ----------
+    matrix : sparse matrix or array in CSR format, of shape (n_samples, n_features)
+        Finite numbers.
+    """
+
+    def __init__(self, matrix: Any):
+        self.matrix = matrix
+        self.shape, self.dtype, self.ndim = matrix.shape, matrix.dtype, 2
+
+    def __getitem__(self, rows: Any) -> NDArray:
+        return self.matrix[np.atleast_1d(np.arange(len(self))[rows])].toarray()
+
+    def mean_and_std(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return mean and standard deviation of each feature; 1 for constant ones."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean, variance = mean_variance_axis(self.matrix, axis=0)
+        mean, std = mean.astype(np.float64), np.sqrt(np.maximum(variance, 0.0), dtype=np.float64)
+        limits = np.finfo(variance.dtype)
+        low, high = min_max_axis(self.matrix, axis=0)
+        # Features whose squares overflow or vanish.
+        far = ~((std > 1e3 * limits.tiny**0.5) & (std < 1e-3 * limits.max**0.5)) & (low < high)
+        columns = self.matrix[:, far].tocsc()
+        for i, j in enumerate(np.flatnonzero(far)):
+            mean[j], std[j] = np.ravel(moments(columns[:, [i]].toarray()))
+        constant = std <= 10 * np.finfo(self.dtype).eps * np.abs(mean)
+        return mean, np.where(constant, 1.0, std)
+
+
+def subset(X: Any) -> Any:
+    """Return at most 10,000 samples, evenly spread: enough for statistics of the input."""
+    enough = _ENOUGH_SAMPLES
+    if getattr(X, "ndim", None) == 2:
+        enough = min(enough, max(2, _ENOUGH_NUMBERS // X.shape[1]))
+    step = -(-len(X) // enough)
+    is_read_in_part = step > 1 and map_of(X) is not None
+    return some_rows(X, np.arange(0, len(X), step)) if is_read_in_part else X[::step]
+
+
+def representative_array(X: Any) -> Any:
+    """Return X as an array; of lazy samples, the subset."""
+    return subset(X) if is_lazy(X) else X
+
+
+def is_lazy(X: Any) -> bool:
+    """Return whether checked samples, or a part of them, have yet to be read."""
+    parts = X.parts if isinstance(X, Parts) else (X,)
+    return any(isinstance(part, LazySamples) for part in parts)
+
+
+def map_of(array: Any) -> np.memmap | None:
+    """Return the memory map whose numbers an array shows, None if it is in memory."""
+    found = None
+    for owner in owners(array):
+        # The last is the whole map, of which others are parts; a copy of a part has no mode.
+        if isinstance(owner, np.memmap) and owner.mode is not None:
+            found = owner
+    return found
+
+
+def owners(array: Any) -> Iterator[Any]:
+    """Yield an array, and the objects whose memory it uses."""
+    yield array
+    if isinstance(array, (np.ndarray, memoryview)):
+        yield from owners(array.base if isinstance(array, np.ndarray) else array.obj)
+
+
+def release(array: Any) -> None:
+    """Take the pages of a memory map that were read out of the memory that this process holds.
+
+    They stay in the kernel's cache as long as there is room. Without it, a map that has been read
+    through counts as resident as a whole, for which schedulers of batch jobs end processes.
+    """
+    mapped = map_of(array)
+    advice = getattr(mmap, "MADV_DONTNEED", None)
+    # What was written to a copy on write is in no file.
+    if mapped is None or advice is None or mapped.mode not in _SHARED:
+        return
+    if isinstance(mapped.base, mmap.mmap):
+        mapped.base.madvise(advice)
+
+
+def row_blocks(X: Any, n_rows: int | None = None) -> Iterator[Any]:
+    """Yield all rows of X in order, so many at a time; a memory map is not held as a whole.
+
+    By default, rows of an array, as many as hold some million numbers.
+    """
+    if n_rows is None:
+        n_rows = min(4096, max(1, _NUMBERS_PER_BLOCK // max(1, math.prod(X.shape[1:]))))
+    n_bytes = 0
+    for start in range(0, len(X), n_rows):
+        block = X[start : start + n_rows]
+        yield block
+        n_bytes += getattr(block, "nbytes", 0)
+        if n_bytes > _BYTES_HELD:
+            release(X)
+            n_bytes = 0
+
+
+def some_rows(X: Any, rows: NDArray[np.int64]) -> Any:
+    """Return rows of X; of a memory map, few rows are held at a time."""
+    if map_of(X) is None or len(rows) <= _ROWS_HELD:
+        samples = X[rows]
+        release(X)
+        return samples
+    parts = range(0, len(rows), _ROWS_HELD)
+    return np.concatenate([some_rows(X, rows[k : k + _ROWS_HELD]) for k in parts])
+
+
+def native(X: NDArray) -> NDArray:
+    """Return an array in the byte order of the machine, without a copy if it is in it."""
+    return X if X.dtype.isnative else X.astype(X.dtype.newbyteorder("="))
+
+
+def refuse_nonfinite(X: NDArray) -> None:
+    """Raise ValueError if X holds NaN or infinity."""
+    if X.dtype.kind == "f":
+        # Looking for NaN in the sum of X overflows near 1e308, and in half precision.
+        with np.errstate(over="ignore", invalid="ignore"):
+            precise = native(X) if X.itemsize > 2 else X.astype(np.float32)
+            assert_all_finite(precise, input_name="X")
+
+
+def as_tensor(X: ArrayLike) -> torch.Tensor:
+    """Return an array as a tensor, without a copy where its rows are contiguous."""
+    X = native(np.ascontiguousarray(X))
+    # torch warns about arrays it must not write to (memory maps, joblib's shared memory), although
+    # nothing here writes.
+    if not X.flags.writeable:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
+            return torch.from_numpy(X)
+    return torch.from_numpy(X)
+
+
+def as_array(X: torch.Tensor) -> NDArray:
+    """Return a tensor as an array; bfloat16, which numpy lacks, as float32."""
+    X = X.detach().cpu()
+    return (X.float() if X.dtype == torch.bfloat16 else X).numpy()
+
+
+def moments(X: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return mean and standard deviation of each column of X, float64, without overflow.
+
+    Columns are scaled by their range before anything is squared; a constant column has exactly
+    its value as mean and exactly zero standard deviation.
+    """
+    low = high = X[0].astype(np.float64)
+    for rows in row_blocks(X):
+        low, high = np.minimum(low, rows.min(axis=0)), np.maximum(high, rows.max(axis=0))
+    centre, half = low / 2 + high / 2, high / 2 - low / 2
+    unit = np.where(half > 0, half, 1.0)
+    total, squares = np.zeros_like(centre), np.zeros_like(centre)
+    for rows in row_blocks(X):
+        deviation = (rows - centre) / unit
+        total += deviation.sum(axis=0)
+        squares += np.square(deviation).sum(axis=0)
+    mean = total / len(X)
+    variance = np.maximum(squares / len(X) - mean**2, 0.0)
+    return centre + half * mean, half * np.sqrt(variance)
+
+
+def known_moments(X: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return `moments` of each column without its NaN; zeros for a column that has nothing else.
+
+    X is searched only if the sum of a column is NaN.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        has_gaps = np.isnan(X.sum(axis=0))
+    if not has_gaps.any():
+        return moments(X)
+    mean, std = np.zeros((2, X.shape[1]))
+    for j in range(X.shape[1]):
+        known = X[~np.isnan(X[:, j]), j : j + 1]
+        if len(known):
+            mean[j : j + 1], std[j : j + 1] = moments(known)
+    return mean, std
+
+
+def mean_and_std(X: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return what to subtract from each column of X, and what to divide it by; float64."""
+    mean, std = moments(X)
+    # As in StandardScaler: what varies less than the rounding of its mean is constant.
+    precision = np.float32 if X.dtype == np.float32 else np.float64
+    std[std <= 10 * np.finfo(precision).eps * np.abs(mean)] = 1.0
+    return mean, std
+
+
+def spectral_rank(X: NDArray[np.float64]) -> float:
+    """Return e to the entropy of the singular values of X, 0 for zeros: see `effective_rank`."""
+    values = np.linalg.svd(X, compute_uv=False)
+    return float(np.exp(entropy(values))) if values[0] > 0 else 0.0
