@@ -11,7 +11,6 @@ from importlib.metadata import distribution
 from pathlib import Path
 
 import skcontrast
-from skcontrast.kinds._base import EngineKind
 
 # Examples import what benchmarks draw scores from.
 sys.path[:0] = [str(Path(__file__).parent / "_extensions"), str(Path(__file__).parents[1])]
@@ -134,13 +133,3 @@ html_sidebars = {
     "generated/*": ["api-links"],
 }
 html_show_sourcelink = False
-
-
-def _skip(app, what, name, obj, skip, options):
-    """Leave out of the pages of kinds what the engine asks of them."""
-    is_of_kind = (getattr(obj, "__module__", None) or "").startswith("skcontrast.kinds.")
-    return True if is_of_kind and hasattr(EngineKind, name) else skip
-
-
-def setup(app):
-    app.connect("autodoc-skip-member", _skip)

@@ -30,10 +30,10 @@ def test_a_helper_that_the_class_reads_may_resemble_a_method():
         names = ("a", "b")
 
         def check(self, X):
-            return np.stack([self.array(x) for x in X])
+            return np.stack([self.scale(x) for x in X])
 
         @staticmethod
-        def array(x):
+        def scale(x):
             return np.asarray(x)
 
         @property
@@ -53,8 +53,8 @@ def test_a_helper_that_the_class_reads_may_resemble_a_method():
 
     assert Twice().embed(torch.ones(1, 1)) == 2
     assert Own().check([[1, 2]]).shape == (1, 2) and Towards().embed(torch.ones(1, 1)) == 1
-    with pytest.raises(TypeError, match="array would never be used: did you mean arrays"):
-        type("Own", (Kind,), {"array": lambda self, X: [X]})
+    with pytest.raises(TypeError, match="scale would never be used: did you mean scaler"):
+        type("Own", (Kind,), {"scale": lambda self, X: [X]})
 
 
 def test_swapped_arguments_are_refused_when_the_class_is_defined():

@@ -64,10 +64,15 @@ def check_names(cls: type) -> None:
 def _check_call(cls: type, name: str, replaced: Any) -> None:
     """Raise TypeError for a method that cannot be called as the one that it replaces.
 
-    Optional arguments keep their names, others their order.
+    Optional arguments keep their names, others their order. Private methods are not replaced.
     """
-    if name.startswith("_") or not inspect.isfunction(replaced):
+    if name.startswith("__") or not inspect.isfunction(replaced):
         return
+    if name.startswith("_"):
+        raise TypeError(
+            f"{cls.__name__}.{name} would take the place of a method of the package: choose "
+            "another name."
+        )
     method, (_, *called) = getattr(cls, name), inspect.signature(replaced).parameters.values()
     passed = [one.name for one in called]
     if not callable(method):

@@ -270,7 +270,7 @@ def checked_numbers(
     convert : callable
         ``sklearn.utils.check_array``, or what takes the same arguments.
     min_samples, check_finite : int, bool
-        As in `Kind.read`.
+        As in `Request`.
     """
     if isinstance(X, LazySamples):  # of which the first is known; others are checked when read
         if len(X) < min_samples:

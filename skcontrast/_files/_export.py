@@ -172,7 +172,7 @@ def _head(model: ContrastiveClassifier) -> list[nn.Module]:
 def _network(embedder: ContrastiveEmbedder, head: list[nn.Module]) -> _Embedding:
     """Return everything that `transform` does as one module on the CPU, before a head."""
     setup = embedder._fitted.setup
-    if not setup.schema.kind.holds_arrays:
+    if not setup.schema.kind._holds_arrays:
         raise ValueError(
             f"An embedder of {setup.schema.kind.name} cannot be exported: only vectors, series "
             "and images are arrays of numbers of a fixed shape or length. Use skcontrast.save."
@@ -180,7 +180,7 @@ def _network(embedder: ContrastiveEmbedder, head: list[nn.Module]) -> _Embedding
     shape = setup.schema.sample_shape
     scaler: Any = setup.scaler
     whole = _Embedding(scaler.layer(), embedder._transforming().cpu(), *head)
-    whole.n_axes = 1 + len(setup.schema.kind.image_shape(shape) or shape)
+    whole.n_axes = 1 + len(setup.schema.kind._image_shape(shape) or shape)
     whole.takes_any_length = None in shape
     return whole.eval()
 

@@ -382,7 +382,7 @@ def _check_network(setup: Setup, before: Any, is_ours: bool) -> None:
         return
     try:
         with torch.device("meta"):
-            size = setup.schema.kind.example_batch(shape)[0].numel() if len(shape) <= 3 else 0
+            size = setup.schema.kind._example_batch(shape)[0].numel() if len(shape) <= 3 else 0
         if not 0 < size <= _LARGEST_SAMPLE:
             raise ValueError(f"its samples have the shape {shape[:4]}")
         outputs = _outputs(setup, "meta" if is_ours else "cpu")
@@ -410,7 +410,7 @@ def _outputs(setup: Setup, device: str) -> list[Tensor]:
         tensors = [*network.parameters(), *network.buffers()]
         network = copy.deepcopy(network, {id(tensor): tensor.to(device) for tensor in tensors})
     with torch.device(device):
-        zeros = kind.example_batch(setup.schema.sample_shape)
+        zeros = kind._example_batch(setup.schema.sample_shape)
         # Below 1, so that they are codes of categories too.
         h = network.encoder(torch.linspace(0, 0.9, zeros.numel()).reshape(zeros.shape))
         return [h, network.projector(h)]

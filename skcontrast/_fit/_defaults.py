@@ -98,7 +98,7 @@ def default_encoder(kind: Kind, sample_shape: tuple, *, is_wide: bool = True) ->
 
 def pace_of(encoder: Any, schema: Schema, n_batches: int) -> tuple[float, int]:
     """Return the rate and the epochs that suit the parameter `encoder`; see `Encoder.pace`."""
-    image = schema.kind.image_shape(schema.sample_shape)
+    image = schema.kind._image_shape(schema.sample_shape)
     if encoder is None and image:
         encoder = default_encoder(schema.kind, image)
     own = encoder if isinstance(encoder, Encoder) else Encoder()

@@ -100,7 +100,7 @@ def _draw(
     setup: Setup, chain: list[Augmentation], samples: Any, n_views: int, seed: int, device: Any
 ) -> tuple[Any, ...]:
     """Return views of samples; the first ones are the same for any number of views."""
-    batches = list(row_blocks(samples, setup.schema.kind.rows_per_call(samples)))
+    batches = list(row_blocks(samples, setup.schema.kind._rows_per_call(samples)))
     draw = setup.composed(chain, device, is_for_network=False)
     generator = torch.Generator(device=device).manual_seed(seed)
     views = []

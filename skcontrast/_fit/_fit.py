@@ -163,7 +163,7 @@ def _sampler(
     """Return the samples, in memory or streamed, with their metadata, in random batches."""
     X, to_tensor, device = data.X, setup.scaler.to_tensor, settings.device
     source: InMemory | Streamed
-    if is_streamed(X, setup.schema.kind.nbytes(X), device, settings.memory_budget):
+    if is_streamed(X, setup.schema.kind._nbytes(X), device, settings.memory_budget):
         source = Streamed(X, to_tensor, device, settings.n_workers)
     else:
         source = InMemory(to_tensor(X, device))

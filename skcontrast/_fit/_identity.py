@@ -131,7 +131,7 @@ def identity_of(settings: Settings, data: TrainingData, past: Any) -> Identity:
 
 def samples_checksum(kind: Kind, X: Any) -> str:
     """Return the checksum of X; of a Dataset that draws its samples only the shape counts."""
-    return checksum(kind.arrays(X), contents=not _is_random(X))
+    return checksum(kind._arrays(X), contents=not _is_random(X))
 
 
 def _is_random(X: Any) -> bool:

@@ -56,7 +56,7 @@ class TrainingData:
     def fingerprint(self) -> int:
         """A number that differs, almost surely, for other samples or labels."""
         labels = [t.numpy() for name, t in self.metadata.items() if name == "labels"]
-        return fingerprint([*self.schema.kind.arrays(self.X), *labels])
+        return fingerprint([*self.schema.kind._arrays(self.X), *labels])
 
 
 def read_training_data(
@@ -98,7 +98,7 @@ def read_training_samples(
     if past is not None:
         check_same_network(settings, past)
         schema = past.setup.schema
-        X, schema = schema.kind.read(X, Request(owner, schema, min_samples=2))
+        X, schema = schema.kind._read(X, Request(owner, schema, min_samples=2))
         return X, schema, chain
     X = Parts(*X) if isinstance(X, tuple) and settings.framework.takes_parts else X
     hint = kind_hint(settings, X, chain)
@@ -113,7 +113,7 @@ def read_training_samples(
         wanted = getattr(encoder, "kind", None)
         if isinstance(wanted, Images) and type(schema.kind) is Images:
             schema = replace(schema, kind=wanted)  # which says whether pixels are standardised
-    schema.kind.check_unusual(X, is_declared=settings.kind is not None)
+    schema.kind._check_unusual(X, is_declared=settings.kind is not None)
     if _are_alike(X):
         warn("All samples in X are alike: there is nothing to learn that tells them apart.")
     return X, schema, chain

@@ -81,7 +81,7 @@ class Setup:
 
     def read(self, X: Any, owner: Any, **kwargs: Any) -> Any:
         """Check what is passed to a fitted embedder as X, also as `Views`; see `Request`."""
-        return self.schema.kind.read(base_of(X), Request(owner, self.schema, **kwargs))[0]
+        return self.schema.kind._read(base_of(X), Request(owner, self.schema, **kwargs))[0]
 
     def composed(
         self, chain: list[Augmentation], device: torch.device, *, is_for_network: bool = True
@@ -301,7 +301,7 @@ def _fitted(
 
     def is_fitted(step: Augmentation) -> bool:
         read_as = getattr(step, "_schema", schema).kind
-        return step.__sklearn_is_fitted__() and read_as.reads_like(schema.kind)
+        return step.__sklearn_is_fitted__() and read_as._reads_like(schema.kind)
 
     return [
         step if from_pipeline and is_fitted(step) else clone(step).fit_checked(array, schema)

@@ -35,7 +35,7 @@ def trains_in_bf16(precision: str, kind: Kind, encoder: Any, device: torch.devic
         one is None or (isinstance(one, Encoder) and not isinstance(one, Pretrained))
         for one in every
     )
-    if precision != "auto" or not kind.trains_in_bf16 or not is_ours:
+    if precision != "auto" or not kind._trains_in_bf16 or not is_ours:
         return precision == "bf16"
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)

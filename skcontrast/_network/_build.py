@@ -167,7 +167,7 @@ def build_network(
     encoders = nn.ModuleList([part.encoder for part in parts])
     use_threads_for(encoders, *((part.kind, part.shape) for part in parts))
     for part in parts:
-        part.kind.check_encoder(part.encoder, part.samples(_ENOUGH_SAMPLES), part.name)
+        part.kind._check_encoder(part.encoder, part.samples(_ENOUGH_SAMPLES), part.name)
     channels_last = [to_channels_last(part.encoder, part.kind, part.shape) for part in parts]
     if isinstance(split, Split):  # which stands behind a layer for all parts
         channels_last = [all(channels_last)] * len(parts)
@@ -178,13 +178,13 @@ def build_network(
     heads = [projection_head(width, projection_dim, similarity.n_extra) for width in learned]
     # Layers before the encoders, which then learn what gradients do not train.
     for part, last in zip(parts, channels_last, strict=True):
-        part.layer = part.kind.first_layer(part.subset, part.scaler, channels_last=last)
+        part.layer = part.kind._first_layer(part.subset, part.scaler, channels_last=last)
         if part.larger is not None:
             layer = part.layer or nn.Identity()
             part.layer = Reduced(layer, part.larger, part.shape[-2:])
         # Zeros, on which encoders of numbers were tried, are alike.
         few = part.samples(_SAMPLES_TRIED, part.layer)
-        try_rows(part.encoder, few, part.name, part.kind.describe(part.shape))
+        try_rows(part.encoder, few, part.name, part.kind._describe(part.shape))
         if isinstance(part.given, Encoder) and type(part.given).learn is not Encoder.learn:
             batch = part.samples(_ENOUGH_SAMPLES, part.layer)
             rng = np.random.RandomState(int(torch.randint(2**31, ())))
@@ -248,7 +248,7 @@ def _parts(subset: Any, kind: Kind, scaler: Any, split: Split | GivenParts | Non
     if isinstance(kind, PartsKind):
         several = zip(kind.kinds_, subset.parts, scaler.scalers, strict=True)
         return [part for own, x, s in several for part in _parts(x, own, s, None)]
-    shape = kind.encoded_shape(tuple(subset.shape[1:]))
+    shape = kind._encoded_shape(tuple(subset.shape[1:]))
     if not isinstance(split, Split):
         return [_Part(kind, shape, subset, scaler)]
     if shape[0] != subset.shape[1]:
@@ -271,7 +271,7 @@ def _reduce(parts: Sequence[_Part], split: Split | GivenParts | None) -> None:
         largest = [max(limits) if len(limits) == len(parts) else None] * len(parts)
     for part, most in zip(parts, largest, strict=True):
         sides = part.shape[-2:]
-        is_image = part.kind.image_shape(part.shape) is not None
+        is_image = part.kind._image_shape(part.shape) is not None
         if is_image and (read := reduced_sides(sides, most)) != sides:
             part.shape, part.larger = (*part.shape[:-2], *read), sides
 

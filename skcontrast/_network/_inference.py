@@ -105,7 +105,7 @@ def encode(module: nn.Module, X: Any, kind: Kind, to_tensor: Callable) -> np.nda
         If the output for a sample is not finite.
     """
     with naming_kind(kind):
-        batches = map(to_tensor, row_blocks(X, kind.rows_per_call(X)))
+        batches = map(to_tensor, row_blocks(X, kind._rows_per_call(X)))
         h = encode_batches(module, batches, "cpu")
         check_finite(h, X)
     return h.numpy()

@@ -133,7 +133,7 @@ class Augmentation(Transformer):
         """
         check_is_fitted(self)
         base = base_of(X)
-        return _as_given(base, self._schema.kind.read(base, Request(self, self._schema))[0])
+        return _as_given(base, self._schema.kind._read(base, Request(self, self._schema))[0])
 
     def augment(self, batch: Any, generator: torch.Generator | None = None) -> Any:
         """Draw one fresh view of each sample.
@@ -188,7 +188,7 @@ class Augmentation(Transformer):
         kind = kind_of_shape(sample_shape) if kind is None else kind
         shape = f"(n, {', '.join(map(str, sample_shape))})"
         got = kind.name if None in sample_shape else f"{kind.name} of shape {shape}"
-        advice = kind.augmentation_advice
+        advice = kind._augmentation_advice
         if self.kind is None and kind.name in KINDS:
             advice = f": if it is for {kind.name}, set kind={kind.name!r}"
         declared, cls = self.kind or ("vectors", "images"), type(kind)

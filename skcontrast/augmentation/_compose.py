@@ -275,8 +275,8 @@ def compose(
     for part in parts:
         if not isinstance(part, (GeometricAugmentation, ColorAugmentation)):
             is_users = isinstance(part, FunctionAugmentation) or not belongs_to_package(type(part))
-            passes.append(partial(_drawn, part, is_users and kind.differs_in_length))
+            passes.append(partial(_drawn, part, is_users and kind._differs_in_length))
         elif not (passes and isinstance(passes[-1], _Fused) and passes[-1].absorb(part)):
             passes.append(_Fused(part))
-    image_shape = kind.image_shape(shape) if kind.float_batches else None
+    image_shape = kind._image_shape(shape) if kind.float_batches else None
     return Composition(passes, parts, kind.float_batches, image_shape)

@@ -146,8 +146,8 @@ def image_symmetries(
     ('left_right', 'up_down', 'half_turn')
     """
     images, seed = Images(), resolve_seed(random_state, "image_symmetries")
-    X, _ = images.read(X, Request("image_symmetries"))
-    images.check_unusual(X, is_declared=False)
+    X, _ = images._read(X, Request("image_symmetries"))
+    images._check_unusual(X, is_declared=False)
     X = representative_array(X)
     found = symmetries_of(X, images.scaler().fit(X), seed)
     return ImageSymmetries() if found is None else found

@@ -72,7 +72,7 @@ class GaussianNoise(Augmentation):
         self.__dict__.pop("std_", None)
         if X.ndim == 2:
             self.mean_, self.std_ = known_moments(X)
-            codes = ~self._schema.kind.numeric(X.shape[1])
+            codes = ~self._schema.kind._numeric(X.shape[1])
             self.mean_[codes] = self.std_[codes] = 0.0
 
     def prepared(self, convert: Callable[[Any], Tensor]) -> Augmentation:

@@ -199,8 +199,8 @@ def _check_kind(encoder: Encoder, sample_shape: tuple, kind: Kind | None = None)
     def fits(declared: Kind) -> bool:
         if isinstance(kind, type(declared)):
             return True
-        is_as_in_a_batch = declared.image_shape(sample_shape) in (None, sample_shape)
-        return declared.describes(sample_shape) and is_as_in_a_batch
+        is_as_in_a_batch = declared._image_shape(sample_shape) in (None, sample_shape)
+        return declared._describes(sample_shape) and is_as_in_a_batch
 
     check_fits(encoder, encoder.kind, fits, f"got samples of shape {sample_shape}")
 
@@ -298,9 +298,9 @@ def build_encoder(
         _check_kind(encoder, sample_shape, kind)
     kind = kind_of_shape(sample_shape) if kind is None else kind
     name, module = _resolve(encoder, sample_shape, n_components, owner, parameter)
-    module = kind.adapt(module.to("cpu"))
-    batch = kind.example_batch(sample_shape) if tried_on is None else tried_on
-    found = try_rows(module, batch, name, kind.describe(sample_shape))
+    module = kind._adapt(module.to("cpu"))
+    batch = kind._example_batch(sample_shape) if tried_on is None else tried_on
+    found = try_rows(module, batch, name, kind._describe(sample_shape))
     width, is_trained = found.shape[1], any(one.requires_grad for one in module.parameters())
     if is_trained != found.requires_grad:
         problem = "does not hold parameters that it uses: put lists of layers in nn.ModuleList"
@@ -336,7 +336,7 @@ def to_channels_last(module: nn.Module, kind: Kind, sample_shape: tuple) -> bool
         Whether its input should be in channels-last format too: not that of a dictionary of
         patches, whose averages over three channels are slower in it.
     """
-    is_image = kind.image_shape(sample_shape) is not None
+    is_image = kind._image_shape(sample_shape) is not None
     if not is_image or any(map(_corrupts_memory, module.modules())):
         return False
     zeros = torch.zeros(2, *sample_shape).to(memory_format=torch.channels_last)

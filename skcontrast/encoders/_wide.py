@@ -111,7 +111,7 @@ class Wide(Encoder):
         shape = tuple(sample_shape)
         for feature in self.features:
             got = f"got samples of shape {shape}"
-            check_fits(feature, feature.kind, lambda kind: kind.describes(shape), got)
+            check_fits(feature, feature.kind, lambda kind: kind._describes(shape), got)
         module, width = build_encoder(
             self.deep, sample_shape, n_components, owner="Wide", parameter="deep"
         )

@@ -137,11 +137,11 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
         X, schema = read_samples(X, hint=declared_kind(self), owner=self)
         holds = f"but X holds {schema.kind.name}"
         check_fits(self, self.kind, lambda kind: isinstance(schema.kind, type(kind)), holds)
-        schema.kind.check_unusual(X, is_declared=False)
+        schema.kind._check_unusual(X, is_declared=False)
         kind = schema.kind
         with plain_modes(_CPU), naming_kind(kind):
             _, scaler, batch = with_scaler(kind, X)
-            first = kind.first_layer(batch, scaler, channels_last=False) or nn.Identity()
+            first = kind._first_layer(batch, scaler, channels_last=False) or nn.Identity()
             rng = generator_of(getattr(self, "random_state", None))
             with seeded_everywhere(rng.randint(2**31), _CPU):
                 learned, width = self.learn_checked(first(batch), rng)
@@ -166,7 +166,7 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
         """
         check_is_fitted(self)
         kind, scaler = self._schema.kind, self._scaler
-        samples = kind.read(X, Request(self, self._schema))[0]
+        samples = kind._read(X, Request(self, self._schema))[0]
         with plain_modes(_CPU):
             found = encode(self.module_, samples, kind, lambda X: scaler.to_tensor(X, _CPU))
         return labeled_output(found, X, self)

@@ -104,8 +104,8 @@ class Frozen(Features):
         """Return the encoder's network as it is; see `Features.learn`."""
         shape = tuple(batch.shape[1:])
         kinds = named_kinds(self.kind, owner=type(self).__name__)
-        kind = next((one for one in kinds if one.describes(shape)), None) or kind_of_shape(shape)
-        shape = kind.encoded_shape(shape)
+        kind = next((one for one in kinds if one._describes(shape)), None) or kind_of_shape(shape)
+        shape = kind._encoded_shape(shape)
         module, _ = build_encoder(self.encoder, shape, kind=kind, owner=type(self).__name__)
         if isinstance(self.encoder, Encoder):
             self.encoder.learn(module, batch, rng)

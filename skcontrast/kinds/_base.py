@@ -6,7 +6,7 @@ each.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -15,9 +15,12 @@ import torch
 from torch import Tensor, nn
 
 from .._checks import ParameterObject
-from .._data._arrays import SparseSamples, representative_array, subset
+from .._data._arrays import SparseSamples, representative_array, row_blocks, subset
 from .._data._parts import TensorBatch
 from ..graphs._convert import is_graphs
+
+# Samples by which the size of all is judged.
+_SAMPLES_WEIGHED = 100
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,7 @@ class Schema:
             The names of X, if it had none in `fit`.
         """
         given = self.feature_names_in if given is None else given
-        own = [] if given is None or place is None else self.kind.encoded_names(given)
+        own = [] if given is None or place is None else self.kind._encoded_names(given)
         if place is None or len(own) != len(names[place]):
             return names
         named = names.copy()
@@ -188,7 +191,7 @@ class Unscaled:
         return batch
 
 
-def with_scaler(kind: EngineKind, X: Any) -> tuple[Any, Scaler, Any]:
+def with_scaler(kind: Kind, X: Any) -> tuple[Any, Scaler, Any]:
     """Return checked X as an array, the scaler that has learned from it, and some as a batch.
 
     Of lazy samples, the array holds a subset; the statistics of a sparse matrix are those of all.
@@ -205,173 +208,14 @@ def as_given(scaler: Any, batch: Any, X: Any) -> Any:
     return batch.numpy() if isinstance(batch, Tensor) else batch
 
 
-class EngineKind(ParameterObject):
-    """What the package asks of a kind besides the six names of `Kind`, with defaults for all.
-
-    Attributes
-    ----------
-    name, float_batches, has_gaps
-        See `Kind`.
-    expected : str
-        `name` and the form in which samples are passed, for messages.
-    augmentation_advice : str
-        Ends the message that an augmentation is for a different kind.
-    trains_in_bf16 : bool
-        Whether ``precision="auto"`` may train its networks in bfloat16.
-    holds_arrays : bool
-        Whether X is an array, so that tensors, lists of images and Datasets are converted before
-        `recognise`.
-    differs_in_length : bool
-        Whether arrays of unequal shapes may be samples, so that a list of them stays a list.
-    """
-
-    name: ClassVar[str]
-    float_batches: ClassVar[bool]
-    has_gaps: ClassVar[bool]
-    expected: ClassVar[str] = ""
-    augmentation_advice: ClassVar[str] = ""
-    trains_in_bf16: ClassVar[bool] = False
-    holds_arrays: ClassVar[bool] = False
-    differs_in_length: ClassVar[bool] = False
-
-    def recognise(self, X: Any, *, is_declared: bool = False) -> Any | None:
-        """Return X, as `read` takes it, if it holds such samples, else None.
-
-        Parameters
-        ----------
-        X : object
-            The samples as the user passed them; if the kind `holds_arrays`, an array.
-        is_declared : bool, default=False
-            Whether an augmentation, an encoder or the user says that X is of this kind, which
-            decides where X is ambiguous.
-        """
-        return None
-
-    def describes(self, sample_shape: tuple) -> bool:
-        """Return whether samples of this kind can have such a shape."""
-        return False
-
-    def image_shape(self, sample_shape: tuple) -> tuple[int, ...] | None:
-        """Return ``(channels, height, width)`` if samples are images, else None."""
-        return None
-
-    def example_batch(self, sample_shape: tuple) -> Any:
-        """Return a batch of two samples, on which a new encoder is tried."""
-        return torch.zeros(2, *(3 if size is None else size for size in sample_shape))
-
-    def adapt(self, module: nn.Module) -> nn.Module:
-        """Return a user's module as a module that is called with a batch."""
-        return module
-
-    def reads_like(self, other: Kind) -> bool:
-        """Return whether another kind, fitted to other samples, makes the same batches of X."""
-        return type(self) is type(other)
-
-    def numeric(self, n_features: int) -> np.ndarray:
-        """Return which features hold numbers, shape (n_features,), and not codes."""
-        return np.ones(n_features, dtype=bool)
-
-    def encoded_shape(self, sample_shape: tuple) -> tuple:
-        """Return the shape of a sample of a batch behind the first layer."""
-        return sample_shape
-
-    def encoded_names(self, names: Sequence[str]) -> list[str]:
-        """Return names of the numbers of a sample behind the first layer, by those of X."""
-        return list(names)
-
-    def check_encoder(self, module: nn.Module, batch: Any, name: str) -> None:
-        """Warn about what an encoder, adapted, does not read of a batch; once per fit."""
-
-    def describe(self, sample_shape: tuple) -> str:
-        """Return a name of samples of a shape, for messages about encoders."""
-        return f"samples of shape {sample_shape}"
-
-    def read(self, X: Any, request: Request) -> tuple[Any, Schema]:
-        """Check X as the user passed it.
-
-        Parameters
-        ----------
-        X : object
-            The samples as the user passed them.
-        request : Request
-            The conditions that X must meet.
-
-        Returns
-        -------
-        X : array-like of length n_samples
-            As `check` returns it.
-        schema : Schema
-            Describes X.
-        """
-        given, X = X, self.check(X)
-        if not hasattr(X, "__len__") or isinstance(X, (list, tuple)):
-            raise TypeError(
-                f"{type(self).__name__}.check must return samples that can be indexed by an array "
-                f"of rows, such as an array of objects, got a {type(X).__name__}."
-            )
-        if hasattr(given, "__len__") and len(given) != len(X):
-            raise ValueError(
-                f"{type(self).__name__}.check must return one sample for each of the {len(given)} "
-                f"in X, got {len(X)}."
-            )
-        request.check_length(X)
-        shape = self.sample_shape(X)
-        request.check_shape(shape)
-        return X, Schema(self, shape)
-
-    def check_unusual(self, X: Any, *, is_declared: bool) -> None:
-        """Warn about training samples that look like a mistake, or refuse them; once per fit.
-
-        Parameters
-        ----------
-        X : array-like of length n_samples
-            As `check` returned it.
-        is_declared : bool
-            Whether the embedder's parameter `kind` says what X holds.
-        """
-
-    def scaler(self) -> Scaler:
-        """Return the map from checked samples to batches, unfitted."""
-        return Unscaled(self)
-
-    def first_layer(self, subset: Any, scaler: Any, *, channels_last: bool) -> nn.Module | None:
-        """Return the layer before the encoder, such as one that standardises its input, or None.
-
-        Parameters
-        ----------
-        subset : Tensor of shape (n, ...)
-            Training samples, as a batch.
-        scaler : Scaler
-            The fitted scaler of this kind.
-        channels_last : bool
-            Whether the encoder takes images in channels-last memory format.
-        """
-        return None
-
-    def rows_per_call(self, X: Any) -> int:
-        """Return how many samples of X go through the encoder at a time in inference."""
-        return 1024
-
-    def nbytes(self, X: Any) -> float:
-        """Return how many bytes X takes as tensors; 0 keeps X in memory, whatever its size."""
-        return 0
-
-    def arrays(self, X: Any) -> Sequence[np.ndarray]:
-        """Return arrays by which checked samples are compared with other samples."""
-        batch = self.to_tensor(X, torch.device("cpu"))
-        tensors = batch.tensors.values() if isinstance(batch, TensorBatch) else [batch]
-        return [tensor.numpy() for tensor in tensors if isinstance(tensor, Tensor)]
-
-
-class Kind(EngineKind):
+class Kind(ParameterObject):
     """A kind of data: how samples are checked, turned into batches and read by an encoder.
 
     The embedder and the augmentations ask the kind of X for all that depends on it. To declare the
     kind, pass ``ContrastiveEmbedder(kind=...)``, or set `kind` on a custom augmentation or
     encoder; otherwise it is recognised from X.
 
-    A subclass implements `check` and `to_tensor`. The user guide names what else large data may
-    need: :ref:`own-kind`.
+    A subclass implements `check` and `to_tensor`, and overrides of the others what it needs.
 
     Attributes
     ----------
@@ -419,6 +263,18 @@ class Kind(EngineKind):
     float_batches: ClassVar[bool] = False
     has_gaps: ClassVar[bool] = False
 
+    # What the package asks of a kind besides the names of a user, here and in the methods below.
+    # `name` and the form in which samples are passed, for messages.
+    _expected: ClassVar[str] = ""
+    # Ends the message that an augmentation is for a different kind.
+    _augmentation_advice: ClassVar[str] = ""
+    # Whether ``precision="auto"`` may train its networks in bfloat16.
+    _trains_in_bf16: ClassVar[bool] = False
+    # Whether tensors, lists of images and Datasets become arrays before `_recognise` gets them.
+    _holds_arrays: ClassVar[bool] = False
+    # Whether arrays of unequal shapes may be samples, so that a list of them stays a list.
+    _differs_in_length: ClassVar[bool] = False
+
     def check(self, X: Any) -> Any:
         """Check X and return it in the form in which it is cut into batches.
 
@@ -461,3 +317,113 @@ class Kind(EngineKind):
     def sample_shape(self, X: Any) -> tuple:
         """Return the shape of one sample of checked X; a number that varies is None."""
         return tuple(getattr(X, "shape", ())[1:]) or (None,)
+
+    def scaler(self) -> Scaler:
+        """Return the map from checked samples to batches, unfitted; by default `to_tensor`.
+
+        Returns
+        -------
+        scaler : object
+            Its ``fit(X)`` learns from the training samples, such as their mean, and returns
+            itself; ``to_tensor(X, device)`` returns a batch. ``finds_nonfinite`` says whether
+            ``to_tensor`` refuses NaN and infinity in X.
+        """
+        return Unscaled(self)
+
+    def _recognise(self, X: Any, *, is_declared: bool = False) -> Any | None:
+        """Return X, as `_read` takes it, if it holds such samples, else None.
+
+        X is an array if the kind holds arrays. An augmentation, an encoder or the user may have
+        declared that X is of this kind, which decides where X is ambiguous.
+        """
+        return None
+
+    def _describes(self, sample_shape: tuple) -> bool:
+        """Return whether samples of this kind can have such a shape."""
+        return False
+
+    def _image_shape(self, sample_shape: tuple) -> tuple[int, ...] | None:
+        """Return ``(channels, height, width)`` if samples are images, else None."""
+        return None
+
+    def _example_batch(self, sample_shape: tuple) -> Any:
+        """Return a batch of two samples, on which a new encoder is tried."""
+        return torch.zeros(2, *(3 if size is None else size for size in sample_shape))
+
+    def _adapt(self, module: nn.Module) -> nn.Module:
+        """Return a user's module as a module that is called with a batch."""
+        return module
+
+    def _reads_like(self, other: Kind) -> bool:
+        """Return whether another kind, fitted to other samples, makes the same batches of X."""
+        return type(self) is type(other)
+
+    def _numeric(self, n_features: int) -> np.ndarray:
+        """Return which features hold numbers, shape (n_features,), and not codes."""
+        return np.ones(n_features, dtype=bool)
+
+    def _encoded_shape(self, sample_shape: tuple) -> tuple:
+        """Return the shape of a sample of a batch behind the first layer."""
+        return sample_shape
+
+    def _encoded_names(self, names: Sequence[str]) -> list[str]:
+        """Return names of the numbers of a sample behind the first layer, by those of X."""
+        return list(names)
+
+    def _check_encoder(self, module: nn.Module, batch: Any, name: str) -> None:
+        """Warn about what an encoder, adapted, does not read of a batch; once per fit."""
+
+    def _describe(self, sample_shape: tuple) -> str:
+        """Return a name of samples of a shape, for messages about encoders."""
+        return f"samples of shape {sample_shape}"
+
+    def _read(self, X: Any, request: Request) -> tuple[Any, Schema]:
+        """Check X as the user passed it, and return what `check` made of it, and its schema."""
+        given, X = X, self.check(X)
+        if not hasattr(X, "__len__") or isinstance(X, (list, tuple)):
+            raise TypeError(
+                f"{type(self).__name__}.check must return samples that can be indexed by an array "
+                f"of rows, such as an array of objects, got a {type(X).__name__}."
+            )
+        if hasattr(given, "__len__") and len(given) != len(X):
+            raise ValueError(
+                f"{type(self).__name__}.check must return one sample for each of the {len(given)} "
+                f"in X, got {len(X)}."
+            )
+        request.check_length(X)
+        shape = self.sample_shape(X)
+        request.check_shape(shape)
+        return X, Schema(self, shape)
+
+    def _check_unusual(self, X: Any, *, is_declared: bool) -> None:
+        """Warn about checked samples that look like a mistake, or refuse them; once per fit.
+
+        The kind is declared if the embedder's parameter `kind` says what X holds.
+        """
+
+    def _first_layer(self, subset: Any, scaler: Any, *, channels_last: bool) -> nn.Module | None:
+        """Return the layer before the encoder, such as one that standardises its input, or None.
+
+        Made from training samples, a batch (n, ...), and the fitted scaler; images may be needed
+        in channels-last memory format.
+        """
+        return None
+
+    def _rows_per_call(self, X: Any) -> int:
+        """Return how many samples of X go through the encoder at a time in inference."""
+        return 1024
+
+    def _nbytes(self, X: Any) -> float:
+        """Return how many bytes X takes as tensors; 0 keeps X in memory, whatever its size."""
+        some = X[:: -(-len(X) // _SAMPLES_WEIGHED)]
+        return len(X) / len(some) * sum(tensor.nbytes for tensor in self._tensors(some))
+
+    def _arrays(self, X: Any) -> Iterable[np.ndarray]:
+        """Yield arrays by which checked samples are compared with other samples."""
+        for rows in row_blocks(X, self._rows_per_call(X)):
+            yield from (tensor.numpy() for tensor in self._tensors(rows))
+
+    def _tensors(self, X: Any) -> list[Tensor]:
+        batch = self.to_tensor(X, torch.device("cpu"))
+        tensors = batch.tensors.values() if isinstance(batch, TensorBatch) else [batch]
+        return [tensor for tensor in tensors if isinstance(tensor, Tensor)]

@@ -61,8 +61,8 @@ class Graphs(Kind):
     """
 
     name = "graphs"
-    expected = "graphs, X as a list of networkx graphs"
-    augmentation_advice = "; choose an augmentation of graphs such as NodeDrop"
+    _expected = "graphs, X as a list of networkx graphs"
+    _augmentation_advice = "; choose an augmentation of graphs such as NodeDrop"
 
     node_features: Literal["auto", "attributes", "degree", "constant"] = parameter(
         {"auto", "attributes", "degree", "constant"}, default="auto"
@@ -72,15 +72,15 @@ class Graphs(Kind):
     )
     standardize: bool = parameter(["boolean"], default=True)
 
-    def recognise(self, X: Any, *, is_declared: bool = False) -> Any | None:
+    def _recognise(self, X: Any, *, is_declared: bool = False) -> Any | None:
         """Return X if it holds graphs."""
         return X if is_graphs(X) and not hasattr(X, "columns") else None
 
-    def describes(self, sample_shape: tuple) -> bool:
+    def _describes(self, sample_shape: tuple) -> bool:
         """Return whether this is ``(None, n_node_features)``, or also has ``n_edge_features``."""
         return len(sample_shape) in (2, 3) and sample_shape[0] is None
 
-    def read(self, X: Any, request: Request) -> tuple[Any, Schema]:
+    def _read(self, X: Any, request: Request) -> tuple[Any, Schema]:
         refuse_unordered(X)
         X, seen = pack_graphs(X), request.seen
         request.check_length(X)
@@ -91,7 +91,7 @@ class Graphs(Kind):
             )
         return X, Schema(self, X.shape[1:])
 
-    def check_unusual(self, X: Any, *, is_declared: bool) -> None:
+    def _check_unusual(self, X: Any, *, is_declared: bool) -> None:
         """Warn about attributes of nodes and edges that are not read."""
         if X.ignored:
             warn(
@@ -105,7 +105,7 @@ class Graphs(Kind):
         """Return the map to the descriptions of nodes and edges."""
         return NodeFeatures(self.node_features, self.standardize, self.edge_features)
 
-    def check_encoder(self, module: nn.Module, batch: GraphBatch, name: str) -> None:
+    def _check_encoder(self, module: nn.Module, batch: GraphBatch, name: str) -> None:
         """Warn about features of edges that a module does not read."""
         deep = module.deep if isinstance(module, WideNetwork) else module
         edges, reads = batch.edges, getattr(deep, "reads", ())
@@ -122,7 +122,7 @@ class Graphs(Kind):
                 "reads them, such as GIN()."
             )
 
-    def example_batch(self, sample_shape: tuple) -> GraphBatch:
+    def _example_batch(self, sample_shape: tuple) -> GraphBatch:
         """Return a path of three nodes and one of two."""
         edges = torch.tensor([[0, 1, 1, 2, 3, 4], [1, 0, 2, 1, 4, 3]])
         topology = Topology.from_edges(edges, torch.tensor([0, 3, 5]), True)
@@ -131,22 +131,26 @@ class Graphs(Kind):
             described = EdgeColumns(torch.zeros(6, sample_shape[2]))
         return GraphBatch(topology, torch.zeros(5, sample_shape[1]), edges=described)
 
-    def adapt(self, module: nn.Module) -> nn.Module:
+    def _adapt(self, module: nn.Module) -> nn.Module:
         """Return a module in the style of PyTorch Geometric as one that takes a GraphBatch."""
         is_adapted = isinstance(module, (GraphNetwork, WideNetwork))
         return module if is_adapted else ForeignNetwork(module)
 
-    def describe(self, sample_shape: tuple) -> str:
+    def _describe(self, sample_shape: tuple) -> str:
         """Return the number of node features, and how a module is called."""
         has_edges = len(sample_shape) > 2
         widths = f"{sample_shape[1]} node" + (f" and {sample_shape[2]} edge" if has_edges else "")
         arguments = f"x, edge_index, {'edge_attr, ' if has_edges else ''}batch"
         return f"graphs with {widths} features, as ({arguments})"
 
-    def rows_per_call(self, X: Any) -> int:
+    def _rows_per_call(self, X: Any) -> int:
         """Return the number of graphs that have about 32,768 nodes together."""
         return max(1, int(_NODES_PER_CALL / X.sizes.mean()))
 
-    def arrays(self, X: Any) -> Sequence[np.ndarray]:
+    def _nbytes(self, X: Any) -> float:
+        """Return 0: packed graphs stay in memory."""
+        return 0
+
+    def _arrays(self, X: Any) -> Sequence[np.ndarray]:
         """Return edges, sizes, and what describes nodes and edges."""
         return X.arrays()

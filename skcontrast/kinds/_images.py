@@ -58,13 +58,13 @@ class Images(ArrayKind):
     """
 
     name = "images"
-    expected = "images of shape (n_samples, channels, height, width)"
-    augmentation_advice = "; choose an augmentation of images such as RandomAffine"
-    trains_in_bf16 = True
+    _expected = "images of shape (n_samples, channels, height, width)"
+    _augmentation_advice = "; choose an augmentation of images such as RandomAffine"
+    _trains_in_bf16 = True
 
     standardize: bool = parameter(["boolean"], default=True)
 
-    def recognise(self, X: Any, *, is_declared: bool = False) -> Any | None:
+    def _recognise(self, X: Any, *, is_declared: bool = False) -> Any | None:
         """Return X if it has three or four dimensions.
 
         Raises
@@ -83,19 +83,19 @@ class Images(ArrayKind):
             "for images, kind='series' for series."
         )
 
-    def image_shape(self, sample_shape: tuple) -> tuple[int, ...]:
+    def _image_shape(self, sample_shape: tuple) -> tuple[int, ...]:
         """Return ``(channels, height, width)``."""
         return (1, *sample_shape)[-3:]
 
-    def example_batch(self, sample_shape: tuple) -> Tensor:
+    def _example_batch(self, sample_shape: tuple) -> Tensor:
         """Return a batch of two images, on which an encoder is tried."""
-        return torch.zeros(2, *self.image_shape(sample_shape))
+        return torch.zeros(2, *self._image_shape(sample_shape))
 
-    def describes(self, sample_shape: tuple) -> bool:
+    def _describes(self, sample_shape: tuple) -> bool:
         """Return whether this is ``(height, width)`` or ``(channels, height, width)``."""
         return len(sample_shape) in (2, 3) and None not in sample_shape
 
-    def read(self, X: Any, request: Request) -> tuple[Any, Schema]:
+    def _read(self, X: Any, request: Request) -> tuple[Any, Schema]:
         request.refuse_graphs(X, self)
         X, seen = as_array_like(X), request.seen
         if getattr(X, "ndim", 2) < 3 and seen is None:
@@ -125,7 +125,7 @@ class Images(ArrayKind):
         request.check_shape(shape)
         return X, Schema(self, shape, math.prod(shape))
 
-    def check_unusual(self, X: Any, *, is_declared: bool) -> None:
+    def _check_unusual(self, X: Any, *, is_declared: bool) -> None:
         """Refuse images that seem to have their channels last, and warn of series.
 
         Unless they were declared.
@@ -163,14 +163,14 @@ class Images(ArrayKind):
         """Return X with a channel axis, unscaled."""
         return as_tensor(X[:, None] if X.ndim == 3 else X).to(device)
 
-    def first_layer(self, subset: Tensor, scaler: Any, *, channels_last: bool) -> nn.Module:
+    def _first_layer(self, subset: Tensor, scaler: Any, *, channels_last: bool) -> nn.Module:
         """Return a layer that standardises each channel."""
         mean, std = channel_statistics(subset) if self.standardize else (0.0, 1.0)
         return Standardize(mean, std, channels_last)
 
-    def nbytes(self, X: Any) -> float:
+    def _nbytes(self, X: Any) -> float:
         """Return the bytes of X as uint8 or in float32."""
-        return super().nbytes(X) / (4 if X.dtype == np.uint8 else 1)
+        return super()._nbytes(X) / (4 if X.dtype == np.uint8 else 1)
 
 
 class ImageScaler(AffineScaler):  # numpydoc ignore=PR02

@@ -58,7 +58,7 @@ def read_samples(
     if kind is None:
         refuse_batches(X)
         kind, X = recognised(X, hint)
-    return kind.read(X, Request(owner, min_samples=min_samples))
+    return kind._read(X, Request(owner, min_samples=min_samples))
 
 
 def recognised(X: Any, hint: Kind | None = None) -> tuple[Any, Any]:
@@ -79,13 +79,13 @@ def recognised(X: Any, hint: Kind | None = None) -> tuple[Any, Any]:
     """
     is_array = isinstance(X, (np.ndarray, torch.Tensor)) and X.ndim > 1
     # Of the kinds of arrays, the declared one is asked first.
-    for known in sorted(KINDS.values(), key=lambda k: k.holds_arrays and not isinstance(hint, k)):
+    for known in sorted(KINDS.values(), key=lambda k: k._holds_arrays and not isinstance(hint, k)):
         kind = hint if isinstance(hint, known) else known()
-        if is_array and not kind.holds_arrays and kind is not hint:
+        if is_array and not kind._holds_arrays and kind is not hint:
             continue
-        if kind.holds_arrays:
-            X = as_array_like(X, one_shape=not kind.differs_in_length)
-        if (found := kind.recognise(X, is_declared=kind is hint)) is not None:
+        if kind._holds_arrays:
+            X = as_array_like(X, one_shape=not kind._differs_in_length)
+        if (found := kind._recognise(X, is_declared=kind is hint)) is not None:
             return kind, found
     raise TypeError(
         f"X must be an array, a table or a list of series or graphs, got {type(X).__name__}."
@@ -127,7 +127,7 @@ def check_fits(piece: Any, declared: Any, fits: Callable[[Kind], bool], got: str
     owner = type(piece).__name__
     every = named_kinds(declared, owner=owner)
     if every and not any(map(fits, every)):
-        expected = " or ".join(kind.expected or kind.name for kind in every)
+        expected = " or ".join(kind._expected or kind.name for kind in every)
         raise ValueError(f"{owner} expects {expected}, {got}.")
 
 
@@ -152,7 +152,7 @@ def is_custom(kind: Kind) -> bool:
 
 def kind_of_shape(sample_shape: Sequence[int | None]) -> Kind:
     """Return the kind of the package whose samples have such a shape."""
-    return next(kind() for kind in KINDS.values() if kind().describes(tuple(sample_shape)))
+    return next(kind() for kind in KINDS.values() if kind()._describes(tuple(sample_shape)))
 
 
 @contextmanager
@@ -225,19 +225,19 @@ class PartsKind(Kind):
     """
 
     name = "samples of several parts"
-    expected = "several parts, X as skcontrast.datasets.Parts"
-    augmentation_advice = "; pass PerPart([...]) with what augments each part"
+    _expected = "several parts, X as skcontrast.datasets.Parts"
+    _augmentation_advice = "; pass PerPart([...]) with what augments each part"
 
     of: Kind | str | Sequence[Kind | str] | None = parameter(default=None)
 
     kinds_: list[Kind] = learned()
 
     @property
-    def trains_in_bf16(self) -> bool:  # type: ignore[override]
+    def _trains_in_bf16(self) -> bool:  # type: ignore[override]
         """Whether all parts may train in bfloat16 by default."""
-        return all(kind.trains_in_bf16 for kind in self.kinds_)
+        return all(kind._trains_in_bf16 for kind in self.kinds_)
 
-    def read(self, X: Any, request: Request) -> tuple[Any, Schema]:
+    def _read(self, X: Any, request: Request) -> tuple[Any, Schema]:
         validate_parameters(self)
         X, seen = Parts(*X) if isinstance(X, tuple) else X, request.seen
         if not isinstance(X, Parts):
@@ -253,7 +253,7 @@ class PartsKind(Kind):
             with naming_part(place):
                 kind, part = recognised(part) if kind is None else (kind, part)
                 seen_part = None if seen is None else seen.parts[place]
-                part, schema = kind.read(part, replace(request, seen=seen_part))
+                part, schema = kind._read(part, replace(request, seen=seen_part))
             parts.append(part)
             schemas.append(schema)
         return Parts(*parts), self._schema(schemas)
@@ -281,16 +281,17 @@ class PartsKind(Kind):
         n_features = sum(widths) if len(widths) == len(schemas) else None
         return Schema(kind, shape, n_features, parts=tuple(schemas))
 
-    def check_unusual(self, X: Any, *, is_declared: bool) -> None:
+    def _check_unusual(self, X: Any, *, is_declared: bool) -> None:
         """Warn about training samples that look like a mistake, part by part."""
         for place, (kind, part) in enumerate(self._pairs(X)):
             with naming_part(place):
-                kind.check_unusual(part, is_declared=is_declared)
+                kind._check_unusual(part, is_declared=is_declared)
 
-    def reads_like(self, other: Kind) -> bool:
+    def _reads_like(self, other: Kind) -> bool:
         """Return whether another kind makes the same batches of each part."""
         return isinstance(other, PartsKind) and all(
-            mine.reads_like(theirs) for mine, theirs in zip(self.kinds_, other.kinds_, strict=True)
+            mine._reads_like(theirs)
+            for mine, theirs in zip(self.kinds_, other.kinds_, strict=True)
         )
 
     def scaler(self) -> PartsScaler:
@@ -301,17 +302,17 @@ class PartsKind(Kind):
         """Return a batch of each part, unscaled."""
         return PartsBatch.of(kind.to_tensor(part, device) for kind, part in self._pairs(X))
 
-    def rows_per_call(self, X: Any) -> int:
+    def _rows_per_call(self, X: Any) -> int:
         """Return the smallest of the numbers of samples that the parts allow."""
-        return min(kind.rows_per_call(part) for kind, part in self._pairs(X))
+        return min(kind._rows_per_call(part) for kind, part in self._pairs(X))
 
-    def nbytes(self, X: Any) -> float:
+    def _nbytes(self, X: Any) -> float:
         """Return how many bytes all parts take as tensors."""
-        return sum(kind.nbytes(part) for kind, part in self._pairs(X))
+        return sum(kind._nbytes(part) for kind, part in self._pairs(X))
 
-    def arrays(self, X: Any) -> Sequence[np.ndarray]:
+    def _arrays(self, X: Any) -> Sequence[np.ndarray]:
         """Return the arrays of all parts."""
-        return [array for kind, part in self._pairs(X) for array in kind.arrays(part)]
+        return [array for kind, part in self._pairs(X) for array in kind._arrays(part)]
 
     def _pairs(self, X: Parts) -> Iterator[tuple[Kind, Any]]:
         return zip(self.kinds_, X.parts, strict=True)

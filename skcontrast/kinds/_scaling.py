@@ -96,21 +96,21 @@ class ArrayKind(Kind):
     """Base class of the kinds whose checked samples are arrays of numbers."""
 
     float_batches = True
-    holds_arrays = True
+    _holds_arrays = True
 
     def to_tensor(self, X: Any, device: torch.device | str) -> Tensor:
         """Return X as float32, unscaled."""
         return as_tensor(X).to(device, torch.float32)
 
-    def rows_per_call(self, X: Any) -> int:
+    def _rows_per_call(self, X: Any) -> int:
         """Return the number of samples that hold about a million numbers."""
         return rows_for(math.prod(X.shape[1:]))
 
-    def nbytes(self, X: Any) -> float:
+    def _nbytes(self, X: Any) -> float:
         """Return the bytes of X in float32."""
         return 4 * float(np.prod(X.shape, dtype=np.float64))
 
-    def arrays(self, X: Any) -> list[np.ndarray]:
+    def _arrays(self, X: Any) -> list[np.ndarray]:
         """Return X itself."""
         return [X]
 

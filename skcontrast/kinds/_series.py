@@ -76,10 +76,10 @@ class Series(ArrayKind):
     """
 
     name = "series"
-    expected = "series, X of shape (n_samples, n_channels, n_times)"
-    augmentation_advice = "; choose an augmentation of series such as TimeCrop"
+    _expected = "series, X of shape (n_samples, n_channels, n_times)"
+    _augmentation_advice = "; choose an augmentation of series such as TimeCrop"
     has_gaps = True
-    differs_in_length = True
+    _differs_in_length = True
 
     standardize: Literal["channel", "series"] | None = parameter(
         {"channel", "series", None}, default="channel"
@@ -88,7 +88,7 @@ class Series(ArrayKind):
 
     n_times_: int = learned()
 
-    def recognise(self, X: Any, *, is_declared: bool = False) -> Any | None:
+    def _recognise(self, X: Any, *, is_declared: bool = False) -> Any | None:
         """Return X if it has three dimensions of which one is long, or is a list of series."""
         if isinstance(X, list):
             return X if lists_series(X, is_declared) else None
@@ -100,7 +100,7 @@ class Series(ArrayKind):
             )
         return X if is_known else None
 
-    def describes(self, sample_shape: tuple) -> bool:
+    def _describes(self, sample_shape: tuple) -> bool:
         """Return whether this is ``(n_channels, None)``."""
         return len(sample_shape) == 2 and sample_shape[0] is not None and sample_shape[1] is None
 
@@ -108,19 +108,19 @@ class Series(ArrayKind):
         """Return ``(n_channels, None)``."""
         return X.shape[1], None
 
-    def encoded_shape(self, sample_shape: tuple) -> tuple:
+    def _encoded_shape(self, sample_shape: tuple) -> tuple:
         """Return ``(n_channels, None)``: networks take series of any length."""
         return sample_shape[0], None
 
-    def describe(self, sample_shape: tuple) -> str:
+    def _describe(self, sample_shape: tuple) -> str:
         """Return the number of channels."""
         return f"series of shape ({sample_shape[0]} channels, n_times)"
 
-    def example_batch(self, sample_shape: tuple) -> Tensor:
+    def _example_batch(self, sample_shape: tuple) -> Tensor:
         """Return two series of zeros, of the length in `fit`."""
         return torch.zeros(2, sample_shape[0], getattr(self, "n_times_", _EXAMPLE_LENGTH))
 
-    def read(self, X: Any, request: Request) -> tuple[Any, Schema]:
+    def _read(self, X: Any, request: Request) -> tuple[Any, Schema]:
         request.refuse_graphs(X, self)
         _refuse_frames(X)
         X = as_array_like(X, one_shape=False)
@@ -146,7 +146,7 @@ class Series(ArrayKind):
         kind.n_times_ = X.shape[2]
         return X, Schema(kind, self.sample_shape(X))
 
-    def check_unusual(self, X: Any, *, is_declared: bool) -> None:
+    def _check_unusual(self, X: Any, *, is_declared: bool) -> None:
         """Refuse series that seem to have their channels last, unless they were declared."""
         n_channels, n_times = X.shape[1:]
         # Of series that differ in length, the steps are known.
@@ -159,7 +159,7 @@ class Series(ArrayKind):
                 f"{n_channels} channels, pass kind='series', and kind='images' for images."
             )
 
-    def check_encoder(self, module: nn.Module, batch: Tensor, name: str) -> None:
+    def _check_encoder(self, module: nn.Module, batch: Tensor, name: str) -> None:
         """Refuse a module that returns NaN for series that are shorter than others."""
         ends = batch[:, 0].isnan().any(1).nonzero()[:, 0][:2]
         if not len(ends) or _output(module, batch[ends]).isfinite().all():
@@ -174,7 +174,7 @@ class Series(ArrayKind):
         """Return a `SeriesScaler`."""
         return SeriesScaler(self.standardize)
 
-    def rows_per_call(self, X: Any) -> int:
+    def _rows_per_call(self, X: Any) -> int:
         """Return the number of series that have about a million numbers as 64 maps."""
         return rows_for(64 * X.shape[-1])
 

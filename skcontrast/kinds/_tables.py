@@ -221,12 +221,12 @@ class Tables(ArrayKind):
     """
 
     name = "tables"
-    expected = "tables, X as a DataFrame"
-    augmentation_advice = (
+    _expected = "tables, X as a DataFrame"
+    _augmentation_advice = (
         "; choose an augmentation of tables such as MarginalCorruption, or encode the columns as "
         "numbers before it"
     )
-    holds_arrays = False
+    _holds_arrays = False
 
     categorical: Sequence[str | int] | None = parameter(["array-like", None], default=None)
     min_frequency: int = parameter(POSITIVE_INT, default=2)
@@ -234,11 +234,11 @@ class Tables(ArrayKind):
 
     columns_: tuple[Column, ...] = learned()
 
-    def recognise(self, X: Any, *, is_declared: bool = False) -> Any | None:
+    def _recognise(self, X: Any, *, is_declared: bool = False) -> Any | None:
         """Return a `Table` if X is a DataFrame with gaps or a column that is not of numbers."""
         return Table(X) if is_declared else mixed_table(X)
 
-    def read(self, X: Any, request: Request) -> tuple[Any, Schema]:
+    def _read(self, X: Any, request: Request) -> tuple[Any, Schema]:
         if not isinstance(X, Table):
             request.refuse_graphs(X, self)
             refuse_unordered(X)
@@ -270,7 +270,7 @@ class Tables(ArrayKind):
         )
         return kind, [c.encode(values) for c, values in zip(kind.columns_, found, strict=True)]
 
-    def check_unusual(self, X: Any, *, is_declared: bool) -> None:
+    def _check_unusual(self, X: Any, *, is_declared: bool) -> None:
         """Warn about columns of categories that are rare, or that are dates."""
         useless = [c.label for c in self.columns_ if c.has_rare and not c.categories]
         if useless:
@@ -290,11 +290,11 @@ class Tables(ArrayKind):
                 "pandas.to_datetime, or declare them, kind=Tables(categorical=[...])."
             )
 
-    def reads_like(self, other: Kind) -> bool:
+    def _reads_like(self, other: Kind) -> bool:
         """Return whether another kind gives the same codes to the same table."""
         return isinstance(other, Tables) and self.columns_ == other.columns_
 
-    def numeric(self, n_features: int) -> NDArray[np.bool_]:
+    def _numeric(self, n_features: int) -> NDArray[np.bool_]:
         """Return which columns hold numbers or times."""
         return np.array([column.type != "category" for column in self.columns_])
 
@@ -302,20 +302,20 @@ class Tables(ArrayKind):
         """Return a `TableScaler`."""
         return TableScaler(self.columns_, self.standardize)
 
-    def encoded_shape(self, sample_shape: tuple) -> tuple:
+    def _encoded_shape(self, sample_shape: tuple) -> tuple:
         """Return ``(n_features,)``, of the features that the first layer makes of a row."""
         return (n_features(self.columns_),)
 
-    def encoded_names(self, names: Sequence[str]) -> list[str]:
+    def _encoded_names(self, names: Sequence[str]) -> list[str]:
         """Return names of the features, such as ``port_Cherbourg`` and ``age_missing``."""
         return feature_names(self.columns_, names)
 
-    def first_layer(self, subset: Tensor, scaler: Any, *, channels_last: bool) -> nn.Module:
+    def _first_layer(self, subset: Tensor, scaler: Any, *, channels_last: bool) -> nn.Module:
         """Return a `TableInput`."""
         moments = map(torch.from_numpy, (scaler.center_, scaler.scale_))
         return TableInput(self.columns_, *moments)
 
-    def rows_per_call(self, X: Any) -> int:
+    def _rows_per_call(self, X: Any) -> int:
         """Return the number of rows that have about a million features."""
         return rows_for(n_features(self.columns_))
 

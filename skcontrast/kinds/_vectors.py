@@ -56,23 +56,23 @@ class Vectors(ArrayKind):
     """
 
     name = "vectors"
-    expected = "vectors, X of shape (n_samples, n_features)"
-    augmentation_advice = (
+    _expected = "vectors, X of shape (n_samples, n_features)"
+    _augmentation_advice = (
         "; choose an augmentation of vectors such as GaussianNoise, or, if they are flattened "
         "images, put Unflatten((channels, height, width)) before it"
     )
 
     standardize: bool = parameter(["boolean"], default=True)
 
-    def recognise(self, X: Any, *, is_declared: bool = False) -> Any | None:
+    def _recognise(self, X: Any, *, is_declared: bool = False) -> Any | None:
         """Return X unless it has more dimensions; vectors take what no other kind recognises."""
         return X if getattr(X, "ndim", 2) <= 2 else None
 
-    def describes(self, sample_shape: tuple) -> bool:
+    def _describes(self, sample_shape: tuple) -> bool:
         """Return whether this is ``(n_features,)``."""
         return len(sample_shape) == 1 and sample_shape[0] is not None
 
-    def read(self, X: Any, request: Request) -> tuple[Any, Schema]:
+    def _read(self, X: Any, request: Request) -> tuple[Any, Schema]:
         request.refuse_graphs(X, self)
         X = as_array_like(X)
         if getattr(X, "ndim", 2) > 2:
@@ -93,7 +93,7 @@ class Vectors(ArrayKind):
         """Return a `VectorScaler`."""
         return VectorScaler(self.standardize)
 
-    def first_layer(self, subset: Tensor, scaler: Any, *, channels_last: bool) -> nn.Module:
+    def _first_layer(self, subset: Tensor, scaler: Any, *, channels_last: bool) -> nn.Module:
         """Return a layer that standardises by the statistics that the scaler has learned."""
         return Standardize(scaler.mean_, scaler.std_)
 

@@ -273,7 +273,7 @@ TABLE = pd.DataFrame({"a": [1.0, 2.0, None, 4.0] * 10, "b": ["x", "y", "x", None
 def coded(augmentation):
     """Return a fitted augmentation, and the table as it gets it."""
     augmentation.fit(TABLE)
-    return augmentation, torch.from_numpy(Tables().read(TABLE, Request(augmentation))[0])
+    return augmentation, torch.from_numpy(Tables()._read(TABLE, Request(augmentation))[0])
 
 
 def test_noise_leaves_categories_and_gaps(generator):

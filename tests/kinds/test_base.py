@@ -2,6 +2,7 @@
 
 import pickle
 from dataclasses import replace
+from inspect import signature
 
 import numpy as np
 import pytest
@@ -13,10 +14,11 @@ from sklearn.pipeline import make_pipeline
 from torch import nn
 
 from skcontrast import ContrastiveEmbedder
+from skcontrast._checks import ParameterObject
 from skcontrast.augmentation import Augmentation, RandomAffine
 from skcontrast.encoders import Encoder
 from skcontrast.frameworks import CMC, MoCo
-from skcontrast.kinds import Kind
+from skcontrast.kinds import Graphs, Images, Kind, PartsKind, Series, Tables, Vectors
 from skcontrast.kinds._base import Request
 from skcontrast.losses import BCL, DCL
 
@@ -36,9 +38,6 @@ class Tokens(Kind):
     def to_tensor(self, X, device):
         tensors = [torch.from_numpy(x) for x in X]
         return nn.utils.rnn.pad_sequence(tensors, batch_first=True).to(device)
-
-    def zeros(self, sample_shape):
-        return torch.zeros(2, 3, dtype=torch.int64)
 
 
 class BagOfTokens(Encoder):
@@ -100,9 +99,46 @@ def test_a_kind_of_ones_own_trains_and_transforms():
     assert probe.score(h[40:], y[40:]) > 0.9
 
 
-def test_six_names_are_a_users():
-    public = {name for name in vars(Kind) if not name.startswith("_")}
-    assert public == {"name", "float_batches", "has_gaps", "check", "to_tensor", "sample_shape"}
+@pytest.mark.parametrize("kind", [Tokens, Graphs, Images, PartsKind, Series, Tables, Vectors])
+def test_a_kind_shows_only_the_names_that_its_page_tells(kind):
+    attributes = {"name", "float_batches", "has_gaps"}
+    methods = {"check", "to_tensor", "sample_shape", "scaler"}
+    public = {name for name in dir(kind) if not name.startswith("_")}
+    own = {*dir(ParameterObject), *signature(kind).parameters}
+    assert public - own == attributes | methods
+    assert all(f"    {name} : " in Kind.__doc__ for name in attributes)
+    assert all(getattr(Kind, name).__doc__ for name in methods)
+
+
+def test_a_private_name_of_the_package_is_not_replaced_unawares():
+    with pytest.raises(
+        TypeError, match=r"Files\._read would take the place of a method of the pa"
+    ):
+        type("Files", (Kind,), {"_read": lambda self, path: path})
+
+
+class Names(Tokens):
+    """Names of documents, which are read when they are needed."""
+
+    longest = 0
+
+    def check(self, X):
+        return np.asarray(X)
+
+    def to_tensor(self, X, device):
+        Names.longest = max(Names.longest, len(X))
+        rows = torch.tensor([int(name) for name in X], device=device)
+        return 1 + (rows[:, None] * torch.arange(1, 9, device=device)) % 49
+
+
+def test_samples_that_take_too_much_memory_are_read_batch_by_batch():
+    X = [str(row) for row in range(20_000)]
+    given = {"kind": Names(), "augmentation": TokenDropout(), "max_epochs": 1}
+    streamed = token_embedder(memory_budget=0, **given).fit(X)
+    assert Names.longest == 10_000  # of which the scaler learns
+    held = token_embedder(**given).fit(X)
+    assert Names.longest == len(X)
+    np.testing.assert_array_equal(streamed.transform(X), held.transform(X))
 
 
 def test_a_kind_of_ones_own_sits_in_a_pipeline_and_a_search():
@@ -167,6 +203,6 @@ def test_few_sequences_and_other_shapes_than_in_fit_are_refused():
     with pytest.raises(ValueError, match=r"Found 1 sample\(s\) in X while a minimum of 2"):
         embedder.fit([[1, 2]])
     kind = Tokens()
-    _, seen = kind.read([[1, 2], [3]], Request(embedder))
+    _, seen = kind._read([[1, 2], [3]], Request(embedder))
     with pytest.raises(ValueError, match=r"X has samples of shape \(None,\), but Contrastive"):
-        kind.read([[1]], Request(embedder, replace(seen, sample_shape=(3,))))
+        kind._read([[1]], Request(embedder, replace(seen, sample_shape=(3,))))

@@ -46,13 +46,13 @@ def frame(n=60, seed=0):
 
 
 FRAME = frame()
-READ, SCHEMA = Tables().read(FRAME, Request(small()))
+READ, SCHEMA = Tables()._read(FRAME, Request(small()))
 y = np.arange(60) % 2
 
 
 def read(X, **params):
     """Return what a kind reads in training samples."""
-    return Tables(**params).read(X, Request(small()))
+    return Tables(**params)._read(X, Request(small()))
 
 
 # Which data is a table
@@ -148,7 +148,7 @@ def test_an_unseen_category_counts_as_a_rare_one():
 def test_a_category_and_a_gap_that_fit_did_not_see_are_zeros():
     schema = read(pd.DataFrame({"a": ["x", "y"] * 3, "b": [1.0, 2.0] * 3}))[1]
     scaler = schema.kind.scaler().fit(np.array([[0.0, 1.0], [1.0, 2.0]]))
-    layer = schema.kind.first_layer(None, scaler, channels_last=False)
+    layer = schema.kind._first_layer(None, scaler, channels_last=False)
     rows = torch.tensor([[2.0, 0.5], [torch.nan, torch.nan], [1.0, 0.5]])
     assert layer(rows).tolist() == [[0.5, 0, 0], [0, 0, 0], [0.5, 0, 1]]
 
@@ -331,7 +331,7 @@ def test_a_huge_number_of_categories_takes_an_embedding_of_moderate_width():
     X = pd.DataFrame({"a": rng.integers(0, 5000, 20_000).astype(str), "b": 1.0})
     kind = read(X)[1].kind
     assert len(kind.columns_[0].categories) == 1000
-    assert kind.encoded_shape((2,)) == (round(1.6 * 1000**0.56) + 1,)
+    assert kind._encoded_shape((2,)) == (round(1.6 * 1000**0.56) + 1,)
 
 
 def test_infinity_is_refused_by_name():
