@@ -24,9 +24,8 @@ from .._storage._file import (
 from .._storage._values import Reader, Writer
 from .._version import versions
 from .._warnings import warn
-from ._identity import Identity, identity_of
+from ._identity import Identity
 from ._net import ContrastiveNet
-from ._samples import TrainingData
 from ._settings import Settings
 from ._training_state import attributes_not_saved, capture, check_optimizer, restore
 
@@ -171,17 +170,19 @@ class EpochState:
 
 
 @contextmanager
-def opened_state(settings: Settings, data: TrainingData, past: Any) -> Iterator[EpochState]:
+def opened_state(
+    settings: Settings, identity: Identity | None, n_epochs: int
+) -> Iterator[EpochState]:
     """Open the state of a fit, and its checkpoint if there is one, for as long as the fit takes.
 
     Parameters
     ----------
     settings : Settings
-        The user's parameters, checked; `partial_fit` has no checkpoint.
-    data : TrainingData
-        The samples and their metadata.
-    past : Fitted or None
-        The fit that it continues.
+        The user's parameters, checked.
+    identity : Identity or None
+        Identifies the fit in its checkpoint; None if it has none.
+    n_epochs : int
+        Epochs of the fit that it continues.
 
     Raises
     ------
@@ -190,13 +191,11 @@ def opened_state(settings: Settings, data: TrainingData, past: Any) -> Iterator[
     ValueError
         If the file cannot be read, or is of a different fit.
     """
-    place = None if settings.one_epoch else settings.checkpoint
-    if place is None:
+    if identity is None:
         yield EpochState(settings.seed)
         return
-    identity = identity_of(settings, data, past)
-    with exclusive(folder := _folder(place, identity)):
-        path = folder / f"from_epoch_{0 if past is None else past.n_epochs}.safetensors"
+    with exclusive(folder := _folder(settings.checkpoint, identity)):
+        path = folder / f"from_epoch_{n_epochs}.safetensors"
         seed, is_finished, found = _read(path, identity, settings) or (settings.seed, False, None)
         yield EpochState(seed, path, identity, found, is_finished)
 

@@ -24,7 +24,8 @@ from ..kinds._recognise import is_custom, naming_kind
 from ._checkpoint import EpochState, opened_state
 from ._defaults import are_photographs
 from ._estimated_parameters import AutoParameters
-from ._improvement import improvement_from_now
+from ._identity import identity_of
+from ._improvement import improvement_from_now, scored_rows
 from ._label_spreading import LabelSpreader
 from ._net import ContrastiveNet
 from ._samples import TrainingData, read_training_data
@@ -73,15 +74,19 @@ def fit_network(
     n_samples = max(len(data.X), 0 if past is None else past.n_samples)
     if past is None:
         _warn_of_loss(n_samples, getattr(owner, "_fitted", None))
+    has_file = settings.checkpoint is not None and not settings.one_epoch
+    identity = identity_of(settings, data, past) if has_file else None
     # A checkpoint of the same fit is found here; its seed replaces the one drawn.
-    opened = opened_state(settings, data, past)
+    opened = opened_state(settings, identity, 0 if past is None else past.n_epochs)
     # The caller may have turned gradients off.
     with torch.inference_mode(False), torch.enable_grad(), opened as epoch_state:
         settings = replace(settings, seed=epoch_state.seed)
         setup = _setup(settings, data, past)
         net = _net(settings, setup, data, past, epoch_state, owner)
         with net.interrupt_:
-            improvement = improvement_from_now(net, data.X, is_new=past is None)
+            rows = scored_rows(net)
+            scored = None if rows is None else data.X[rows]
+            improvement = improvement_from_now(net, scored, is_new=past is None)
             train(net)
             check_embeddings(net)
             is_continued = settings.warm_start or settings.one_epoch

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._layers._wide import learned_alone
 from .._warnings import warn
@@ -21,19 +22,23 @@ _LEAST_EPOCHS, _LEAST_STEPS = 2, 100
 _LEAST_RISE = 0.01
 
 
-def improvement_from_now(net: Any, X: Any, *, is_new: bool) -> Callable[[], float | None]:
+def scored_rows(net: Any) -> NDArray[np.int64] | None:
+    """Return training samples, evenly spread, to score; None where a fit is short or has few."""
+    n = net.sampler_.n_samples
+    is_judged = _is_long(net, net.max_epochs) and n >= _LEAST_SAMPLES
+    return np.arange(0, n, -(-n // _MOST_SAMPLES)) if is_judged else None
+
+
+def improvement_from_now(net: Any, samples: Any, *, is_new: bool) -> Callable[[], float | None]:
     """Return a function that returns how much the score without labels has risen since now.
 
-    The score is `ContrastiveEmbedder.score` of training samples, evenly spread; features that are
+    The score is `ContrastiveEmbedder.score` of training samples, `scored_rows`; features that are
     not learned are left out. It draws views from a generator of its own, so the fit is the same
     without it, and a resumed fit has the same start. The function returns None if there is no such
     score, and warns if it has not risen in a fit that continues no earlier one, after which there
     may be little to gain.
     """
-    if not _is_long(net, net.max_epochs) or len(X) < _LEAST_SAMPLES:
-        return lambda: None
-    samples = X[np.arange(0, len(X), -(-len(X) // _MOST_SAMPLES))]
-    start = _score(net, samples)
+    start = None if samples is None else _score(net, samples)
 
     def improvement() -> float | None:
         if start is None or (end := _score(net, samples)) is None:

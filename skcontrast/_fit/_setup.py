@@ -22,7 +22,7 @@ from .._skorch import History
 from .._warnings import warn
 from ..augmentation import Augmentation, compose
 from ..augmentation._compose import Composition
-from ..augmentation._symmetries import symmetries_of
+from ..augmentation._symmetries import may_show_symmetries, symmetries_of
 from ..augmentation._views import base_of
 from ..encoders import Pretrained
 from ..frameworks import Framework
@@ -196,8 +196,8 @@ def new_setup(
                 _check_rows(network.encoder, kind, scaler, array)
     mixes_channels = not (isinstance(split, Split) and split.is_of_channels)
     # They depend on X alone, so that embedders of the same X are scored by the same views.
-    found = symmetries_of(array, scaler, seed=0) if isinstance(kind, Images) else None
-    symmetries = None if found is None else found.shown
+    can_tell = isinstance(kind, Images) and may_show_symmetries(len(array), schema.sample_shape)
+    symmetries = symmetries_of(array, scaler, seed=0).shown if can_tell else None
     if chain is None:
         chain = default_chain(
             kind,

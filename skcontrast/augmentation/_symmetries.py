@@ -149,12 +149,13 @@ def image_symmetries(
     X, _ = images._read(X, Request("image_symmetries"))
     images._check_unusual(X, is_declared=False)
     X = representative_array(X)
-    found = symmetries_of(X, images.scaler().fit(X), seed)
-    return ImageSymmetries() if found is None else found
+    if not may_show_symmetries(len(X), X.shape[1:]):
+        return ImageSymmetries()
+    return symmetries_of(X, images.scaler().fit(X), seed)
 
 
-def symmetries_of(X: Any, scaler: Any, seed: int) -> ImageSymmetries | None:
-    """Return the symmetries of checked images, None where they are too few or too small to tell.
+def symmetries_of(X: Any, scaler: Any, seed: int) -> ImageSymmetries:
+    """Return the symmetries of checked images, as many and as large as may show one.
 
     Parameters
     ----------
@@ -165,8 +166,6 @@ def symmetries_of(X: Any, scaler: Any, seed: int) -> ImageSymmetries | None:
     seed : int
         Seeds the choice of images, the dictionary and the folds.
     """
-    if not may_show_symmetries(len(X), X.shape[1:]):
-        return None
     rng, device = np.random.RandomState(seed), torch.device("cpu")
     rows = np.sort(rng.permutation(len(X))[:_MOST_IMAGES])
     with plain_modes(device), torch.no_grad():

@@ -74,7 +74,7 @@ class Graphs(Kind):
 
     def _recognise(self, X: Any, *, is_declared: bool = False) -> Any | None:
         """Return X if it holds graphs."""
-        return X if is_graphs(X) and not hasattr(X, "columns") else None
+        return X if not hasattr(X, "columns") and is_graphs(X) else None
 
     def _describes(self, sample_shape: tuple) -> bool:
         """Return whether this is ``(None, n_node_features)``, or also has ``n_edge_features``."""
