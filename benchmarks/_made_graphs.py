@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from skcontrast.graphs import PackedGraphs
-from skcontrast.graphs._topology import Topology
+from skcontrast.graphs._packed import Topology
 
 VALENCES = {"C": 4, "N": 3, "O": 2, "S": 2, "Cl": 1}
 SHARES = [0.68, 0.13, 0.12, 0.03, 0.04]

@@ -31,7 +31,7 @@ from skcontrast.encoders import GIN, MLP, ConvNet, SeriesNet
 from skcontrast.features import MiniRocket, PatchDictionary, WeisfeilerLehman
 from skcontrast.frameworks import InfoGraph, MoCo
 from skcontrast.graphs import PackedGraphs
-from skcontrast.graphs._topology import Topology
+from skcontrast.graphs._packed import Topology
 from skcontrast.losses import SupCon
 
 WIDTH = 64  # of the projection

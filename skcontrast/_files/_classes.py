@@ -36,7 +36,7 @@ LINEAR = (LinearSVC, LogisticRegression)
 _PRIVATE = (
     "_layers._kernels", "_layers._patches", "_layers._pooling", "_layers._pretrained",
     "_layers._wide", "_network._build", "encoders._graph", "encoders._mlp", "encoders._resnet",
-    "encoders._series_net", "features._signals", "frameworks._parts", "graphs._counts",
+    "encoders._series_net", "features._graphs", "features._signals", "frameworks._parts",
     "graphs._features", "graphs._networks", "kinds._scaling", "kinds._table_input",
 )  # fmt: skip
 # Everything else that a fitted embedder consists of, under the names of the classes.

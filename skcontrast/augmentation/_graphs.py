@@ -11,7 +11,7 @@ from torch import Generator, Tensor
 
 from .._checks import FRACTION, Interval, parameter
 from ..graphs import GraphBatch
-from ..graphs._topology import Topology, offsets
+from ..graphs._packed import Topology, offsets
 from ._base import Augmentation, generator_for
 
 

@@ -1,17 +1,29 @@
-"""Profiles of graphs, and counts of the neighbourhoods of their nodes."""
+"""Graphs as counts: sizes, degrees, triangles, neighbourhoods; and as components of counts."""
 
 from __future__ import annotations
 
 from numbers import Integral
+from typing import Any, Self
 
 import numpy as np
-from torch import nn
+import torch
+from scipy.linalg import hadamard
+from scipy.sparse import coo_array
+from torch import Tensor, nn
 
 from .._checks import FRACTION, POSITIVE_INT, Interval, parameter
 from .._layers._wide import FirstColumns
 from ..graphs import GraphBatch
-from ..graphs._counts import MOST_ROUNDS, ColourCounts, Components, Profile
+from ..graphs._networks import graph_sum, run_sum
+from ..graphs._packed import Topology, owners
 from ._base import Features
+
+# More rounds tell no more graphs apart; a damaged file may ask for any number.
+_MOST_ROUNDS = 100
+# Degrees from here on share a column.
+_LARGEST_DEGREE = 9
+# Components that vary less, relative to the first, are rounding.
+_LEAST_SPREAD = 1e-4
 
 
 class GraphProfile(Features):
@@ -134,7 +146,7 @@ class WeisfeilerLehman(Features):
     """
 
     kind = "graphs"
-    n_rounds: int = parameter([Interval(Integral, 0, MOST_ROUNDS, closed="both")], default=4)
+    n_rounds: int = parameter([Interval(Integral, 0, _MOST_ROUNDS, closed="both")], default=4)
     min_share: float = parameter(FRACTION, default=0.01)
     max_features: int = parameter(POSITIVE_INT, default=4000)
     n_components: int | None = parameter([*POSITIVE_INT, None], default=None)
@@ -149,3 +161,199 @@ class WeisfeilerLehman(Features):
         counts = ColourCounts.of(batch, self.n_rounds, self.min_share, self.max_features)
         most = self.n_components
         return counts if most is None else Components.of(counts, batch, most)
+
+
+class Profile(nn.Module):
+    """The columns of :class:`GraphProfile`."""
+
+    def forward(self, graphs: GraphBatch) -> Tensor:
+        topology = graphs.topology
+        sizes, degrees = topology.sizes.float(), topology.in_degrees
+        edges, triangles, clustering = _links(topology).T
+        n_edges, n_triangles = graph_sum(torch.stack([edges, triangles / 3], 1), topology).T
+        pairs = (sizes * (sizes - 1) / 2).clamp_min(1)
+        whole = [sizes.log(), n_edges.log1p(), n_triangles.log1p()]
+        whole += [n_edges / sizes, n_edges / pairs]
+        log_degrees = degrees.float().log1p()[:, None]
+        of_neighbours = _statistics(log_degrees[topology.sources], topology.edge_ptr)
+        of_nodes = [log_degrees, of_neighbours, clustering[:, None], graphs.dense]
+        shares = [_counts(degrees.clamp_max(_LARGEST_DEGREE), _LARGEST_DEGREE + 1, topology)]
+        if graphs.codes is not None and not graphs.ordinal:
+            found = _counts(graphs.codes, graphs.n_codes, topology)
+            shares.append(found)
+            whole.extend(found.log1p().T)
+        shares = [found / sizes[:, None] for found in shares]
+        over_nodes = _statistics(torch.cat(of_nodes, 1), topology.node_ptr)
+        return torch.cat([torch.stack(whole, 1), *shares, over_nodes], 1)
+
+
+def _statistics(x: Tensor, ptr: Tensor) -> Tensor:
+    """Return mean, deviation, least and greatest of runs of the rows of x, (m, d), side by side.
+
+    A run starts at each place but the last in `ptr`; the numbers of an empty one are 0.
+    """
+    sizes = ptr.diff()
+    owner = owners(sizes, len(x))
+    mean = run_sum(x, ptr) / sizes.clamp_min(1)[:, None]
+    variance = run_sum((x - mean[owner]).square(), ptr) / sizes.clamp_min(1)[:, None]
+    # No more than the rounding of the mean is 0.
+    deviation = variance.sqrt()
+    deviation = torch.where(deviation > 1e-5 * (1 + mean.abs()), deviation, 0.0)
+    rows, empty = owner[:, None].expand_as(x), x.new_zeros(len(sizes), x.shape[1])
+    ends = [empty.scatter_reduce(0, rows, x, how, include_self=False) for how in ("amin", "amax")]
+    return torch.cat([mean, deviation, *ends], 1)
+
+
+def _counts(codes: Tensor, n_codes: int, topology: Topology) -> Tensor:
+    """Return how often each code, −1 for none, is that of a node, shape (n_graphs, n_codes)."""
+    known = codes >= 0
+    cells = topology.graph_of_node[known] * n_codes + codes[known]
+    found = torch.bincount(cells, minlength=topology.n_graphs * n_codes)
+    return found.view(topology.n_graphs, n_codes).float()
+
+
+def _links(topology: Topology) -> Tensor:
+    """Return the edges, triangles and clustering coefficient of each node, shape (n_nodes, 3).
+
+    An edge counts half for either end. Directions, and how often two nodes are linked, do not
+    count; a loop is an edge and nothing else.
+    """
+    sources, targets = topology.edge_index.cpu().numpy()
+    n_nodes = topology.n_nodes
+    ones = np.ones(2 * len(sources), dtype=np.float32)
+    ends = np.concatenate([sources, targets]), np.concatenate([targets, sources])
+    links = coo_array((ones, ends), shape=(n_nodes, n_nodes)).tocsr()
+    loops = links.diagonal() > 0
+    links.setdiag(0)
+    links.eliminate_zeros()
+    links.data[:] = 1
+    degrees = links.sum(axis=1)
+    triangles = (links @ links).multiply(links).sum(axis=1) / 2
+    clustering = triangles / np.maximum(degrees * (degrees - 1) / 2, 1)
+    found = np.stack([degrees / 2 + loops, triangles, clustering], axis=1)
+    return torch.from_numpy(found.astype(np.float32)).to(topology.sources.device)
+
+
+class ColourCounts(nn.Module):
+    """The columns of :class:`WeisfeilerLehman`: log(1 + n) for each colour.
+
+    Parameters
+    ----------
+    colours : Tensor of shape (n_colours,), dtype int64
+        The colours that are counted.
+    n_rounds : int
+        Rounds in which nodes take colours from their neighbours.
+    """
+
+    colours: Tensor
+
+    def __init__(self, colours: Tensor, n_rounds: int):
+        super().__init__()
+        self.n_rounds = n_rounds
+        self.register_buffer("colours", colours)
+
+    @classmethod
+    def of(
+        cls, graphs: GraphBatch, n_rounds: int, min_share: float, max_features: int
+    ) -> ColourCounts:
+        """Return the counts of the colours that occur in enough training graphs."""
+        pairs = [torch.stack([one, graphs.batch]) for one in _colours(graphs, n_rounds)]
+        # Once for each graph, however often it occurs there.
+        occurs = torch.cat([torch.unique(pair, dim=1)[0] for pair in pairs])
+        colours, n_graphs = torch.unique(occurs, return_counts=True)
+        least = min(max(2.0, min_share * len(graphs)), len(graphs))
+        most_first = n_graphs.argsort(descending=True, stable=True)
+        kept = most_first[n_graphs[most_first] >= least][:max_features]
+        if not len(kept):  # no two graphs are alike in anything
+            kept = most_first[:1]
+        return cls(colours[kept], n_rounds)
+
+    def forward(self, graphs: GraphBatch) -> Tensor:
+        ordered, place = self.colours.sort()
+        last = len(ordered) - 1
+        found = graphs.dense.new_zeros(len(graphs), len(ordered))
+        for colours in _colours(graphs, self.n_rounds):
+            near = torch.searchsorted(ordered, colours).clamp_max(last)
+            codes = torch.where(ordered[near] == colours, place[near], -1)
+            found += _counts(codes, len(ordered), graphs.topology)
+        return found.log1p()
+
+
+def _colours(graphs: GraphBatch, n_rounds: int) -> list[Tensor]:
+    """Return the colour of each node, shape (n_nodes,), before and after each round."""
+    if n_rounds > _MOST_ROUNDS:
+        raise ValueError(f"n_rounds must be at most {_MOST_ROUNDS}, got {n_rounds}.")
+    topology = graphs.topology
+    first = torch.zeros_like(topology.in_degrees)
+    if graphs.codes is not None and not graphs.ordinal:
+        first = graphs.codes
+    colours = [_hashed(first)]
+    links: Tensor | int = 0
+    if graphs.edges is not None and graphs.edges.codes is not None:
+        links = _hashed(graphs.edges.codes)
+    for _ in range(n_rounds):
+        last = colours[-1]
+        messages = _hashed(last[topology.sources] + links)
+        around = torch.zeros_like(last).index_add_(0, topology.targets, messages)
+        colours.append(_hashed(3 * last + _hashed(around)))
+    return colours
+
+
+def _hashed(x: Tensor) -> Tensor:
+    """Return 64 bits for each 64 bits, one to one, by SplitMix64; products wrap around."""
+    x = x + -0x61C8864680B583EB
+    x = (x ^ _shifted(x, 30)) * -0x40A7B892E31B1A47
+    x = (x ^ _shifted(x, 27)) * -0x6B2FB644ECCEEE15
+    return x ^ _shifted(x, 31)
+
+
+def _shifted(x: Tensor, n: int) -> Tensor:
+    """Return x shifted to the right, with zeros from the left."""
+    return (x >> n) & ((1 << (64 - n)) - 1)
+
+
+class Components(nn.Module):
+    """Principal components of counts, rotated so that every column varies alike.
+
+    Distances and linear models are as before; but a scaler of columns does not blow up the last
+    components, and so does not undo the weights of blocks.
+
+    Parameters
+    ----------
+    block : torch.nn.Module
+        Maps a batch to counts (n, d).
+    mean : Tensor of shape (d,)
+        The mean of the counts.
+    axes : Tensor of shape (d, w)
+        What the centred counts are multiplied by.
+    """
+
+    mean: Tensor
+    axes: Tensor
+
+    def __init__(self, block: nn.Module, mean: Tensor, axes: Tensor):
+        super().__init__()
+        self.block = block
+        self.register_buffer("mean", mean)
+        self.register_buffer("axes", axes)
+
+    @classmethod
+    @torch.no_grad()
+    def of(cls, block: nn.Module, batch: Any, most: int = 256) -> Self:
+        """Return the components, at most so many, of what a block returns for training samples."""
+        from sklearn.decomposition import PCA
+
+        found = block(batch)
+        counts = found.cpu().numpy()
+        with np.errstate(invalid="ignore"):  # equal rows have no variance to take shares of
+            pca = PCA(min(most, *counts.shape), random_state=0).fit(counts)
+        spread = np.sqrt(pca.explained_variance_)
+        n_kept = max(1, int((spread > _LEAST_SPREAD * spread[0]).sum()))
+        # The entries of Hadamard's matrix are ±1: each column is a sum of all components.
+        width = 1 << (n_kept - 1).bit_length()
+        axes = pca.components_[:n_kept].T @ hadamard(width)[:n_kept] / np.sqrt(width)
+        return cls(block, found.mean(0), torch.from_numpy(axes).to(found))
+
+    def forward(self, x: Any) -> Tensor:
+        """Map n samples to (n, w)."""
+        return (self.block(x) - self.mean) @ self.axes

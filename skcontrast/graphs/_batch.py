@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ._topology import Topology, by_target
+from ._packed import Topology, by_target
 
 _C = TypeVar("_C", bound=Any)
 

@@ -14,9 +14,8 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from .._data._row_labels import row_labels
-from ._packed import PackedGraphs, assemble, subset
+from ._packed import PackedGraphs, assemble, offsets, subset
 from ._read import Described, GraphParts, pyg, read_networkx, read_pyg
-from ._topology import offsets
 
 # Of PyTorch Geometric: what is read, and attributes of whole graphs.
 _PYG_READ = {"x", "label", "edge_index", "edge_attr", "edge_weight", "adj_t", "y", "batch", "ptr"}

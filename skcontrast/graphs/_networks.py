@@ -12,7 +12,7 @@ from torch.autograd.function import once_differentiable
 
 from .._checks._classes import are_rows, got
 from ._batch import GraphBatch
-from ._topology import Topology
+from ._packed import Topology
 
 # Names of arguments that get what graphs know of their edges.
 _OF_EDGES = ("edge_attr", "edge_weight")

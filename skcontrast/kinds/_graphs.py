@@ -18,7 +18,7 @@ from ..graphs._batch import EdgeColumns
 from ..graphs._convert import is_graphs
 from ..graphs._features import NodeFeatures
 from ..graphs._networks import ForeignNetwork, GraphNetwork
-from ..graphs._topology import Topology
+from ..graphs._packed import Topology
 from ._base import Kind, Request, Schema
 
 _NODES_PER_CALL = 2**15

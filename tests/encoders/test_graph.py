@@ -15,7 +15,7 @@ from skcontrast._checks import InvalidParameterError
 from skcontrast.encoders import GIN, MLP, ConvNet
 from skcontrast.encoders._base import build_encoder
 from skcontrast.graphs import GraphBatch
-from skcontrast.graphs._topology import Topology
+from skcontrast.graphs._packed import Topology
 from tests.encoders.graphs_common import KINDS, WIDTH, as_batch, graphs_of, membership, seeded
 
 ENCODERS = [

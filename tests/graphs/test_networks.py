@@ -17,7 +17,7 @@ from skcontrast.graphs._networks import (
     neighbour_sum,
     run_sum,
 )
-from skcontrast.graphs._topology import Topology
+from skcontrast.graphs._packed import Topology
 from tests.encoders.graphs_common import KINDS, WIDTH, adjacency, as_batch, graphs_of, membership
 
 

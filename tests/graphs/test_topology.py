@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from skcontrast.graphs import pack_graphs
-from skcontrast.graphs._topology import Topology, offsets, ranges
+from skcontrast.graphs._packed import Topology, offsets, ranges
 from tests.graphs.common import check_topology
 
 

@@ -9,8 +9,8 @@ from sklearn.preprocessing import StandardScaler
 from skcontrast import ContrastiveEmbedder, load, save
 from skcontrast.encoders import GIN, Wide
 from skcontrast.features import GraphProfile, GraphSize, WeisfeilerLehman
+from skcontrast.features._graphs import ColourCounts, Components
 from skcontrast.graphs import pack_graphs
-from skcontrast.graphs._counts import ColourCounts, Components
 from skcontrast.graphs._features import NodeFeatures
 
 TREES = [nx.random_labeled_tree(4 + k % 9, seed=k) for k in range(60)]
