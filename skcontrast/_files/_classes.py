@@ -34,8 +34,8 @@ _PUBLIC = (
 LINEAR = (LinearSVC, LogisticRegression)
 # The private modules whose layers a file may name, as "GINLayer".
 _PRIVATE = (
-    "_layers._kernels", "_layers._patches", "_layers._pooling", "_layers._pretrained",
-    "_layers._wide", "_network._build", "encoders._graph", "encoders._mlp", "encoders._resnet",
+    "_layers._images", "_layers._kernels", "_layers._pretrained", "_layers._wide",
+    "_network._build", "encoders._graph", "encoders._mlp", "encoders._resnet",
     "encoders._series_net", "features._graphs", "features._signals", "frameworks._parts",
     "graphs._features", "graphs._networks", "kinds._scaling", "kinds._table_input",
 )  # fmt: skip

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from .._checks import check_rows
 from .._data._arrays import representative_array
-from .._layers._pooling import Reduced
+from .._layers._images import Reduced
 from .._network._build import Directions, Network, Widths, build_network
 from .._network._inference import Measure, embedded_views, encode_batches, on_cpu, score_views
 from .._runtime._random import seeded_everywhere

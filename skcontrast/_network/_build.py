@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .._layers._pooling import Reduced, reduced_sides
+from .._layers._images import Reduced, reduced_sides
 from .._layers._wide import FirstColumns, wide_part
 from .._runtime._threads import use_threads_for
 from ..encoders import Encoder

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from .._checks import Interval, belongs_to_package, check_component, checked
-from .._layers._pooling import reduced
+from .._layers._images import reduced
 from ..kinds._base import Kind
 from ..kinds._recognise import kind_of_shape
 from ._base import Augmentation, as_float, check_batch, checked_views, generator_for

@@ -15,8 +15,7 @@ from torch import Tensor
 
 from .._checks import checked
 from .._data._arrays import representative_array, some_rows
-from .._layers._patches import PatchLayer
-from .._layers._pooling import average_to
+from .._layers._images import PatchLayer, average_to
 from .._runtime._modes import plain_modes
 from .._runtime._random import resolve_seed
 from .._runtime._threads import one_thread

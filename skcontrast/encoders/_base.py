@@ -25,7 +25,7 @@ from .._checks import (
     choices_instead,
     validate_parameters,
 )
-from .._layers._patches import PatchLayer
+from .._layers._images import PatchLayer
 from ..kinds._base import Kind
 from ..kinds._recognise import KindName, check_fits, kind_of_shape
 

@@ -10,8 +10,15 @@ import numpy as np
 from torch import Tensor, nn
 
 from .._checks import POSITIVE_INT, parameter
-from .._layers._patches import Octaves, PatchLayer, octave_sides
-from .._layers._pooling import GridMeans, average_to, bounded_grid, reduced_sides
+from .._layers._images import (
+    GridMeans,
+    Octaves,
+    PatchLayer,
+    average_to,
+    bounded_grid,
+    octave_sides,
+    reduced_sides,
+)
 from ._base import LAYER_WIDTHS, Encoder, check_build, epochs_of, init_kaiming, last_layer
 
 # A side is halved only if at least this many pixels remain.

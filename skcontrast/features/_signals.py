@@ -11,9 +11,8 @@ from torch import Tensor, nn
 from torch.nn.functional import avg_pool2d, pad, relu
 
 from .._checks import NON_NEGATIVE, POSITIVE_INT, Interval, parameter
+from .._layers._images import Octaves, PatchLayer, average_to, bounded_grid, octave_sides
 from .._layers._kernels import N_KERNELS, KernelLayer
-from .._layers._patches import Octaves, PatchLayer, octave_sides
-from .._layers._pooling import average_to, bounded_grid
 from ._base import Features
 
 # Cells along the shorter side of an image, if they have so many pixels.

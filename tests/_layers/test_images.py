@@ -1,11 +1,21 @@
-"""PatchLayer: the formula, patch by patch, and what it does not depend on."""
+"""Patches: the formula, and what it does not depend on; means over grids; images made smaller."""
 
 import numpy as np
 import pytest
 import torch
 from threadpoolctl import threadpool_limits
+from torch import nn
 
-from skcontrast._layers._patches import PatchLayer, _directions, _whitening
+from skcontrast._layers._images import (
+    GridMeans,
+    PatchLayer,
+    Reduced,
+    _directions,
+    _whitening,
+    bounded_grid,
+    reduced,
+    reduced_sides,
+)
 from tests.encoders.common import random_batch
 
 SHAPES = [(1, 9, 8), (3, 8, 8), (2, 12, 1), (3, 1, 7), (1, 1, 1)]
@@ -42,7 +52,7 @@ def test_a_code_is_the_formula_of_each_patch(shape, monkeypatch):
 
         return call
 
-    module = "skcontrast._layers._patches"
+    module = "skcontrast._layers._images"
     monkeypatch.setattr(f"{module}._whitening", kept(_whitening, "whitening"))
     monkeypatch.setattr(f"{module}._directions", kept(_directions, "directions"))
     images = random_batch(12, shape) * 2 + 1
@@ -143,3 +153,62 @@ def test_nothing_is_trained_and_no_gradient_passes():
     layer = learned(images.detach())
     assert not list(layer.parameters()) and not layer(images).requires_grad
     assert set(layer.state_dict()) == {"filters", "offsets", "epsilon"}
+
+
+@pytest.mark.parametrize(
+    ("sides", "largest", "smaller"),
+    [
+        ((96, 96), 96, (96, 96)),
+        ((224, 224), 96, (96, 96)),
+        ((200, 100), 96, (136, 68)),
+        ((30, 200), 96, (30, 200)),
+        ((48, 192), 96, (48, 192)),
+        ((100, 401), 96, (48, 192)),
+        ((32, 1722), 96, (32, 288)),
+        ((20, 600), 96, (20, 460)),
+        ((300, 40), 96, (230, 40)),
+        ((16, 5000), 96, (16, 576)),
+        ((1, 90_000), 96, (1, 9216)),
+        ((90_000, 1), 1, (1, 1)),
+        ((500, 300), None, (500, 300)),
+    ],
+)
+def test_the_area_is_bounded_and_the_proportions_stay_as_long_as_the_shorter_side_is_long(
+    sides, largest, smaller
+):
+    assert reduced_sides(sides, largest) == smaller
+    assert reduced_sides(sides[::-1], largest) == smaller[::-1]
+
+
+@pytest.mark.parametrize(
+    ("cells", "smaller"),
+    [((9, 9), (9, 9)), ((8, 72), (8, 8)), ((144, 4), (16, 4)), ((7, 8), (7, 8))],
+)
+def test_a_grid_is_bounded_along_its_longer_side(cells, smaller):
+    assert tuple(bounded_grid(cells, 64)) == smaller
+
+
+def test_a_layer_reduces_floats_and_uint8_as_the_views_are():
+    x = torch.from_numpy(np.random.RandomState(0).randint(0, 256, (4, 3, 50, 40), np.uint8))
+    layer = Reduced(nn.Identity(), (50, 40), (21, 17))
+    expected = reduced(x / 255, (21, 17))
+    assert layer.sides == (21, 17) and expected.shape == (4, 3, 21, 17)
+    for images in (x, x / 255):
+        torch.testing.assert_close(layer(images), expected, atol=1e-5, rtol=0)
+    assert reduced(x, (21, 17)).dtype == torch.uint8
+    torch.testing.assert_close(reduced(x, (21, 17)) / 255, expected, atol=0.01, rtol=0)
+
+
+def test_what_is_small_enough_is_passed_on():
+    x = torch.zeros(2, 1, 21, 17, dtype=torch.uint8)
+    assert Reduced(nn.Identity(), (50, 40), (21, 17))(x) is x
+    assert reduced(x, None) is x and reduced(x, (21, 17)) is x
+
+
+@pytest.mark.parametrize(
+    ("sides", "cells"), [((23, 22), (5, 5)), ((9, 4), (4, 2)), ((3, 1), (3, 1))]
+)
+def test_means_over_a_grid_are_those_of_adaptive_pooling(sides, cells):
+    x = torch.from_numpy(np.random.RandomState(0).normal(size=(4, 3, *sides))).float()
+    found = GridMeans(cells, sides)(x)
+    torch.testing.assert_close(found, nn.functional.adaptive_avg_pool2d(x, cells))

@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 import skcontrast
 from skcontrast import ContrastiveEmbedder
-from skcontrast._layers._patches import PatchLayer
+from skcontrast._layers._images import PatchLayer
 from skcontrast._layers._wide import SideFeatures
 from skcontrast.augmentation import Augmentation
 from skcontrast.encoders import PatchNet, Wide
