@@ -153,50 +153,25 @@ def build_network(
     owner : str
         The name of the estimator's class, for messages.
     """
-    # Encoders with fresh weights, tried on small batches.
     parts = _parts(subset, kind, scaler, split)
     for place, part in enumerate(parts):
         part.given = choose_encoder(place, part.kind, part.shape)
     _reduce(parts, split)
     for part in parts:
-        # An encoder of numbers is tried on zeros, of anything else on what it will get.
-        tried_on = None if part.kind.float_batches else part.samples(2)
-        part.encoder, part.width = build_encoder(
-            part.given, part.shape, n_components, kind=part.kind, tried_on=tried_on, owner=owner
-        )
+        part.build(n_components, owner)
     encoders = nn.ModuleList([part.encoder for part in parts])
     use_threads_for(encoders, *((part.kind, part.shape) for part in parts))
-    for part in parts:
-        part.kind._check_encoder(part.encoder, part.samples(_ENOUGH_SAMPLES), part.name)
+    widths = [projection_dim or part.learned for part in parts]
+    _check_widths(widths, projection_dim, similarity, owner)
+    heads = [part.head(projection_dim, similarity.n_extra) for part in parts]
     channels_last = [to_channels_last(part.encoder, part.kind, part.shape) for part in parts]
-    if isinstance(split, Split):  # which stands behind a layer for all parts
-        channels_last = [all(channels_last)] * len(parts)
-    # Heads, which read what is learned alone.
-    learned = [getattr(wide_part(part.encoder), "learned_width", part.width) for part in parts]
-    projections = [projection_dim or width for width in learned]
-    _check_widths(projections, projection_dim, similarity, owner)
-    heads = [projection_head(width, projection_dim, similarity.n_extra) for width in learned]
-    # Layers before the encoders, which then learn what gradients do not train.
     for part, last in zip(parts, channels_last, strict=True):
-        part.layer = part.kind._first_layer(part.subset, part.scaler, channels_last=last)
-        if part.larger is not None:
-            layer = part.layer or nn.Identity()
-            part.layer = Reduced(layer, part.larger, part.shape[-2:])
-        # Zeros, on which encoders of numbers were tried, are alike.
-        few = part.samples(_SAMPLES_TRIED, part.layer)
-        try_rows(part.encoder, few, part.name, part.kind._describe(part.shape))
-        if isinstance(part.given, Encoder) and type(part.given).learn is not Encoder.learn:
-            batch = part.samples(_ENOUGH_SAMPLES, part.layer)
-            rng = np.random.RandomState(int(torch.randint(2**31, ())))
-            learn_in_place(part.given, part.encoder, batch, rng)
-    for place, part in enumerate(parts):
-        if (beside := wide_part(part.encoder)) is not None:
-            heads[place] = nn.Sequential(FirstColumns(learned[place]), heads[place])
-            part.width = beside.width
-    width = sum(part.width for part in parts)
-    aside = width - sum(learned) if len(parts) == 1 else 0
+        # Parts of one array stand behind one layer.
+        part.learn(all(channels_last) if isinstance(split, Split) else last)
     network = _assembled(split, parts, heads).float()
-    return network, Widths(width, sum(projections), len(parts), aside)
+    width = sum(part.width for part in parts)
+    beside = width - parts[0].learned if len(parts) == 1 else 0
+    return network, Widths(width, sum(widths), len(parts), beside)
 
 
 @dataclass
@@ -211,8 +186,9 @@ class _Part:
         Some samples as a batch, and the fitted scaler that has made it.
     split, place : Split or None, int
         How it is taken out of the batch, if that holds the others, too.
-    given, encoder, width : object, torch.nn.Module, int
-        The parameter `encoder` of the embedder, what it has built, and the width of that.
+    given, encoder, learned : object, torch.nn.Module, int
+        The parameter `encoder` of the embedder, what it has built, and the width of what is
+        learned of that.
     layer : torch.nn.Module or None
         What stands before the encoder.
     larger : tuple of int or None
@@ -227,7 +203,7 @@ class _Part:
     place: int = 0
     given: Any = None
     encoder: nn.Module = field(default_factory=nn.Identity)
-    width: int = 0
+    learned: int = 0
     layer: nn.Module | None = None
     larger: tuple | None = None
 
@@ -235,6 +211,39 @@ class _Part:
     def name(self) -> str:
         """The name of the encoder, for messages."""
         return getattr(self.given, "__name__", type(self.given).__name__)
+
+    @property
+    def width(self) -> int:
+        """The width of the representation, with what stands beside the learned part."""
+        return getattr(wide_part(self.encoder), "width", self.learned)
+
+    def build(self, n_components: int | None, owner: str) -> None:
+        """Build the encoder, tried on zeros, or, if samples are no numbers, on some of them."""
+        tried_on = None if self.kind.float_batches else self.samples(2)
+        self.encoder, width = build_encoder(
+            self.given, self.shape, n_components, kind=self.kind, tried_on=tried_on, owner=owner
+        )
+        self.kind._check_encoder(self.encoder, self.samples, self.name)
+        self.learned = getattr(wide_part(self.encoder), "learned_width", width)
+
+    def head(self, projection_dim: int, n_extra: int) -> nn.Module:
+        """Return a projection head, which reads what is learned alone."""
+        head = projection_head(self.learned, projection_dim, n_extra)
+        is_wide = wide_part(self.encoder) is not None
+        return nn.Sequential(FirstColumns(self.learned), head) if is_wide else head
+
+    def learn(self, channels_last: bool) -> None:
+        """Put a layer before the encoder, which then learns what gradients do not train."""
+        self.layer = self.kind._first_layer(self.subset, self.scaler, channels_last=channels_last)
+        if self.larger is not None:
+            self.layer = Reduced(self.layer or nn.Identity(), self.larger, self.shape[-2:])
+        # Zeros, on which encoders of numbers were tried, are alike.
+        few = self.samples(_SAMPLES_TRIED, self.layer)
+        try_rows(self.encoder, few, self.name, self.kind._describe(self.shape))
+        if isinstance(self.given, Encoder) and type(self.given).learn is not Encoder.learn:
+            batch = self.samples(_ENOUGH_SAMPLES, self.layer)
+            rng = np.random.RandomState(int(torch.randint(2**31, ())))
+            learn_in_place(self.given, self.encoder, batch, rng)
 
     def samples(self, n: int, layer: nn.Module | None = None) -> Any:
         """Return at most n samples as the encoder gets them behind a layer."""

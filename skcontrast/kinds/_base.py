@@ -6,7 +6,7 @@ each.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -370,8 +370,8 @@ class Kind(ParameterObject):
         """Return names of the numbers of a sample behind the first layer, by those of X."""
         return list(names)
 
-    def _check_encoder(self, module: nn.Module, batch: Any, name: str) -> None:
-        """Warn about what an encoder, adapted, does not read of a batch; once per fit."""
+    def _check_encoder(self, module: nn.Module, samples: Callable, name: str) -> None:
+        """Warn about what an encoder does not read of a batch, ``samples(n)`` of at most n."""
 
     def _describe(self, sample_shape: tuple) -> str:
         """Return a name of samples of a shape, for messages about encoders."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -105,10 +105,10 @@ class Graphs(Kind):
         """Return the map to the descriptions of nodes and edges."""
         return NodeFeatures(self.node_features, self.standardize, self.edge_features)
 
-    def _check_encoder(self, module: nn.Module, batch: GraphBatch, name: str) -> None:
+    def _check_encoder(self, module: nn.Module, samples: Callable, name: str) -> None:
         """Warn about features of edges that a module does not read."""
         deep = module.deep if isinstance(module, WideNetwork) else module
-        edges, reads = batch.edges, getattr(deep, "reads", ())
+        edges, reads = samples(2).edges, getattr(deep, "reads", ())
         if edges is None or "edge_attr" in reads:
             return
         has_more = edges.width > (edges.weight is not None)

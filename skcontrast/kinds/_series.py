@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Literal
 
@@ -24,6 +24,8 @@ from ._scaling import AffineScaler, ArrayKind, float_of, rows_for
 _EXPECTED = "series, an array of numbers of shape (n_samples, n_channels, n_times)"
 # A channel has more steps than there are channels, by more than this factor.
 _LEAST_RATIO = 2
+# Samples among which one is looked for that is shorter than others.
+_SERIES_SEARCHED = 2000
 # Steps of the series on which a network is tried that was built without any.
 _EXAMPLE_LENGTH = 64
 _FORMS = (
@@ -159,8 +161,9 @@ class Series(ArrayKind):
                 f"{n_channels} channels, pass kind='series', and kind='images' for images."
             )
 
-    def _check_encoder(self, module: nn.Module, batch: Tensor, name: str) -> None:
+    def _check_encoder(self, module: nn.Module, samples: Callable, name: str) -> None:
         """Refuse a module that returns NaN for series that are shorter than others."""
+        batch = samples(_SERIES_SEARCHED)
         ends = batch[:, 0].isnan().any(1).nonzero()[:, 0][:2]
         if not len(ends) or _output(module, batch[ends]).isfinite().all():
             return
