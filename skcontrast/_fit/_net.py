@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
@@ -40,7 +40,7 @@ _STEPS_UNREAD = 1024
 
 
 class ContrastiveNet(NeuralNet):
-    """skorch's loop, history and callbacks around one contrastive training step.
+    """skorch's history and callbacks around a loop of contrastive training steps.
 
     Parameters
     ----------
@@ -96,7 +96,6 @@ class ContrastiveNet(NeuralNet):
         super().__init__(
             setup.network,
             criterion=Session,
-            train_split=None,
             lr=settings.lr,
             max_epochs=1 if settings.one_epoch else settings.max_epochs,
             device=settings.device,
@@ -123,7 +122,7 @@ class ContrastiveNet(NeuralNet):
 
     def stop(self) -> None:
         """Stop the training when all callbacks have been told of the end of the epoch."""
-        self.stopped_by_callback_ = True
+        self.is_stopped_ = True
 
     def initialize_criterion(self) -> Self:
         """Start the framework's session, which takes the place of skorch's criterion."""
@@ -149,15 +148,8 @@ class ContrastiveNet(NeuralNet):
         self.base_lr_ = [group["lr"] for group in self.optimizer_.param_groups]
         return self
 
-    def check_data(self, X: Any, y: Any = None) -> None:
-        """Do nothing: the estimator has validated X."""
-
-    def get_dataset(self, X: BatchSampler, y: Any = None) -> BatchSampler:
-        """Return the samples as they are."""
-        return X
-
     def get_iterator(self, dataset: BatchSampler, training: bool = False) -> BatchSampler:
-        """Return the batches of an epoch."""
+        """Return the batches of an epoch, for callbacks that count them."""
         return dataset
 
     def on_epoch_begin(self, net: NeuralNet, dataset_train: Any = None, **kwargs: Any) -> None:
@@ -223,14 +215,11 @@ class ContrastiveNet(NeuralNet):
             with self.interrupt_.released():
                 super().notify(method_name, **kwargs)
         except KeyboardInterrupt:
-            self.stopped_by_callback_ = not self.interrupt_.came
+            self.stop()
             raise
-        is_end_of_epoch = method_name == "on_epoch_end"
         # Ctrl-C counts at once, in case a callback has caught the KeyboardInterrupt.
-        if self.interrupt_.came or (is_end_of_epoch and self.stopped_by_callback_):
+        if self.interrupt_.came:
             raise KeyboardInterrupt
-        if is_end_of_epoch:
-            self.epoch_state.end_epoch(self)
 
     def _notify_of_end(self, **kwargs: Any) -> None:
         """Notify all callbacks of the end, also where the user interrupts one of them."""
@@ -243,39 +232,38 @@ class ContrastiveNet(NeuralNet):
         self, X: BatchSampler, y: Any = None, epochs: int | None = None, **kwargs: Any
     ) -> Self:
         """Run the epochs that are left; after an interrupt, keep only the finished ones."""
-        self.stopped_by_callback_, self.first_epoch_ = False, len(self.history)
+        self.is_stopped_, self.first_epoch_ = False, len(self.history)
+        told = {"dataset_train": X, "dataset_valid": None}
         try:
             with self.interrupt_.released():
-                return super().fit_loop(X, y, self.epoch_state.begin(self), **kwargs)
+                for _ in range(self.epoch_state.begin(self)):
+                    self.notify("on_epoch_begin", **told)
+                    self._run_steps(X)
+                    self.notify("on_epoch_end", **told)
+                    if self.is_stopped_:
+                        break
+                    self.epoch_state.end_epoch(self)
         except KeyboardInterrupt:
-            self.interrupted_ = self.interrupt_.came or not self.stopped_by_callback_
+            self.interrupted_ = self.interrupt_.came or not self.is_stopped_
             if self.interrupted_ or "train_loss" not in self.history[-1]:
                 self.epoch_state.go_back(self)
             raise
+        return self
 
-    def run_single_epoch(
-        self,
-        iterator: BatchSampler | None,
-        training: bool,
-        prefix: str,
-        step_fn: Callable[..., dict[str, Any]],
-        **fit_params: Any,
-    ) -> None:
+    def _run_steps(self, sampler: BatchSampler) -> None:
         """Run the steps of an epoch; unlike skorch, do not wait for the device after each."""
-        if iterator is None:  # there is no validation set
-            return
-        batches = self.history[-1]["batches"]
-        with closing(iter(iterator)) as data:
-            for batch in data:
-                self.notify("on_batch_begin", batch=batch, training=training)
-                step = step_fn(batch, **fit_params)
-                self.history.record_batch(f"{prefix}_loss", step["loss"].detach())
-                self.history.record_batch(f"{prefix}_batch_size", len(batch.x))
-                self.notify("on_batch_end", batch=batch, training=training, **step)
-                if len(batches) % _STEPS_UNREAD == 0:
-                    _read_losses(batches[-_STEPS_UNREAD:], f"{prefix}_loss")
-        _read_losses(batches[len(batches) // _STEPS_UNREAD * _STEPS_UNREAD :], f"{prefix}_loss")
-        self.history.record(f"{prefix}_batch_count", len(batches))
+        rows = self.history[-1]["batches"]
+        with closing(iter(sampler)) as batches:
+            for batch in batches:
+                self.notify("on_batch_begin", batch=batch, training=True)
+                step = self.train_step(batch)
+                self.history.record_batch("train_loss", step["loss"].detach())
+                self.history.record_batch("train_batch_size", len(batch.x))
+                self.notify("on_batch_end", batch=batch, training=True, **step)
+                if len(rows) % _STEPS_UNREAD == 0:
+                    _read_losses(rows[-_STEPS_UNREAD:])
+        _read_losses(rows[len(rows) // _STEPS_UNREAD * _STEPS_UNREAD :])
+        self.history.record("train_batch_count", len(rows))
 
     def train_step(self, batch: Batch, **fit_params: Any) -> dict[str, Any]:
         """Take a step of the optimizer, then update the framework's session."""
@@ -337,9 +325,9 @@ def epoch_seeds(seed: int, epoch: int) -> list[int]:
     return np.random.SeedSequence([seed, epoch]).generate_state(3).tolist()
 
 
-def _read_losses(batches: list[dict[str, Any]], name: str) -> None:
+def _read_losses(rows: list[dict[str, Any]]) -> None:
     """Replace tensors by their numbers."""
-    if batches:
-        losses = torch.stack([row[name] for row in batches]).tolist()
-        for row, loss in zip(batches, losses, strict=True):
-            row[name] = loss
+    if rows:
+        losses = torch.stack([row["train_loss"] for row in rows]).tolist()
+        for row, loss in zip(rows, losses, strict=True):
+            row["train_loss"] = loss
