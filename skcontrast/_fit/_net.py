@@ -204,10 +204,7 @@ class ContrastiveNet(NeuralNet):
         super().on_epoch_end(net, **kwargs)
 
     def notify(self, method_name: str, **kwargs: Any) -> None:
-        """Notify the callbacks; a KeyboardInterrupt that is not Ctrl-C is an early stop.
-
-        Callbacks may load a checkpoint before training, and with it the history of earlier epochs.
-        """
+        """Notify the callbacks; a KeyboardInterrupt that is not Ctrl-C is an early stop."""
         if method_name == "on_train_end":
             self._notify_of_end(**kwargs)
             return
@@ -232,6 +229,7 @@ class ContrastiveNet(NeuralNet):
         self, X: BatchSampler, y: Any = None, epochs: int | None = None, **kwargs: Any
     ) -> Self:
         """Run the epochs that are left; after an interrupt, keep only the finished ones."""
+        # A callback may have loaded a checkpoint, and with it the history of earlier epochs.
         self.is_stopped_, self.first_epoch_ = False, len(self.history)
         told = {"dataset_train": X, "dataset_valid": None}
         try:

@@ -101,7 +101,7 @@ class AnchorGradients(NamedTuple):
 
     Attributes
     ----------
-    sums : list of Tensor of shape (n_anchors,)
+    sums : sequence of Tensor of shape (n_anchors,)
         With respect to the sums over the candidates.
     positives : Tensor of shape (n_anchors, n_positives)
         With respect to the scores of the positives.
@@ -109,9 +109,9 @@ class AnchorGradients(NamedTuple):
         With respect to the scores of the anchors with themselves, where they are a tensor.
     """
 
-    sums: list[Tensor]
+    sums: Sequence[Tensor]
     positives: Tensor
-    self_scores: Tensor | None
+    self_scores: Tensor | None = None
 
 
 # Those with respect to the scores of the candidates of a tile, and the others.
@@ -232,28 +232,32 @@ class Objective(NamedTuple):
         needs_gradient: bool,
     ) -> tuple[Tensor, AnchorGradients | None]:
         """Return the total loss of anchors from the values of all sums, and its gradients."""
+        leaves = [_leaf(value, needs_gradient) for value in (*values, anchors.positives)]
+        anchors = anchors._replace(positives=leaves[-1])
+        if isinstance(anchors.self_scores, Tensor):
+            leaves.append(_leaf(anchors.self_scores, needs_gradient))
+            anchors = anchors._replace(self_scores=leaves[-1])
+        n = len(values)
         with torch.set_grad_enabled(needs_gradient):
-            sums = [_leaf(value, needs_gradient) for value in values]
-            positives = _leaf(anchors.positives, needs_gradient)
-            leaves = [*sums, positives]
-            if isinstance(anchors.self_scores, Tensor):
-                leaves.append(_leaf(anchors.self_scores, needs_gradient))
-                anchors = anchors._replace(self_scores=leaves[-1])
-            rest = iter(sums)
-            means = [one.mean([next(rest) for _ in one.sums]) for one in expectations.means]
-            losses = self.anchor_loss(means, positives, anchors, loss)
-            if expectations.pull is not None:
-                weighted, mass = rest
-                pulled = expectations.pull.mean([weighted, mass.detach()])
-                own = self.attraction(positives)[0]
-                losses = losses + _pull_share(loss, mass.detach(), own) * (own.mean(1) - pulled)
-            total = anchors.total(losses)
+            total = anchors.total(self._losses(expectations, leaves[:n], anchors, loss))
         if not needs_gradient:
             return total, None
-        gradients = list(torch.autograd.grad(total, leaves, materialize_grads=True))
-        d_self_scores = gradients.pop() if len(leaves) > len(sums) + 1 else None
-        *d_sums, d_positives = gradients
-        return total.detach(), AnchorGradients(d_sums, d_positives, d_self_scores)
+        gradients = torch.autograd.grad(total, leaves, materialize_grads=True)
+        return total.detach(), AnchorGradients(gradients[:n], *gradients[n:])
+
+    def _losses(
+        self, expectations: Expectations, sums: Sequence[Tensor], anchors: Anchors, loss: Loss
+    ) -> Tensor:
+        """Return the loss of each anchor from sums over its candidates, and from scores."""
+        rest, positives = iter(sums), anchors.positives
+        means = [one.mean([next(rest) for _ in one.sums]) for one in expectations.means]
+        losses = self.anchor_loss(means, positives, anchors, loss)
+        if expectations.pull is None:
+            return losses
+        weighted, mass = sums[-2], sums[-1].detach()  # of the pull, which comes last
+        pulled = expectations.pull.mean([weighted, mass])
+        own = self.attraction(positives)[0]
+        return losses + _pull_share(loss, mass, own) * (own.mean(1) - pulled)
 
 
 def _row_loss(tile: Tile, loss: Loss, needs_gradient: bool) -> tuple[Tensor, TileGradients | None]:
@@ -267,7 +271,7 @@ def _row_loss(tile: Tile, loss: Loss, needs_gradient: bool) -> tuple[Tensor, Til
         return total, None
     d_scores, d_positives = torch.autograd.grad(total, leaves, materialize_grads=True)
     scaled = RowScaled(torch.ones_like(d_scores[:, :1]), d_scores)
-    return total.detach(), (scaled, AnchorGradients([], d_positives, None))
+    return total.detach(), (scaled, AnchorGradients([], d_positives))
 
 
 def _row_loss_of_groups(tile: Tile, loss: Loss, scores: Tensor, positives: Tensor) -> Tensor:
