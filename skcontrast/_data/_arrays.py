@@ -129,8 +129,9 @@ def subset(X: Any) -> Any:
     if getattr(X, "ndim", None) == 2:
         enough = min(enough, max(2, _ENOUGH_NUMBERS // X.shape[1]))
     step = -(-len(X) // enough)
-    is_read_in_part = step > 1 and map_of(X) is not None
-    return some_rows(X, np.arange(0, len(X), step)) if is_read_in_part else X[::step]
+    if step == 1 and not is_lazy(X):
+        return X
+    return X[::step] if map_of(X) is None else some_rows(X, np.arange(0, len(X), step))
 
 
 def representative_array(X: Any) -> Any:
