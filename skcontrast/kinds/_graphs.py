@@ -74,7 +74,8 @@ class Graphs(Kind):
 
     def _recognise(self, X: Any, *, is_declared: bool = False) -> Any | None:
         """Return X if it holds graphs."""
-        return X if not hasattr(X, "columns") and is_graphs(X) else None
+        is_table = hasattr(type(X), "columns")  # of a LazyFrame itself, polars would warn
+        return X if not is_table and is_graphs(X) else None
 
     def _describes(self, sample_shape: tuple) -> bool:
         """Return whether this is ``(None, n_node_features)``, or also has ``n_edge_features``."""
