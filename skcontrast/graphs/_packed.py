@@ -6,7 +6,7 @@ import copy
 from collections.abc import Hashable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -221,21 +221,14 @@ class PackedGraphs:
     index: Any = field(default=None, init=False)
     # Names of attributes of the graphs that were not read.
     ignored: tuple[str, ...] = field(default=(), init=False)
+    # What scikit-learn asks of arrays besides `shape`; the dtype is that of the attributes.
+    ndim: ClassVar[int] = 3
+    dtype: ClassVar[np.dtype] = np.dtype(np.float32)
 
     @property
     def shape(self) -> tuple[int, None, int]:
         """``(n_graphs, None, n_attributes)``: graphs have any number of nodes."""
         return len(self), None, 0 if self.attributes is None else self.attributes.shape[1]
-
-    @property
-    def ndim(self) -> int:
-        """Number of entries of `shape`."""
-        return 3
-
-    @property
-    def dtype(self) -> np.dtype:
-        """The dtype of the attributes."""
-        return np.dtype(np.float32)
 
     @property
     def sizes(self) -> NDArray[np.int64]:
