@@ -453,7 +453,7 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Dec
         with plain_modes(device), one_thread(device, blas=False):
             setup.use_threads()
             # A scaler may find NaN and infinity in the pass in which it converts X.
-            X = setup.read(X, self, check_finite=not scaler.finds_nonfinite)
+            X = setup.read(X, self, check_finite=not getattr(scaler, "finds_nonfinite", False))
             module, kind = on_device(module, device), setup.schema.kind
             return encode(module, X, kind, lambda rows: scaler.to_tensor(rows, device))
 

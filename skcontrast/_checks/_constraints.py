@@ -33,7 +33,7 @@ def brief(value: Any, longest: int = _LONGEST) -> str:
 def check_values(constraints: dict[str, Any], values: dict[str, Any], owner: str) -> None:
     """Raise ``InvalidParameterError``, in scikit-learn's words, for values outside their ranges.
 
-    Private modules are not named, nor are long values shown.
+    Private modules are not named, nor are long values shown. Constraints of users may be wrong.
     """
     try:
         validate_parameter_constraints(constraints, values, caller_name=owner)
@@ -43,6 +43,8 @@ def check_values(constraints: dict[str, Any], values: dict[str, Any], owner: str
         text = text.replace(f"Got {values[name]!r} instead", f"Got {brief(values[name])} instead")
         advice = _advice(name, values[name], constraints[name])
         raise InvalidParameterError(f"{text}{advice}") from None
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{owner}._parameter_constraints must hold lists: {error}.") from error
 
 
 def _advice(name: str, value: Any, constraints: Sequence[Any]) -> str:

@@ -178,7 +178,7 @@ def check_constraints(obj: ParameterObject) -> None:
     """Raise TypeError if a class does not say which values a parameter may have."""
     cls, inherited = type(obj), f"**{type(obj).__mro__[1].__name__}._parameter_constraints"
     for name in cls._get_param_names():
-        if name not in obj._parameter_constraints:
+        if name not in (obj._parameter_constraints or ()):
             raise TypeError(
                 f"{cls.__name__} does not say which values its parameter {name!r} may have: write "
                 f"_parameter_constraints = {{{inherited}, {name!r}: interval(0, 1, 'left')}} with "

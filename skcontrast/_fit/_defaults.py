@@ -102,10 +102,12 @@ def pace_of(encoder: Any, schema: Schema, n_batches: int) -> tuple[float, int]:
     if encoder is None and image:
         encoder = default_encoder(schema.kind, image)
     own = encoder if isinstance(encoder, Encoder) else Encoder()
-    lr, n_epochs = own.pace(n_batches, image[1:] if image else None)
-    check_argument(f"{type(own).__name__}.pace", "lr", lr, POSITIVE)
-    check_argument(f"{type(own).__name__}.pace", "n_epochs", n_epochs, POSITIVE_INT)
-    return lr, n_epochs
+    owner, found = f"{type(own).__name__}.pace", own.pace(n_batches, image[1:] if image else None)
+    if not isinstance(found, (tuple, list)) or len(found) != 2:
+        raise TypeError(f"{owner} must return a pair (lr, n_epochs), got {found!r}.")
+    check_argument(owner, "lr", found[0], POSITIVE)
+    check_argument(owner, "n_epochs", found[1], POSITIVE_INT)
+    return found[0], found[1]
 
 
 def beside_pretrained(encoder: Pretrained) -> Wide:

@@ -26,6 +26,7 @@ from .._checks import (
     validate_parameters,
 )
 from .._layers._images import PatchLayer
+from .._warnings import warn
 from ..kinds._base import Kind
 from ..kinds._recognise import KindName, check_fits, kind_of_shape
 
@@ -307,6 +308,8 @@ def build_encoder(
         if is_trained:
             problem = "has no gradient: leave out detach and no_grad, or freeze its parameters"
         raise ValueError(f"The encoder {name} {problem}.")
+    if is_trained and not belongs_to_package(type(encoder)):
+        _warn_of_untrained(module, found, name)
     if n_components is not None and width != n_components:
         raise ValueError(
             f"n_components={n_components}, but the encoder {name} returns {width} components. "
@@ -402,6 +405,18 @@ def checked_module(module: Any, source: str) -> nn.Module:
     if not isinstance(module, nn.Module):
         raise TypeError(f"{source} must return a torch.nn.Module, got {module!r}.")
     return module
+
+
+def _warn_of_untrained(module: nn.Module, rows: Tensor, name: str) -> None:
+    """Warn of trainable parameters of an encoder on which these rows of its do not depend."""
+    trained = {key: one for key, one in module.named_parameters() if one.requires_grad}
+    slopes = torch.autograd.grad(rows.sum(), list(trained.values()), allow_unused=True)
+    if idle := [key for key, slope in zip(trained, slopes, strict=True) if slope is None]:
+        warn(
+            f"The encoder {name} has parameters that get no gradient and are never trained: "
+            f"{', '.join(idle[:5])}{', ...' if len(idle) > 5 else ''}. Leave out detach and "
+            "no_grad, or freeze them by requires_grad_(False)."
+        )
 
 
 def try_rows(module: nn.Module, batch: Any, name: str, samples: str) -> Tensor:

@@ -134,8 +134,6 @@ class NodeFeatures:
         self.standardize = standardize
         self.edges = edges
 
-    finds_nonfinite = False
-
     def fit(self, graphs: PackedGraphs) -> NodeFeatures:
         """Learn the map from the training graphs."""
         has_any = graphs.attributes is not None or graphs.labels is not None

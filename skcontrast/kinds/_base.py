@@ -128,11 +128,7 @@ class Request:
 class Scaler(Protocol):
     """Maps checked samples to the batches that augmentations and the network work on."""
 
-    @property
-    def finds_nonfinite(self) -> bool:
-        """Whether `to_tensor` itself raises ValueError for NaN and infinity in X."""
-
-    def fit(self, X: Any, /) -> Scaler:
+    def fit(self, X: Any, /) -> Any:
         """Learn the map from the training samples."""
 
     def to_tensor(self, X: Any, device: torch.device | str, /) -> Any:
@@ -147,8 +143,6 @@ class Unscaled:
     kind : Kind
         Its ``to_tensor`` is the map.
     """
-
-    finds_nonfinite = False
 
     def __init__(self, kind: Kind):
         self.kind = kind
@@ -196,8 +190,11 @@ def with_scaler(kind: Kind, X: Any) -> tuple[Any, Scaler, Any]:
 
     Of lazy samples, the array holds a subset; the statistics of a sparse matrix are those of all.
     """
-    array = representative_array(X)
-    scaler = kind.scaler().fit(X if isinstance(X, SparseSamples) else array)
+    array, scaler = representative_array(X), kind.scaler()
+    if not isinstance(scaler, Scaler):
+        owner = type(kind).__name__
+        raise TypeError(f"{owner}.scaler must return a fit and a to_tensor, got {scaler!r}.")
+    scaler.fit(X if isinstance(X, SparseSamples) else array)
     return array, scaler, scaler.to_tensor(subset(array), torch.device("cpu"))
 
 
@@ -324,9 +321,8 @@ class Kind(ParameterObject):
         Returns
         -------
         scaler : object
-            Its ``fit(X)`` learns from the training samples, such as their mean, and returns
-            itself; ``to_tensor(X, device)`` returns a batch. ``finds_nonfinite`` says whether
-            ``to_tensor`` refuses NaN and infinity in X.
+            Its ``fit(X)`` learns from the training samples, such as their mean, and
+            ``to_tensor(X, device)`` returns a batch.
         """
         return Unscaled(self)
 
@@ -393,6 +389,14 @@ class Kind(ParameterObject):
         request.check_length(X)
         shape = self.sample_shape(X)
         request.check_shape(shape)
+        may_be_padded = None in shape and getattr(X, "dtype", None) != np.dtype(object)
+        if request.seen is None and isinstance(given, (list, np.ndarray)) and not may_be_padded:
+            both = zip(self._arrays(self.check(given[:2])), self._arrays(X[:2]), strict=True)
+            if any(a.shape != b.shape or not np.allclose(a, b, equal_nan=True) for a, b in both):
+                raise ValueError(
+                    f"{type(self).__name__}.check must return samples in their order, each as "
+                    "without the others, but the first two are different ones without the rest."
+                )
         return X, Schema(self, shape)
 
     def _check_unusual(self, X: Any, *, is_declared: bool) -> None:
@@ -416,14 +420,11 @@ class Kind(ParameterObject):
     def _nbytes(self, X: Any) -> float:
         """Return how many bytes X takes as tensors; 0 keeps X in memory, whatever its size."""
         some = X[:: -(-len(X) // _SAMPLES_WEIGHED)]
-        return len(X) / len(some) * sum(tensor.nbytes for tensor in self._tensors(some))
+        return len(X) / len(some) * sum(array.nbytes for array in self._arrays(some))
 
     def _arrays(self, X: Any) -> Iterable[np.ndarray]:
         """Yield arrays by which checked samples are compared with other samples."""
         for rows in row_blocks(X, self._rows_per_call(X)):
-            yield from (tensor.numpy() for tensor in self._tensors(rows))
-
-    def _tensors(self, X: Any) -> list[Tensor]:
-        batch = self.to_tensor(X, torch.device("cpu"))
-        tensors = batch.tensors.values() if isinstance(batch, TensorBatch) else [batch]
-        return [tensor for tensor in tensors if isinstance(tensor, Tensor)]
+            batch = self.to_tensor(rows, torch.device("cpu"))
+            tensors = batch.tensors.values() if isinstance(batch, TensorBatch) else [batch]
+            yield from (tensor.numpy() for tensor in tensors if isinstance(tensor, Tensor))

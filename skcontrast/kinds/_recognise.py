@@ -333,13 +333,13 @@ class PartsScaler:
     @property
     def finds_nonfinite(self) -> bool:
         """Whether all scalers themselves raise ValueError for NaN and infinity."""
-        return all(scaler.finds_nonfinite for scaler in self.scalers)
+        return all(getattr(scaler, "finds_nonfinite", False) for scaler in self.scalers)
 
     def fit(self, X: Parts) -> PartsScaler:
         """Learn the map from each part of the training samples."""
         for place, (scaler, part) in enumerate(zip(self.scalers, X.parts, strict=True)):
             with naming_part(place):
-                self.scalers[place] = scaler.fit(part)
+                scaler.fit(part)
         return self
 
     def to_tensor(self, X: Parts | OnePart, device: torch.device | str) -> Any:

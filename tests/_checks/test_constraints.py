@@ -1,6 +1,7 @@
 """Ranges of numbers, and of sequences of them."""
 
 from numbers import Integral
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import torch
 
 from skcontrast._checks import POSITIVE_INT, Interval, Numbers, validate_parameters
 from skcontrast._checks._constraints import brief
-from skcontrast.encoders import MLP, ConvNet
+from skcontrast.encoders import MLP, ConvNet, Encoder
 from skcontrast.losses import DCL
 from tests.common import X_DIGITS, small
 
@@ -74,3 +75,15 @@ def test_a_device_may_be_a_number_or_in_capitals():
             ValueError, match=r"'cuda:N' or 'mps' and be available .* got (cuda:)?0"
         ):
             small(device=0).fit(X_DIGITS)
+
+
+@pytest.mark.parametrize("wrong", [(0, 1), "positive", float, None, [1.0]])
+def test_constraints_of_the_wrong_form_are_those_of_the_class(wrong):
+    class Own(Encoder):
+        _parameter_constraints: ClassVar = {"width": wrong}
+
+        def __init__(self, width=1):
+            self.width = width
+
+    with pytest.raises(TypeError, match=r"^Own\._parameter_constraints must hold lists: "):
+        validate_parameters(Own())

@@ -320,8 +320,6 @@ class LearnedLists(Lists):
 class Learned:
     """A scaler that is none of skcontrast's."""
 
-    finds_nonfinite = False
-
     def fit(self, X):
         self.mean_ = X.mean()
         return self

@@ -154,8 +154,6 @@ class Tokens(Kind):
 class OwnScaler:
     """A scaler without a way back."""
 
-    finds_nonfinite = False
-
     def fit(self, X):
         return self
 

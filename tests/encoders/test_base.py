@@ -194,6 +194,26 @@ def test_layers_in_a_list_would_not_be_trained():
         small(encoder=Listed()).fit(vectors())
 
 
+class HalfDetached(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.last, self.unused = nn.Linear(5, 8), nn.Linear(8, 4), nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.last(self.first(x).detach())
+
+
+@pytest.mark.parametrize("wrap", [own, Wide, lambda module: module], ids=["own", "wide", "module"])
+def test_parameters_that_get_no_gradient_are_named_once(wrap):
+    names = "first.weight, first.bias, unused.weight, unused.bias"
+    with pytest.warns(UserWarning, match=f"are never trained: {names}. Leave out") as found:
+        small(encoder=wrap(HalfDetached())).fit(vectors())
+    assert len(found) == 1
+    frozen = HalfDetached()
+    frozen.first.requires_grad_(False), frozen.unused.requires_grad_(False)
+    small(encoder=wrap(frozen)).fit(vectors())  # without a warning
+
+
 def test_a_frozen_encoder_needs_no_gradient():
     frozen = Applied(torch.Tensor.detach).requires_grad_(False)
     assert small(encoder=frozen, output="projection").fit_transform(vectors()).shape == (60, 64)
@@ -239,6 +259,13 @@ def test_an_encoder_of_ones_own_says_at_which_rate_and_how_long_it_is_trained():
 def test_a_pace_has_ranges(name, pace):
     encoder = own(nn.Linear(5, 8), pace=lambda self, n_batches, sides: pace)
     with pytest.raises(InvalidParameterError, match=rf"'{name}' parameter of Own\.pace must be"):
+        small(encoder=encoder).fit(vectors())
+
+
+@pytest.mark.parametrize("pace", [0.1, None, (0.1,), (0.1, 2, 3)])
+def test_a_pace_is_a_pair(pace):
+    encoder = own(nn.Linear(5, 8), pace=lambda self, n_batches, sides: pace)
+    with pytest.raises(TypeError, match=r"Own\.pace must return a pair \(lr, n_epochs\), got"):
         small(encoder=encoder).fit(vectors())
 
 

@@ -177,3 +177,45 @@ def test_a_width_that_changes_from_batch_to_batch_is_a_fault_of_to_tensor():
     for use in (fitted.transform, fitted.score):
         with pytest.raises(ValueError, match=r"Recordings\.to_tensor must return rows that fit"):
             use(recordings(width=5))
+
+
+class Shortest(Recordings):
+    def check(self, X):
+        return super().check(sorted(X, key=len))
+
+
+class Centred(Recordings):
+    def check(self, X):
+        mean = np.concatenate(X).mean(0)
+        return super().check([x - mean for x in X])
+
+
+@pytest.mark.parametrize("kind", [Shortest(), Centred()])
+def test_a_check_that_moves_samples_or_mixes_them_is_refused(kind):
+    message = rf"{type(kind).__name__}\.check must return samples in their order, each as without"
+    with pytest.raises(ValueError, match=message):
+        embedder(Sum(), kind=kind).fit(recordings()[::-1])
+
+
+class Halves:
+    """A scaler as short as it may be."""
+
+    def fit(self, X):
+        pass
+
+    def to_tensor(self, X, device):
+        return 0.5 * Recordings().to_tensor(X, device)
+
+
+def test_a_scaler_needs_two_methods():
+    def own(scaler):
+        return type("Own", (Recordings,), {"scaler": lambda self: scaler})()
+
+    with pytest.raises(
+        TypeError, match=r"Own\.scaler must return a fit and a to_tensor, got None"
+    ):
+        embedder(Sum(), kind=own(None)).fit(recordings())
+    X, encoder = recordings(), Sum()
+    halved = embedder(encoder, kind=own(Halves())).fit(X).transform(X)
+    whole = embedder(encoder).fit([0.5 * x for x in X]).transform([0.5 * x for x in X])
+    np.testing.assert_array_equal(halved, whole)
