@@ -10,14 +10,17 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from tqdm.auto import tqdm
 
-from .._data._arrays import row_blocks
+from .._data._arrays import is_lazy, row_blocks
 from ..kinds._base import Kind
 from ..kinds._recognise import naming_kind
 
 # With so many rows, matrix products and convolutions compute every row in the same way, on any
 # number of threads; with AVX-512 those of fewer run in another kernel.
 _FEWEST_ROWS = 16
+# Seconds after which a bar shows how many samples of a Dataset have been read.
+_SILENT = 10.0
 
 
 def resolve_device(device: Any, owner: str) -> torch.device:
@@ -82,7 +85,7 @@ def tensors_in(state: Any) -> list[Tensor]:
 
 @torch.inference_mode()
 def encode(module: nn.Module, X: Any, kind: Kind, to_tensor: Callable) -> np.ndarray:
-    """Apply a module in inference mode to checked samples, batch by batch.
+    """Apply a module in inference mode to checked samples, batch by batch; some show a bar.
 
     Parameters
     ----------
@@ -105,8 +108,10 @@ def encode(module: nn.Module, X: Any, kind: Kind, to_tensor: Callable) -> np.nda
         If the output for a sample is not finite.
     """
     with naming_kind(kind):
-        batches = map(to_tensor, row_blocks(X, kind._rows_per_call(X)))
-        h = encode_batches(module, batches, "cpu")
+        n = kind._rows_per_call(X)
+        bar = {"unit": "batch", "total": -(-len(X) // n), "delay": _SILENT}
+        blocks = tqdm(row_blocks(X, n), "transform", disable=not is_lazy(X), **bar)
+        h = encode_batches(module, map(to_tensor, blocks), "cpu")
         check_finite(h, X)
     return h.numpy()
 

@@ -226,6 +226,18 @@ def test_fit_reads_each_file_once_where_all_fit_into_memory(classes, monkeypatch
     assert "30/30" in capfd.readouterr().err
 
 
+def test_transform_shows_a_bar_where_reading_takes_long(classes, monkeypatch, capfd):
+    images = ImageFolder(classes, size=8)
+    fitted = small_images().fit(images)
+    expected = fitted.transform(images)
+    assert not capfd.readouterr().err
+    monkeypatch.setattr("skcontrast._network._inference._SILENT", 1e-9)
+    np.testing.assert_array_equal(fitted.transform(images), expected)
+    assert "transform: 100%" in capfd.readouterr().err
+    fitted.transform(images.load())
+    assert not capfd.readouterr().err
+
+
 def test_an_embedder_names_the_file_that_is_damaged(classes):
     (classes / "a" / "08.png").write_bytes(b"no image")
     with pytest.raises(OSError, match=r"08.png cannot be read as an image"):
