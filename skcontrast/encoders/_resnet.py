@@ -98,19 +98,18 @@ class ResNet(Encoder):
 
 
 class _Block(nn.Module):
-    """Convolutions, each normalised and all but the last rectified, and a shortcut."""
+    """Convolutions, each normalised and all but the last rectified, and a shortcut.
 
-    expansion: int
-    kernels: tuple[int, ...]
+    Two of 3×3 pixels, or one of them between two of 1×1 pixels, of which the last is wider.
+    """
 
-    def __init__(self, in_width: int, width: int, stride: int):
+    def __init__(self, in_width: int, width: int, out_width: int, stride: int, kernels: tuple):
         super().__init__()
-        self.n_layers = len(self.kernels)
-        out_width = width * self.expansion
+        self.n_layers = len(kernels)
         widths = [in_width, *[width] * (self.n_layers - 1), out_width]
-        for k, kernel in enumerate(self.kernels):
+        for k, kernel in enumerate(kernels):
             # The first convolution of 3×3 pixels has the stride.
-            step = stride if k == self.kernels.index(3) else 1
+            step = stride if k == kernels.index(3) else 1
             setattr(self, f"conv{k + 1}", _conv(widths[k], widths[k + 1], kernel, step))
             setattr(self, f"bn{k + 1}", nn.BatchNorm2d(widths[k + 1]))
         self.relu = nn.ReLU(inplace=True)
@@ -127,22 +126,11 @@ class _Block(nn.Module):
         return self.relu(out + (x if self.downsample is None else self.downsample(x)))
 
 
-class _BasicBlock(_Block):
-    """Two 3×3 convolutions and a shortcut."""
-
-    expansion, kernels = 1, (3, 3)
-
-
-class _Bottleneck(_Block):
-    """A 3×3 convolution between two 1×1 ones, and a shortcut."""
-
-    expansion, kernels = 4, (1, 3, 1)
-
-
-_BLOCKS: dict = {
-    18: (_BasicBlock, (2, 2, 2, 2)),
-    34: (_BasicBlock, (3, 4, 6, 3)),
-    50: (_Bottleneck, (3, 4, 6, 3)),
+# Kernels of a block, how much wider it is at its end, and the blocks of each stage.
+_BLOCKS: dict[int, tuple] = {
+    18: ((3, 3), 1, (2, 2, 2, 2)),
+    34: ((3, 3), 1, (3, 4, 6, 3)),
+    50: ((1, 3, 1), 4, (3, 4, 6, 3)),
 }
 
 
@@ -151,17 +139,18 @@ class _ResNet(nn.Module):
 
     def __init__(self, channels: int, depth: int, stem: str, width: int, n_components: int | None):
         super().__init__()
-        block, repeats = _BLOCKS[depth]
+        kernels, expansion, repeats = _BLOCKS[depth]
         imagenet = stem == "imagenet"
         self.conv1 = _conv(channels, width, 7, 2) if imagenet else _conv(channels, width, 3)
         self.bn1 = nn.BatchNorm2d(width)
         self.relu = nn.ReLU(inplace=True)
         self.maxpool = nn.MaxPool2d(3, stride=2, padding=1) if imagenet else nn.Identity()
         in_width = width
-        for k in range(4):
-            blocks = [block(in_width, width * 2**k, 2 if k else 1)]
-            in_width = width * 2**k * block.expansion
-            blocks += [block(in_width, width * 2**k, 1) for _ in range(repeats[k] - 1)]
+        for k, n_blocks in enumerate(repeats):
+            inner, outer, stride = width * 2**k, width * 2**k * expansion, 2 if k else 1
+            blocks = [_Block(in_width, inner, outer, stride, kernels)]
+            blocks += [_Block(outer, inner, outer, 1, kernels) for _ in range(n_blocks - 1)]
+            in_width = outer
             setattr(self, f"layer{k + 1}", nn.Sequential(*blocks))
         self.fc = last_layer(in_width, n_components)
 
