@@ -22,7 +22,6 @@ from ..frameworks import FitContext
 from ..kinds._images import Images
 from ..kinds._recognise import is_custom, naming_kind
 from ._checkpoint import EpochState, opened_state
-from ._defaults import are_photographs
 from ._estimated_parameters import AutoParameters
 from ._identity import identity_of
 from ._improvement import improvement_from_now, scored_rows
@@ -117,8 +116,7 @@ def _setup(settings: Settings, data: TrainingData, past: Fitted | None) -> Setup
     if past is None:
         setup = new_setup(settings, data.X, data.schema, data.chain)
         if settings.verbose:
-            if settings.encoder is None and are_photographs(setup.schema):
-                tell_of_pretrained()
+            tell_of_pretrained(setup, is_default=settings.encoder is None)
             if data.chain is None and isinstance(setup.schema.kind, Images):
                 tell_symmetries(setup.symmetries)
     else:

@@ -13,11 +13,14 @@ from torch import nn
 from tqdm.auto import tqdm
 
 from .._data._arrays import spectral_rank
+from .._layers._pretrained import PretrainedNetwork
 from .._layers._wide import learned_alone
 from .._network._inference import encode_batches
 from .._skorch import Callback, NeuralNet
 from .._warnings import CollapseWarning, warn
 from ..callbacks import Evaluation
+from ._defaults import are_photographs
+from ._setup import Setup
 
 # Samples that are looked at.
 _SAMPLES = 128
@@ -34,27 +37,22 @@ class CollapseCheck(Callback):
     """
 
     def on_train_begin(self, net: Any, **kwargs: Any) -> None:
-        """Forget the samples of an earlier fit."""
-        self.rows_, self.rank_, self._samples = None, np.nan, None
-        self.has_warned_ = False
+        """Forget an earlier fit."""
+        self.rows_: Any = None
+        self.rank_, self.has_warned_ = np.nan, False
 
     def on_batch_begin(self, net: Any, batch: Any = None, **kwargs: Any) -> None:
-        """Take samples of the first batch before the network has learned from them."""
-        if self.rows_ is not None:
-            return
-        n = min(len(batch.x), _SAMPLES)
-        self.rows_ = batch.rows[:n].cpu()
-        self._samples = batch.x[torch.arange(n, device=batch.x.device)]
-        if net.max_epochs > 1 or _is_due(net):
-            self.rank_ = _rank(net, self._samples)
+        """Choose samples of the first batch before the network has learned from them."""
+        if self.rows_ is None:
+            self.rows_ = batch.rows[:_SAMPLES].cpu()
+            if net.max_epochs > 1 or _is_due(net):
+                self.rank_ = _rank(net, self.rows_)
 
     def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
         """Warn, once, if the rank is low now and was not before."""
         if not (self.rank_ >= 1 and _is_due(net)):
             return
-        if self._samples is None:  # the fit was resumed
-            self._samples = net.sampler_.source.take(self.rows_)
-        rank = _rank(net, self._samples)
+        rank = _rank(net, self.rows_)
         if rank < min(_LOWEST_RANK, self.rank_ / 2):
             warn(
                 f"The representation has collapsed in or before epoch {len(net.history)}: nearly "
@@ -65,10 +63,6 @@ class CollapseCheck(Callback):
             )
             self.rank_, self.has_warned_ = np.nan, True
 
-    def on_train_end(self, net: Any, **kwargs: Any) -> None:
-        """Let go of the samples."""
-        self._samples = None
-
 
 def _is_due(net: Any) -> bool:
     """Return whether the number of the epoch is a power of 2, or the epoch the last."""
@@ -76,9 +70,9 @@ def _is_due(net: Any) -> bool:
     return epoch & (epoch - 1) == 0 or net.is_last_epoch
 
 
-def _rank(net: Any, samples: Any) -> float:
-    """Return the effective rank of representations, NaN if they are not finite."""
-    encoder = net.module_.encoder
+def _rank(net: Any, rows: torch.Tensor) -> float:
+    """Return the effective rank of the representations of samples, NaN if they are not finite."""
+    encoder, samples = net.module_.encoder, net.sampler_.source.take(rows)
     # What stands beside the learned part cannot collapse, and a scale would hide that it has.
     with learned_alone(encoder, raw=True):
         h = encode_batches(encoder, [samples])
@@ -184,13 +178,16 @@ class ProgressBar(Callback):
         self.bar_.close()
 
 
-def tell_of_pretrained() -> None:
-    """Say that a pretrained network is likely ahead of one that begins from nothing."""
-    text = (
-        "colour images of this size: a pretrained network is likely ahead, "
-        "encoder=skcontrast.encoders.Pretrained(network, mean=..., std=...)"
-    )
-    tqdm.write(text, file=sys.stderr)
+def tell_of_pretrained(setup: Setup, *, is_default: bool) -> None:
+    """Say what pretrained networks see and return, or that one is likely ahead of the default."""
+    found = [one.told for one in setup.network.modules() if isinstance(one, PretrainedNetwork)]
+    if is_default and are_photographs(setup.schema):
+        found.append(
+            "colour images of this size: a pretrained network is likely ahead, "
+            "encoder=skcontrast.encoders.Pretrained(network, mean=..., std=...)"
+        )
+    for text in dict.fromkeys(found):  # one that stands frozen beside itself is told once
+        tqdm.write(text, file=sys.stderr)
 
 
 def tell_symmetries(symmetries: tuple[str, ...] | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any, cast
 from weakref import WeakKeyDictionary
 
@@ -11,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.graph import saved_tensors_hooks
+from torch.nn.modules.conv import _ConvNd
 from torch.utils.checkpoint import checkpoint
 
 from .._warnings import warn
@@ -20,44 +22,54 @@ _HEADS = {"fc", "_fc", "classifier", "head", "heads", "last_linear"}
 _WRAPPERS = ("module", "_orig_mod")
 # What a class token among tokens is called, where it is a parameter.
 _CLASS_TOKENS = {"cls_token", "class_token", "class_embedding", "cls"}
-_N_CLASSES_OF_IMAGENET = (1000, 1001, 21841, 21843)
+# Divides the widths of nearly all embeddings, and hardly ever a number of classes.
+_OF_WIDTHS = 32
+# Layers with weights that may end a network, and what one returns to find out what follows it.
+_WEIGHTED = (nn.Linear, _ConvNd)
+_CONSTANT = 2.0
 
 
-def without_head(network: nn.Module, pixels: Tensor) -> nn.Module:
-    """Return a network without the classifier that makes its output; changed in place.
+def without_head(network: nn.Module, pixels: Tensor) -> str:
+    """Leave out the classifier that makes the output of a network, and say how the network ends.
 
     It is marked, so that a file needs the network itself only once.
 
     Parameters
     ----------
     network : torch.nn.Module
-        In inference mode.
-    pixels : Tensor of shape (n, channels, height, width)
-        A batch that it takes.
+        In inference mode; changed in place.
+    pixels : Tensor of shape (2, channels, height, width)
+        Two different images, as it takes them.
     """
     vars(network)["_is_copy_of_pretrained"] = True
     if hasattr(network, "reset_classifier"):
         cast(Any, network).reset_classifier(0)
-        return network
+        return "without its classifier"
     inner = next((getattr(network, w) for w in _WRAPPERS if hasattr(network, w)), network)
-    found, at_end = _at_end(inner, pixels)
-    heads = [f"{name}." for name in _HEADS if name in at_end]
-    scores = [
-        name
-        for name, layer in inner.named_modules()
-        if any(f"{name}.".startswith(head) for head in heads)
-        and (isinstance(layer, nn.Linear) or getattr(layer, "kernel_size", 0) == (1, 1))
-    ]
-    if scores:
-        _leave_out(inner, scores[-1])
-    ends = () if scores else map(inner.get_submodule, at_end)
-    odd = [end for end in ends if isinstance(end, nn.Linear) and _looks_like_classes(end)]
-    for end in ["a softmax"] if _are_shares(found) else odd:
+    name, layer, output = _end(inner, pixels)
+    found, whole = getattr(output, "logits", output), f"The {type(inner).__name__} of Pretrained"
+    if not (isinstance(found, Tensor) and found[0].equal(found[1])):
+        if hasattr(output, "logits") and not hasattr(output, "last_hidden_state"):
+            warn(f"{whole} returns logits of several layers: pass what comes before them.")
+        return "as a whole"
+    found, is_linear = found[0], isinstance(layer, nn.Linear)
+    n_outputs = layer.out_features if is_linear else layer.out_channels
+    is_odd = n_outputs % _OF_WIDTHS != 0
+    if name.partition(".")[0] in _HEADS and bool((found - _CONSTANT).abs().max() < 1e-3):
+        inner.set_submodule(name, nn.Identity())
+        if not is_odd:
+            warn(
+                f"{whole} loses {layer}, called {name}, as a classifier. If this makes an "
+                "embedding, pass torch.nn.Sequential(network), which keeps it."
+            )
+        return f"without {name}, {layer}"
+    is_softmax = any(abs(float(one.sum()) - 1) < 1e-3 for one in (found, found.exp()))
+    if is_softmax or (is_odd and (is_linear or n_outputs < layer.in_channels)):
         warn(
-            f"The network {type(inner).__name__} of Pretrained ends in {end}: if these are "
-            "scores of classes, replace that layer by torch.nn.Identity()."
+            f"{whole} ends in {'a softmax' if is_softmax else layer}: if these are scores of "
+            "classes, replace the last layer, and what follows it, by torch.nn.Identity()."
         )
-    return network
+    return f"with {name}, {layer}, at its end"
 
 
 def without_layers(network: nn.Module, kept: set[str]) -> nn.Module:
@@ -67,56 +79,30 @@ def without_layers(network: nn.Module, kept: set[str]) -> nn.Module:
         cast(Any, network).reset_classifier(0)
     missing = {key.rpartition(".")[0] for key in network.state_dict() if key not in kept}
     if len(missing) == 1:
-        _leave_out(network, missing.pop())
+        network.set_submodule(missing.pop(), nn.Identity())
     return network
 
 
-def _leave_out(network: nn.Module, name: str) -> None:
-    path, _, last = name.rpartition(".")
-    setattr(network.get_submodule(path), last, nn.Identity())
+def _end(network: nn.Module, pixels: Tensor) -> tuple[str, Any, Any]:
+    """Return the last layer with weights, and its name.
 
-
-def _looks_like_classes(layer: nn.Linear) -> bool:
-    return layer.out_features < layer.in_features or layer.out_features in _N_CLASSES_OF_IMAGENET
-
-
-def _are_shares(found: Any) -> bool:
-    """Return whether an output is rows that sum to 1, as probabilities do."""
-    has_rows = isinstance(found, Tensor) and found.ndim == 2 and found.shape[1] > 1
-    return has_rows and bool((found >= 0).all() and (found.sum(1) - 1).abs().max() < 1e-4)
-
-
-def _at_end(network: nn.Module, pixels: Tensor) -> tuple[Any, list[str]]:
-    """Return an output, and the names of the layers that return it, or its logits."""
-    outputs: dict[str, Any] = {}
-    hooks = [
-        layer.register_forward_hook(lambda _, __, out, name=name: outputs.update({name: out}))
-        for name, layer in network.named_modules()
-        if name
-    ]
-    try:
-        with torch.no_grad():
-            found: Any = network(pixels)
-    finally:
-        for hook in hooks:
-            hook.remove()
-    found = getattr(found, "logits", found)
-    return found, [
-        name
-        for name, out in outputs.items()
-        if isinstance(out, Tensor)
-        and isinstance(found, Tensor)
-        and (out.data_ptr(), out.numel()) == (found.data_ptr(), found.numel())
-    ]
+    And what the network returns if all that this layer returns is `_CONSTANT`: the same for each
+    image if no other way leads from them to it.
+    """
+    names = {part: name for name, part in network.named_modules() if isinstance(part, _WEIGHTED)}
+    called: list[nn.Module] = []
+    with ExitStack() as hooks:
+        for part in names:
+            hooks.enter_context(part.register_forward_hook(lambda part, *_: called.append(part)))
+        network(pixels)
+    last = called[-1] if called else nn.Identity()
+    with last.register_forward_hook(lambda *args: torch.full_like(args[-1], _CONSTANT)):
+        return names.get(last, ""), last, network(pixels)  # type: ignore[call-overload]
 
 
 def is_copy_of_pretrained(module: Any) -> bool:
     """Return whether this is a copy of a network that was passed to `Pretrained`."""
     return bool(getattr(module, "__dict__", {}).get("_is_copy_of_pretrained", False))
-
-
-class NoRows(ValueError):
-    """A network returns something else than a row for each image."""
 
 
 class Pixels(nn.Module):
@@ -139,6 +125,12 @@ class Pixels(nn.Module):
         self.register_buffer("mean", torch.tensor(mean).float()[:, None, None])
         self.register_buffer("std", torch.tensor(std).float()[:, None, None])
 
+    @property
+    def told(self) -> str:
+        """What is done with images."""
+        mean, std = (", ".join(f"{one:.3g}" for one in m.flatten()) for m in (self.mean, self.std))
+        return f"{self.size[0]} × {self.size[1]} pixels, less {mean}, divided by {std}"
+
     def forward(self, x: Tensor) -> Tensor:
         """Map (n, 1 or channels, height, width) to (n, channels, *size)."""
         sides = tuple(x.shape[-2:])
@@ -159,11 +151,16 @@ class PretrainedNetwork(nn.Module):
         Brings the pixels as the network knows them.
     network : torch.nn.Module
         Maps them to rows, maps, tokens, or an object of transformers that has them.
+
+    Attributes
+    ----------
+    told : str
+        What it sees and returns, for those who want to know.
     """
 
     def __init__(self, pixels: Pixels, network: nn.Module):
         super().__init__()
-        self.pixels, self.network = pixels, network.eval()
+        self.pixels, self.network, self.told = pixels, network.eval(), ""
 
     def train(self, mode: bool = True) -> PretrainedNetwork:
         """Switch the mode of this module; the network keeps its statistics and drops nothing."""
@@ -183,15 +180,13 @@ class PretrainedNetwork(nn.Module):
         elif hasattr(found, "logits"):  # of a classifier whose last layer was left out
             found = found.logits
         if not isinstance(found, Tensor):
-            advice = ", such as network.vision_model" if hasattr(found, "image_embeds") else ""
-            raise NoRows(
-                f"it returns a {type(found).__name__}: pass a module that returns one tensor for "
-                f"a batch of images{advice}"
-            )
+            advice = ", pass its vision_model" if hasattr(found, "image_embeds") else ""
+            raise TypeError(f"it returns a {type(found).__name__}{advice}")
         if found.ndim == 4:
-            # Maps of Swin transformers have their channels last.
-            is_turned = found.shape[1] == found.shape[2] != found.shape[3]
-            return found.mean((1, 2) if is_turned else (2, 3))
+            # Maps of Swin transformers have their channels last: these sides are as the image's.
+            _, a, b, c = found.shape
+            sides = self.pixels.size[0] / self.pixels.size[1]
+            return found.mean((1, 2) if abs(a / b - sides) < abs(b / c - sides) else (2, 3))
         return found.mean(1) if found.ndim == 3 else found
 
     def _of_states(self, states: Tensor, pooled: Tensor | None) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache, partial
 from numbers import Real
 from typing import Any
@@ -13,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from .._checks import NON_NEGATIVE, POSITIVE, POSITIVE_INT, Interval, Numbers, naming, parameter
-from .._layers._pretrained import NoRows, Pixels, PretrainedNetwork, without_head
+from .._layers._pretrained import Pixels, PretrainedNetwork, without_head
 from .._warnings import warn
 from ..frameworks._momentum import BATCH_NORM
 from ..kinds import Images
@@ -23,14 +24,16 @@ from ._base import Encoder, check_build, epochs_of, last_layer
 _TOLERANCE = 0.01
 # Images whose brightest pixel is darker were probably divided by 255 twice.
 _DARKEST = 3.5 / 255
+# Images of eight sets, noise among them, varied .6 to 1.3 times as much as those of ImageNet.
+_LEAST_SPREAD, _MOST_SPREAD, _IMAGES_TRIED = 0.25, 4.0, 16
 # Sides to which images are brought: smaller ones leave convolutional networks too few cells.
 _LEAST_SIDE, _MOST_SIDE = 96, 224
 _FINITE = Interval(Real, None, None, closed="neither")
 _ADVICE = (
     "does not say for which pixels it was trained: pass the mean= and std= of its intensities in "
     "[0, 1], such as mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225) for most networks of "
-    "ImageNet, or what holds them as processor=: weights.transforms() of torchvision, "
-    "model.visual of open_clip, AutoImageProcessor.from_pretrained(name)."
+    "ImageNet, 0 and 1 if it normalises them itself, or what holds them: processor= "
+    "weights.transforms(), model.visual of open_clip, or AutoImageProcessor.from_pretrained(name)."
 )
 
 
@@ -130,6 +133,7 @@ class Pretrained(Encoder):
         """The network that is copied, loaded if there is only its name."""
         return load_network(self.network) if isinstance(self.network, str) else self.network
 
+    @torch.no_grad()
     def build(self, sample_shape: tuple, n_components: int | None = None) -> nn.Module:
         """Return a copy of the network, behind the layer that brings pixels as it knows them.
 
@@ -153,17 +157,20 @@ class Pretrained(Encoder):
             returns nothing that is a row per image.
         """
         check_build(self, sample_shape, n_components)
+        if isinstance(self._source, torch.jit.ScriptModule):
+            raise TypeError("torch.jit hides the network of Pretrained: pass what it compiled.")
         network = copy.deepcopy(self._source)
         module = PretrainedNetwork(self._pixels(network, sample_shape), network.float())
-        zeros = torch.zeros(2, *sample_shape)
-        _try_sizes(module, zeros, is_free=self.size is None)
-        without_head(network, module.pixels(zeros))
-        width = _width(module, zeros)
+        images = torch.rand(2, *sample_shape, generator=torch.Generator())
+        _try_sizes(module, images, is_free=self.size is None)
+        end = without_head(network, module.pixels(images))
+        width = _width(module, images)
+        name = type(network).__name__
+        module.told = f"{name} sees {module.pixels.told}, {end}: {width} numbers an image"
         parameters = list(network.parameters())
-        for weights in parameters[: int(self.frozen * len(parameters))]:
+        n_frozen = len(parameters) if self.rate == 0 else int(self.frozen * len(parameters))
+        for weights in parameters[:n_frozen]:
             weights.requires_grad_(False)
-        if self.rate == 0:
-            network.requires_grad_(False)
         if n_components is None:
             return module
         return nn.Sequential(module, last_layer(width, n_components))
@@ -179,10 +186,16 @@ class Pretrained(Encoder):
                 f"Pretrained takes intensities in [0, 1], but X holds images from {low:.4g} to "
                 f"{high:.4g}: pass uint8 images, or floats {advice}."
             )
+        spread = _spread(module, batch[:_IMAGES_TRIED])
         if 0 < high < _DARKEST:
             warn(
                 f"The brightest pixel in X is {high:.2g}, and Pretrained takes 1 for white: was X "
                 "divided by 255 twice?"
+            )
+        elif not _LEAST_SPREAD <= spread <= _MOST_SPREAD:
+            warn(
+                f"In the first batch normalisation of Pretrained, X varies {spread:.2g} times as "
+                "much as in its training: are mean= and std= right, and is white 1 in X?"
             )
 
     def pace(self, n_batches: int, sides: Sequence[int] | None = None) -> tuple[float, int]:
@@ -192,19 +205,24 @@ class Pretrained(Encoder):
 
     def _pixels(self, network: nn.Module, sample_shape: tuple) -> Pixels:
         """Return the layer from intensities to what the network has learned from."""
-        name = self.network if isinstance(self.network, str) else type(self.network).__name__
-        known = _preprocessing(network, self.processor)
-        mean = known.get("mean") if self.mean is None else self.mean
-        std = known.get("std") if self.std is None else self.std
+        name, known = type(network).__name__, _of_timm(network)
+        if self.mean is None or self.std is None:
+            known |= _of_processor(network, self.processor)
+        mean = known["mean"] if self.mean is None else self.mean
+        std = known["std"] if self.std is None else self.std
         if mean is None or std is None:
-            given = {"mean": mean, "std": std}.items()
-            alone = [f" It has {text}={one!r} alone." for text, one in given if one is not None]
-            raise ValueError(f"The network {name} of Pretrained {_ADVICE}{''.join(alone)}")
+            raise ValueError(f"The network {name} of Pretrained {_ADVICE} It has {mean=}, {std=}.")
         found = [np.atleast_1d(np.asarray(one, dtype=np.float64)) for one in (mean, std)]
         if max(abs(found[0]).max(), found[1].max()) > 2:
             raise ValueError(
                 f"The mean and std of Pretrained are of intensities in [0, 1], got {mean!r} and "
                 f"{std!r}: divide them by 255."
+            )
+        is_own = any(hasattr(one, "mean") and hasattr(one, "std") for one in network.modules())
+        if is_own and (found[0].any() or (found[1] != 1).any()):
+            warn(
+                f"The network {name} of Pretrained holds a mean and a std: if it normalises "
+                "intensities in [0, 1] itself, pass mean=0, std=1."
             )
         # Channels, by which the mean and the std are counted, and X is.
         layers = (one for one in network.modules() if isinstance(one, nn.Conv2d))
@@ -225,13 +243,29 @@ class Pretrained(Encoder):
                 f"{fewer if sample_shape[0] > channels else ''}a network with another first "
                 "layer, and the mean and std of each channel."
             )
-        size = known.get("size") if self.size is None else self.size
-        if size is None:
-            size = _free_size(sample_shape[-2:])
+        sizes = (self.size, known["size"], _free_size(sample_shape[-2:]))
+        size = next(one for one in sizes if one is not None)
         with naming("size", "an int, or height and width, in Pretrained", size):
             height, width = np.broadcast_to(size, 2).tolist()
-        of_channels = [np.resize(one, channels) for one in found]
-        return Pixels(of_channels[0], of_channels[1], (height, width))
+        mean, std = (np.resize(one, channels) for one in found)
+        return Pixels(mean, std, (height, width))
+
+
+@torch.no_grad()
+def _spread(module: nn.Module, images: Tensor) -> float:
+    """Return how much images vary in the first batch normalisation, as a share of the training's.
+
+    Without one that has been trained, the share is 1.
+    """
+    norms = (one for one in module.modules() if isinstance(one, BATCH_NORM))
+    norm: Any = next((one for one in norms if one.running_mean is not None), nn.Identity())
+    seen: list[Tensor] = []
+    with norm.register_forward_pre_hook(lambda _, args: seen.extend(args)):
+        module(images)
+    if not seen or not norm.running_mean.any():
+        return 1.0
+    variances = seen[0].transpose(0, 1).flatten(1).var(1)
+    return float((variances / norm.running_var).nanmedian().sqrt())
 
 
 def _free_size(sides: Sequence[int]) -> tuple[int, int]:
@@ -243,44 +277,38 @@ def _free_size(sides: Sequence[int]) -> tuple[int, int]:
     return height, width
 
 
+def _of_timm(network: Any) -> dict[str, Any]:
+    """Return what a network of timm knows of its pixels: mean, std, and a size that must be."""
+    known = getattr(network, "pretrained_cfg", None) or {}
+    size = known.get("input_size") if known.get("fixed_input_size") else None
+    return {"mean": known.get("mean"), "std": known.get("std"), "size": size and tuple(size[-2:])}
+
+
 # What image processors of transformers do, unless they say otherwise.
 _USUAL = {
-    "do_rescale": True, "do_normalize": True, "rescale_offset": False,
-    "do_flip_channel_order": False,
+    "do_rescale": True, "rescale_factor": 1 / 255, "rescale_offset": False, "offset": False,
+    "do_normalize": True, "include_top": False, "do_flip_channel_order": False,
 }  # fmt: skip
 
 
-def _preprocessing(network: nn.Module, processor: Any) -> dict[str, Any]:
-    """Return what is known of the pixels of a network: mean, std, and a size that must be."""
-    if processor is None and hasattr(network, "config") and hasattr(network, "name_or_path"):
-        processor = _processor_of(network)
-    if processor is not None:
-        is_dict = isinstance(processor, Mapping)
-        has = processor.get if is_dict else partial(getattr, processor)
-        for name, usual in _USUAL.items():
-            if has(name, usual) not in (usual, None):
-                raise ValueError(
-                    f"The processor of Pretrained has {name}={has(name, usual)!r}, which is not "
-                    "followed: pass X as the network knows it in [0, 1], with mean= and std=."
-                )
-        return {name: has(f"image_{name}", None) or has(name, None) for name in ("mean", "std")}
-    known: Any = getattr(network, "pretrained_cfg", None) or {}
-    known = known if isinstance(known, dict) else vars(known)
-    size = known.get("input_size")
-    is_fixed = known.get("fixed_input_size") and size is not None
-    found = {"mean": known.get("mean"), "std": known.get("std")}
-    return {**found, "size": tuple(size[-2:])} if is_fixed else found
+def _of_processor(network: Any, processor: Any) -> dict[str, Any]:
+    """Return the mean and the std of an image processor, if need be of one on this machine."""
+    if processor is None and hasattr(network, "name_or_path"):
+        with suppress(Exception):
+            from transformers import AutoImageProcessor
 
-
-def _processor_of(network: Any) -> Any:
-    """Return the image processor of a network of transformers, if it is on this machine."""
-    from transformers import AutoImageProcessor
-
-    try:
-        options = {"local_files_only": True, "trust_remote_code": False}
-        return AutoImageProcessor.from_pretrained(network.name_or_path, **options)
-    except Exception:
-        return None
+            options = {"local_files_only": True, "trust_remote_code": False}
+            processor = AutoImageProcessor.from_pretrained(network.name_or_path, **options)
+    if processor is None:
+        return {}
+    has = processor.get if isinstance(processor, Mapping) else partial(getattr, processor)
+    for name, usual in _USUAL.items():
+        if has(name, usual) not in (usual, None):
+            raise ValueError(
+                f"The processor of Pretrained has {name}={has(name, usual)!r}, which is not "
+                "followed: pass X as the network knows it in [0, 1], with mean= and std=."
+            )
+    return {name: has(f"image_{name}", None) or has(name, None) for name in ("mean", "std")}
 
 
 @lru_cache(maxsize=2)
@@ -290,9 +318,8 @@ def load_network(name: str) -> nn.Module:
         import timm
     except Exception as error:  # beside the wrong torchvision, timm fails in many ways
         raise ImportError(
-            f"Pretrained({name!r}) loads a network by its name from timm, which cannot be "
-            f"imported ({error}): pip install 'skcontrast[pretrained]', with a torchvision that "
-            "belongs to this torch, or pass the network itself."
+            f"Pretrained({name!r}) needs timm, which cannot be imported ({error}): pip install "
+            "'skcontrast[pretrained]' with the torchvision of this torch, or pass a network."
         ) from error
     try:
         return timm.create_model(name, pretrained=True, num_classes=0)
@@ -311,31 +338,28 @@ def _try_sizes(module: PretrainedNetwork, images: Tensor, *, is_free: bool) -> N
     ValueError
         If the network fails.
     """
-    config: Any = getattr(module.network, "config", None)
-    own, errors, name = module.pixels.size, [], type(module.network).__name__
-    others = (_MOST_SIDE, getattr(config, "image_size", None))
-    sizes = [own, *((side, side) for side in others if isinstance(side, int))]
+    own, name = module.pixels.size, type(module.network).__name__
+    errors: dict[str, list[str]] = {}
+    others = (_MOST_SIDE, getattr(getattr(module.network, "config", None), "image_size", None))
+    squares = ((side, side) for side in others if isinstance(side, int))
+    sizes = [own, *squares, (images.shape[-2], images.shape[-1])]
     for size in dict.fromkeys(sizes if is_free else [own]):
         module.pixels.size = size
         try:
             _width(module, images)
             return
-        except NoRows as error:
-            raise ValueError(
-                f"The network {name} of Pretrained cannot be used: {error}."
-            ) from error
         except Exception as error:
-            errors.append(f"{size[0]} × {size[1]} pixels: {error}")
+            errors.setdefault(str(error), []).append(f"{size[0]} × {size[1]}")
+    found = "; ".join(f"{', '.join(sizes)} pixels: {text}" for text, sizes in errors.items())
     raise ValueError(
-        f"The network {name} of Pretrained failed on images of {'; '.join(errors)}. Pass the "
-        "size= that it takes."
+        f"The network {name} of Pretrained failed on images of {found}. Pass a module that maps "
+        "one batch of float32 images to one tensor, and its size= if it takes one only."
     )
 
 
-@torch.no_grad()
 def _width(module: PretrainedNetwork, images: Tensor) -> int:
     """Return the width of the rows that a network returns."""
     found = module(images)
     if found.ndim != 2 or len(found) != len(images):
-        raise NoRows(f"it returns a tensor of shape {tuple(found.shape)} for {len(images)} images")
+        raise ValueError(f"it returns a tensor of shape {tuple(found.shape)} for 2 images")
     return found.shape[1]

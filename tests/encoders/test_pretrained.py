@@ -142,7 +142,7 @@ def test_what_to_pass_follows_the_channels_of_the_network(channels, advice):
 @pytest.mark.parametrize("given", [{"mean": 0.5}, {"std": 0.25}])
 def test_a_mean_alone_is_not_enough(given):
     (name,) = given
-    with pytest.raises(ValueError, match=rf"pass the mean= and std=.*It has {name}=0\.\d+ alone"):
+    with pytest.raises(ValueError, match=rf"pass the mean= and std=.* It has .*{name}=0\.\d+"):
         small(encoder=Pretrained(Net(), **given)).fit(X)
 
 
@@ -172,7 +172,11 @@ def test_pixels_that_were_divided_twice_are_warned_of(net):
         Frozen(pretrained(net)).fit(X / 255 / 255)
 
 
-@pytest.mark.parametrize("end", [nn.Softmax(1), nn.Sequential(nn.Linear(5, 3), nn.Softmax(1))])
+@pytest.mark.parametrize(
+    "end",
+    [nn.Softmax(1), nn.LogSoftmax(1), nn.Sequential(nn.Linear(5, 64), nn.Softmax(1))],
+    ids=["softmax", "log-softmax", "64 classes"],
+)
 def test_probabilities_of_classes_are_warned_of(net, end):
     with pytest.warns(UserWarning, match="ends in a softmax: if these are scores of classes"):
         frozen(nn.Sequential(net, end), X)
@@ -244,6 +248,8 @@ def test_a_network_of_one_size_gets_it_or_says_so():
     assert pretrained(FixedSize(), size=None).build((3, 32, 32)).pixels.size == (224, 224)
     with pytest.raises(ValueError, match=r"failed on images of 64 × 64 pixels: 224 pixels are"):
         pretrained(FixedSize(), size=64).build((3, 32, 32))
+    flat = nn.Sequential(nn.Conv2d(3, 8, 8, 8), nn.Flatten(), nn.Linear(128, 32))
+    assert pretrained(flat, size=None).build((3, 32, 32)).pixels.size == (32, 32)
 
 
 class Object:
@@ -292,10 +298,23 @@ def test_a_pooler_with_weights_that_may_be_random_is_not_read():
 
 @pytest.mark.parametrize("function", [lambda h: {"x": h}, lambda h: (h, h), lambda h: h[0]])
 def test_what_is_no_row_is_refused(function):
-    with pytest.raises(
-        ValueError, match="network Returns of Pretrained cannot be used: it returns a"
-    ):
+    said = "network Returns of Pretrained failed on images of 32 × 32 pixels: it returns a .* Pass"
+    with pytest.raises(ValueError, match=said):
         frozen(Returns(function), X)
+
+
+def test_what_fails_at_every_size_is_said_once():
+    half = Returns(lambda h: h.mean((2, 3)).half() @ torch.ones(16, 2))
+    with pytest.raises(ValueError, match=r"96 × 96, 224 × 224, 32 × 32 pixels: [^;]*float32"):
+        frozen(half, X, size=None)
+
+
+def test_a_network_of_torch_jit_is_refused():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that torch.jit is deprecated
+        traced = torch.jit.trace(Net().eval(), torch.zeros(1, 3, 32, 32))
+    with pytest.raises(TypeError, match="pass what it compiled"):
+        frozen(traced, X)
 
 
 def test_the_network_is_not_changed_and_its_copy_keeps_what_it_must(net):
@@ -493,6 +512,9 @@ def test_a_convolution_may_be_the_classifier():
         nn.Dropout(), nn.Conv2d(8, 1000, 1), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten()
     )
     assert frozen(squeeze, X).shape == (24, 8)
+    maps = nn.Sequential()
+    maps.features, maps.classifier = nn.Conv2d(3, 8, 3, 2), nn.Conv2d(8, 5, 1)
+    assert frozen(maps, X).shape == (24, 8)
 
 
 @pytest.mark.parametrize("wrapped", [nn.DataParallel], ids=["DataParallel"])
@@ -500,10 +522,65 @@ def test_the_classifier_of_a_wrapped_network_is_left_out(net, wrapped):
     assert frozen(wrapped(net), X).shape == (24, 16)
 
 
-def test_an_end_that_looks_like_classes_is_reported_and_a_wide_one_is_not():
-    with pytest.warns(UserWarning, match=r"ends in Linear\(in_features=8, out_features=4"):
-        assert frozen(Body(nn.Linear(8, 4)), X).shape == (24, 4)
-    assert frozen(Body(nn.Linear(8, 64)), X).shape == (24, 64)
+@pytest.mark.parametrize(
+    "end, n_columns",
+    [
+        (nn.Linear(8, 4), 4),
+        (nn.Linear(8, 120), 120),
+        (nn.Sequential(nn.Linear(8, 4), nn.Sigmoid()), 4),
+        (nn.Sequential(nn.Unflatten(1, (8, 1, 1)), nn.Conv2d(8, 5, 1)), 5),
+    ],
+    ids=["fewer", "more", "sigmoid", "map"],
+)
+def test_an_end_that_looks_like_classes_is_reported(end, n_columns):
+    with pytest.warns(UserWarning, match=rf"ends in \w+\(.*{n_columns}.*: if these are scores"):
+        assert frozen(Body(end), X).shape == (24, n_columns)
+
+
+class TwoHeads(Net):
+    """Returns the mean of the logits of two layers, as distilled networks do."""
+
+    def __init__(self):
+        super().__init__()
+        self.other = nn.Linear(16, 5)
+
+    def forward(self, x):
+        h = self.features(x)
+        return Object(logits=(self.fc(h) + self.other(h)) / 2)
+
+
+def test_logits_that_several_layers_make_are_reported():
+    with pytest.warns(UserWarning, match="The TwoHeads of Pretrained returns logits of several"):
+        pretrained(TwoHeads()).build((3, 32, 32))
+
+
+@pytest.mark.parametrize("end", [nn.Linear(8, 64), nn.LayerNorm(8)], ids=repr)
+def test_an_end_that_looks_like_an_embedding_is_not_reported(end):
+    frozen(Body(end), X)
+
+
+def test_an_embedding_that_is_called_like_a_classifier_is_reported_and_can_be_kept():
+    net = Net(n_classes=64)
+    with pytest.warns(UserWarning, match=r"loses Linear.*64.* called fc.* pass torch.nn.Sequent"):
+        assert frozen(net, X).shape == (24, 16)
+    assert frozen(nn.Sequential(net), X).shape == (24, 64)
+
+
+@pytest.mark.parametrize(
+    "made, told",
+    [
+        (Net, "Net sees 32 × 32 pixels, less 0.1, 0.2, 0.3, divided by 0.25, 0.25, 0.25, without "
+         "fc, Linear(in_features=16, out_features=5, bias=True): 16 numbers an image"),
+        (lambda: Body(nn.Linear(8, 32)), "with end, Linear(in_features=8, out_features=32, "
+         "bias=True), at its end: 32 numbers an image"),
+        (Body, "as a whole: 8 numbers an image"),
+    ],
+    ids=["without", "with", "whole"],
+)  # fmt: skip
+def test_what_is_done_with_a_network_is_told_in_one_line(made, told, capsys):
+    encoder = pretrained(made(), mean=(0.1, 0.2, 0.3))
+    small(encoder=encoder, max_epochs=1, verbose=1).fit(X)
+    assert capsys.readouterr().err.count(told) == 1
 
 
 # What is known of pixels and rows
@@ -520,9 +597,10 @@ class Gives(nn.Module):
         return self.function(self.stem(x))
 
 
-def test_maps_with_channels_last_are_averaged_over_places():
-    assert frozen(Gives(lambda h: h.permute(0, 2, 3, 1)[:, :5, :5]), X).shape == (24, 8)
-    assert frozen(Gives(lambda h: h), X).shape == (24, 8)
+@pytest.mark.parametrize("size", [32, (32, 48), (48, 28)])
+def test_maps_with_channels_last_are_averaged_over_places(size):
+    assert frozen(Gives(lambda h: h.permute(0, 2, 3, 1)), X, size=size).shape == (24, 8)
+    assert frozen(Gives(lambda h: h), X, size=size).shape == (24, 8)
 
 
 def test_the_first_token_counts_only_where_there_is_a_class_token():
@@ -559,6 +637,47 @@ def test_a_network_that_draws_random_numbers_is_refused():
 def test_wrong_choices_are_refused(net, given, message):
     with pytest.raises(ValueError, match=message):
         frozen(net, X, **given)
+
+
+@pytest.mark.parametrize(
+    "processor",
+    [{"include_top": True}, {"rescale_factor": 1 / 127.5}, {"offset": True}],
+    ids=["include_top", "rescale_factor", "offset"],
+)
+def test_a_processor_that_scales_otherwise_is_refused(net, processor):
+    processor = {"mean": 0.5, "std": 0.5, **processor}
+    with pytest.raises(ValueError, match=r"which is not followed: .* with mean= and std="):
+        Frozen(Pretrained(net, size=32, processor=processor)).fit(X)
+    given = frozen(net, X, processor=processor)  # the way out
+    np.testing.assert_array_equal(given, frozen(net, X))
+
+
+class Normalize(nn.Module):
+    """Normalises images itself, as torchvision's transform of this name does."""
+
+    mean, std = 0.5, 0.25
+
+    def forward(self, x):
+        return (x - self.mean) / self.std
+
+
+def test_pixels_that_would_be_normalised_twice_are_warned_of(net):
+    net.fc = nn.Identity()
+    whole = nn.Sequential(Normalize(), net)
+    with pytest.warns(UserWarning, match="holds a mean and a std: .* pass mean=0, std=1"):
+        frozen(whole, X)
+    np.testing.assert_allclose(frozen(whole, X, mean=0, std=1), frozen(net, X), atol=1e-5)
+
+
+@pytest.mark.parametrize("factor", [255, 1 / 255], ids=["from 0 to 255", "divided twice"])
+def test_pixels_that_vary_unlike_those_of_the_training_are_warned_of(net, factor):
+    with torch.no_grad():
+        seen = net.stem((torch.from_numpy(X) / 255 - 0.5) / 0.25 * factor)
+        net.norm.running_var = seen.transpose(0, 1).flatten(1).var(1)
+    with pytest.warns(UserWarning, match=r"varies \S+ times as much as in its training: are"):
+        frozen(net, X)
+    if factor == 255:
+        frozen(net, X, mean=0, std=0.25 / 255)
 
 
 def test_long_images_are_not_enlarged():
