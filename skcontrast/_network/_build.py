@@ -40,15 +40,11 @@ class Network(nn.Module):
         the layers around the encoder.
     """
 
-    own_names: Mapping[str, str] = {}
-
     def __init__(
-        self, encoder: nn.Module, projector: nn.Module, own_names: Mapping[str, str] | None = None
+        self, encoder: nn.Module, projector: nn.Module, own_names: Mapping[str, str] = {}
     ):
         super().__init__()
-        self.encoder = encoder
-        self.projector = projector
-        self.own_names = own_names or {}
+        self.encoder, self.projector, self.own_names = encoder, projector, own_names
 
     def forward(self, x: Any) -> Tensor:
         return self.projector(self.encoder(x))
@@ -274,10 +270,9 @@ def _parts(subset: Any, kind: Kind, scaler: Any, split: Split | GivenParts | Non
 
 def _reduce(parts: Sequence[_Part], split: Split | GivenParts | None) -> None:
     """Let images of each part have at most the area that its encoder reads."""
-    largest = [getattr(part.given, "largest_side", None) for part in parts]
+    largest: list[Any] = [getattr(part.given, "largest_side", None) for part in parts]
     if isinstance(split, Split):  # which stands behind a layer for all parts
-        limits = [most for most in largest if most is not None]
-        largest = [max(limits) if len(limits) == len(parts) else None] * len(parts)
+        largest = [None if None in largest else max(largest)] * len(parts)
     for part, most in zip(parts, largest, strict=True):
         sides = part.shape[-2:]
         is_image = part.kind._image_shape(part.shape) is not None
