@@ -159,15 +159,7 @@ class Unscaled:
         ValueError
             If X holds NaN or infinity, unless NaN marks gaps in this kind.
         """
-        batch = self.kind.to_tensor(X, device)
-        is_array = isinstance(batch, np.ndarray)
-        is_batch = hasattr(batch, "device") and hasattr(batch, "shape") and not is_array
-        if not is_batch or len(batch) != len(X):
-            got = f"{len(batch)} samples" if is_batch else f"a {type(batch).__name__}"
-            raise TypeError(
-                f"{type(self.kind).__name__}.to_tensor must return a batch of {len(X)} samples: a "
-                f"tensor, or a skcontrast.kinds.TensorBatch of several, got {got}."
-            )
+        batch = _checked_batch(self.kind.to_tensor(X, device), len(X), self.kind)
         if isinstance(batch, TensorBatch):
             return TensorBatch(**{k: self._floats(tensor) for k, tensor in batch.tensors.items()})
         return self._floats(batch)
@@ -185,6 +177,19 @@ class Unscaled:
         return batch
 
 
+def _checked_batch(batch: Any, n: int, owner: Any) -> Any:
+    """Return what `to_tensor` of a kind or a scaler has returned; raise unless it is n samples."""
+    is_array = isinstance(batch, np.ndarray)
+    is_batch = hasattr(batch, "device") and hasattr(batch, "shape") and not is_array
+    if is_batch and len(batch) == n:
+        return batch
+    got = f"{len(batch)} samples" if is_batch else f"a {type(batch).__name__}"
+    raise TypeError(
+        f"{type(owner).__name__}.to_tensor must return a batch of {n} samples: a tensor, or a "
+        f"skcontrast.kinds.TensorBatch of several, got {got}."
+    )
+
+
 def with_scaler(kind: Kind, X: Any) -> tuple[Any, Scaler, Any]:
     """Return checked X as an array, the scaler that has learned from it, and some as a batch.
 
@@ -195,7 +200,9 @@ def with_scaler(kind: Kind, X: Any) -> tuple[Any, Scaler, Any]:
         owner = type(kind).__name__
         raise TypeError(f"{owner}.scaler must return a fit and a to_tensor, got {scaler!r}.")
     scaler.fit(X if isinstance(X, SparseSamples) else array)
-    return array, scaler, scaler.to_tensor(subset(array), torch.device("cpu"))
+    some = subset(array)
+    batch = scaler.to_tensor(some, torch.device("cpu"))
+    return array, scaler, _checked_batch(batch, len(some), scaler)
 
 
 def as_given(scaler: Any, batch: Any, X: Any) -> Any:
@@ -283,8 +290,8 @@ class Kind(ParameterObject):
         Returns
         -------
         X : array-like of length n_samples
-            The samples in their order. Can be indexed by slices and by arrays of rows. Checking it
-            again changes nothing.
+            The samples in their order, each as without the others. Can be indexed by slices and by
+            arrays of rows. Checking it again changes nothing.
 
         Raises
         ------

@@ -215,6 +215,13 @@ def test_a_scaler_needs_two_methods():
         TypeError, match=r"Own\.scaler must return a fit and a to_tensor, got None"
     ):
         embedder(Sum(), kind=own(None)).fit(recordings())
+    for batch in (None, np.zeros((24, 8, 3)), torch.zeros(3, 8, 3)):
+        scaler = Halves()
+        scaler.to_tensor = lambda X, device, batch=batch: batch
+        with pytest.raises(
+            TypeError, match=r"Halves\.to_tensor must return a batch of 24 samples"
+        ):
+            embedder(Sum(), kind=own(scaler)).fit(recordings())
     X, encoder = recordings(), Sum()
     halved = embedder(encoder, kind=own(Halves())).fit(X).transform(X)
     whole = embedder(encoder).fit([0.5 * x for x in X]).transform([0.5 * x for x in X])
