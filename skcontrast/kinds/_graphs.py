@@ -103,7 +103,7 @@ class Graphs(Kind):
             )
 
     def scaler(self) -> NodeFeatures:
-        """Return the map to the descriptions of nodes and edges."""
+        """Return the map from graphs to batches, unfitted; see `Kind.scaler`."""
         return NodeFeatures(self.node_features, self.standardize, self.edge_features)
 
     def _check_encoder(self, module: nn.Module, samples: Callable, name: str) -> None:

@@ -156,7 +156,7 @@ class Images(ArrayKind):
             )
 
     def scaler(self) -> ImageScaler:
-        """Return an `ImageScaler`."""
+        """Return the map from images to batches, unfitted; see `Kind.scaler`."""
         return ImageScaler(self.standardize)
 
     def to_tensor(self, X: Any, device: torch.device | str) -> Tensor:

@@ -295,7 +295,7 @@ class PartsKind(Kind):
         )
 
     def scaler(self) -> PartsScaler:
-        """Return a `PartsScaler`."""
+        """Return the maps of all parts as one, unfitted; see `Kind.scaler`."""
         return PartsScaler([kind.scaler() for kind in self.kinds_])
 
     def to_tensor(self, X: Any, device: torch.device | str) -> PartsBatch:

@@ -174,7 +174,7 @@ class Series(ArrayKind):
         )
 
     def scaler(self) -> SeriesScaler:
-        """Return a `SeriesScaler`."""
+        """Return the map from series to batches, unfitted; see `Kind.scaler`."""
         return SeriesScaler(self.standardize)
 
     def _rows_per_call(self, X: Any) -> int:

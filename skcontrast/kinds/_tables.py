@@ -299,7 +299,7 @@ class Tables(ArrayKind):
         return np.array([column.type != "category" for column in self.columns_])
 
     def scaler(self) -> TableScaler:
-        """Return a `TableScaler`."""
+        """Return the map from coded columns to batches, unfitted; see `Kind.scaler`."""
         return TableScaler(self.columns_, self.standardize)
 
     def _encoded_shape(self, sample_shape: tuple) -> tuple:

@@ -90,7 +90,7 @@ class Vectors(ArrayKind):
         return SparseSamples(X) if issparse(X) else X, Schema(self, X.shape[1:], X.shape[1], names)
 
     def scaler(self) -> VectorScaler:
-        """Return a `VectorScaler`."""
+        """Return the map from vectors to batches, unfitted; see `Kind.scaler`."""
         return VectorScaler(self.standardize)
 
     def _first_layer(self, subset: Tensor, scaler: Any, *, channels_last: bool) -> nn.Module:
