@@ -10,6 +10,7 @@ from sklearn.datasets import load_digits
 from skcontrast import ContrastiveEmbedder, contrastive_loss
 from skcontrast._runtime._random import seed_generators
 from skcontrast.augmentation import MarginalCorruption, SimCLRAugmentation
+from skcontrast.encoders import Pretrained
 from skcontrast.frameworks import CMC, MoCo, SimCLR
 from skcontrast.losses import HCL
 from skcontrast.similarity import VonMisesFisher
@@ -34,6 +35,13 @@ def test_fit_and_transform(data):
     assert next(fitted.encoder_.parameters()).is_cuda
     assert np.isfinite(fitted.transform(data)).all()
     assert np.isfinite(fitted.score(data))
+
+
+def test_a_pretrained_network_may_lie_on_the_gpu():
+    network = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3, 2), torch.nn.ReLU()).cuda()
+    fitted = embedder("cuda", encoder=Pretrained(network, mean=0.5, std=0.5)).fit(LARGER)
+    assert np.isfinite(fitted.transform(LARGER)).all()
+    assert all(weights.is_cuda for weights in network.parameters())
 
 
 def test_trained_on_the_gpu_used_on_the_cpu():

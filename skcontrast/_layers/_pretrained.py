@@ -80,7 +80,7 @@ def without_layers(network: nn.Module, kept: set[str]) -> nn.Module:
     missing = {key.rpartition(".")[0] for key in network.state_dict() if key not in kept}
     if len(missing) == 1:
         network.set_submodule(missing.pop(), nn.Identity())
-    return network
+    return network.float()
 
 
 def _end(network: nn.Module, pixels: Tensor) -> tuple[str, Any, Any]:

@@ -48,8 +48,10 @@ class Pretrained(Encoder):
     before the first step. The layers that come first are not trained at all, which saves nearly
     half of the time and of the memory.
 
-    The embedder puts the output of the network as it was, codes of patches and oriented gradients
-    beside what it learns; ``Wide(Pretrained(network))`` leaves them out.
+    With ``verbose=1`` the embedder tells in one line what the network sees, which layer ends it or
+    was left out, and how wide its rows are. It puts the output of the network as it was, codes of
+    patches and oriented gradients beside what it learns; ``Wide(Pretrained(network))`` leaves them
+    out.
 
     Parameters
     ----------
@@ -78,8 +80,10 @@ class Pretrained(Encoder):
     Raises
     ------
     ValueError
-        In `fit`: if the mean and the std are not known, the pixels are not in [0, 1], or the
-        channels are not those of the network.
+        In `fit`: if the mean and the std are not known, the pixels are not in [0, 1], the
+        channels are not those of the network, or it returns no row for each image.
+    TypeError
+        In `fit`: if the network was compiled by torch.jit.
 
     See Also
     --------
@@ -155,12 +159,14 @@ class Pretrained(Encoder):
         ValueError
             If the mean or the std is not known, the channels are not those of the network, or it
             returns nothing that is a row per image.
+        TypeError
+            If the network was compiled by torch.jit.
         """
         check_build(self, sample_shape, n_components)
         if isinstance(self._source, torch.jit.ScriptModule):
             raise TypeError("torch.jit hides the network of Pretrained: pass what it compiled.")
-        network = copy.deepcopy(self._source)
-        module = PretrainedNetwork(self._pixels(network, sample_shape), network.float())
+        network = copy.deepcopy(self._source).to("cpu", torch.float32)
+        module = PretrainedNetwork(self._pixels(network, sample_shape), network)
         images = torch.rand(2, *sample_shape, generator=torch.Generator())
         _try_sizes(module, images, is_free=self.size is None)
         end = without_head(network, module.pixels(images))
@@ -225,9 +231,10 @@ class Pretrained(Encoder):
                 "intensities in [0, 1] itself, pass mean=0, std=1."
             )
         # Channels, by which the mean and the std are counted, and X is.
-        layers = (one for one in network.modules() if isinstance(one, nn.Conv2d))
-        # A lazy first layer has no channels yet.
-        channels = next((one.in_channels for one in layers), 0) or max(*map(len, found), 3)
+        layers = [one.in_channels for one in network.modules() if isinstance(one, nn.Conv2d)]
+        # The first layer may be held behind others, or be lazy, without channels yet.
+        usual = [n for n in (sample_shape[0], 3) if n > 1 and n in layers]
+        channels = [*usual, *layers, 0][0] or max(*map(len, found), 3)
         if {len(one) for one in found} - {1, channels}:
             raise ValueError(
                 f"The mean and std of Pretrained must hold one number or {channels}, one for each "
@@ -273,8 +280,7 @@ def _free_size(sides: Sequence[int]) -> tuple[int, int]:
     least, most = min(sides), max(sides)
     factor = min(max(least, _LEAST_SIDE), _MOST_SIDE) / least
     factor = min(factor, max(1, _MOST_SIDE / most))  # long images are not enlarged
-    height, width = (max(1, round(side * factor)) for side in sides)
-    return height, width
+    return max(1, round(sides[0] * factor)), max(1, round(sides[1] * factor))
 
 
 def _of_timm(network: Any) -> dict[str, Any]:

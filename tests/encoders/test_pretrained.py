@@ -161,6 +161,25 @@ def test_a_network_has_as_many_channels_as_its_first_layer():
         frozen(Net(), X, mean=(0.1, 0.2, 0.3), std=(0.1, 0.2))
 
 
+class EndFirst(nn.Module):
+    """Holds its layers in another order than that in which it calls them."""
+
+    def __init__(self):
+        super().__init__()
+        self.end, self.stem = nn.Conv2d(16, 32, 1), nn.Conv2d(3, 16, 3, 2)
+
+    def forward(self, x):
+        return self.end(self.stem(x).relu())
+
+
+def test_the_first_layer_may_be_held_behind_others():
+    grey = np.repeat(X[:, :1], 3, axis=1)
+    net = EndFirst()
+    np.testing.assert_allclose(frozen(net, grey[:, :1]), frozen(net, grey), atol=1e-6)
+    with pytest.raises(ValueError, match="X has 4 channels, the network EndFirst takes 3, or 1"):
+        frozen(net, np.concatenate([X, X[:, :1]], axis=1))
+
+
 def test_standardised_parts_are_refused_and_not_read_at_a_wrong_scale(net):
     parts = Parts(X, X)
     with pytest.raises(ValueError, match=r"takes intensities in \[0, 1\]"):
@@ -395,6 +414,15 @@ def test_copies_have_the_same_bits(net, framework, tmp_path):
     ]
     assert trains[0] == trains[1]
     np.testing.assert_array_equal(loaded.fit(X).transform(X), h)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64], ids=str)
+def test_a_network_of_another_precision_is_adapted_in_float32_and_loaded(net, dtype, tmp_path):
+    embedder = small(encoder=pretrained(net.to(dtype)), max_epochs=1).fit(X)
+    assert all(p.dtype == torch.float32 for p in embedder.encoder_.parameters())
+    skcontrast.save(embedder, tmp_path / "a")
+    loaded = skcontrast.load(tmp_path / "a", own={f"{Net.__module__}.Net": Net().to(dtype)})
+    np.testing.assert_array_equal(loaded.transform(X), embedder.transform(X))
 
 
 class Fails(Callback):
