@@ -183,8 +183,7 @@ def tell_of_pretrained(setup: Setup, *, is_default: bool) -> None:
     found = [one.told for one in setup.network.modules() if isinstance(one, PretrainedNetwork)]
     if is_default and are_photographs(setup.schema):
         found.append(
-            "colour images of this size: a pretrained network is likely ahead, "
-            "encoder=skcontrast.encoders.Pretrained(network, mean=..., std=...)"
+            "a pretrained network is likely ahead: encoder=skcontrast.encoders.Pretrained(network)"
         )
     for text in dict.fromkeys(found):  # one that stands frozen beside itself is told once
         tqdm.write(text, file=sys.stderr)

@@ -180,8 +180,7 @@ class PretrainedNetwork(nn.Module):
         elif hasattr(found, "logits"):  # of a classifier whose last layer was left out
             found = found.logits
         if not isinstance(found, Tensor):
-            advice = ", pass its vision_model" if hasattr(found, "image_embeds") else ""
-            raise TypeError(f"it returns a {type(found).__name__}{advice}")
+            raise TypeError(f"it returns a {type(found).__name__}")
         if found.ndim == 4:
             # Maps of Swin transformers have their channels last: these sides are as the image's.
             _, a, b, c = found.shape

@@ -68,8 +68,8 @@ class Pretrained(Encoder):
         Height and width to which images are resized; bilinear, and antialiased where they shrink.
         None is the size of the images, or of the network if it takes one only.
     processor : object, default=None
-        An image processor of transformers, or the transforms of torchvision's weights: has the
-        mean and the std.
+        An image processor of transformers, or the transforms of torchvision's weights, of timm or
+        of open_clip: has the mean and the std.
     rate : float, default=None
         Learning rate of the network, relative to that of the projection head; 0 trains the head
         alone. None is 0.5 for networks with batch normalisation and 0.05 for others, such as
@@ -307,6 +307,8 @@ def _of_processor(network: Any, processor: Any) -> dict[str, Any]:
             processor = AutoImageProcessor.from_pretrained(network.name_or_path, **options)
     if processor is None:
         return {}
+    steps = getattr(processor, "transforms", ())  # of a Compose of torchvision
+    processor = next((one for one in steps if hasattr(one, "mean")), processor)
     has = processor.get if isinstance(processor, Mapping) else partial(getattr, processor)
     for name, usual in _USUAL.items():
         if has(name, usual) not in (usual, None):

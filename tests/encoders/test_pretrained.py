@@ -218,10 +218,21 @@ class Transforms:
     mean, std, crop_size = [0.1, 0.2, 0.3], [0.5, 0.6, 0.7], [224]
 
 
+class Compose:
+    """Holds several transforms, one of which normalises."""
+
+    transforms = [object(), Transforms()]
+
+
 @pytest.mark.parametrize(
     "processor",
-    [Processor(), Transforms(), {"mean": (0.1, 0.2, 0.3), "std": (0.5, 0.6, 0.7), "size": 224}],
-    ids=["transformers", "torchvision", "open_clip"],
+    [
+        Processor(),
+        Transforms(),
+        Compose(),
+        {"mean": (0.1, 0.2, 0.3), "std": (0.5, 0.6, 0.7), "size": 224},
+    ],
+    ids=["transformers", "torchvision", "Compose", "open_clip"],
 )
 def test_the_mean_and_the_std_are_read_from_what_has_them(net, processor):
     found = Frozen(Pretrained(net, size=32, processor=processor)).fit_transform(X)
@@ -609,6 +620,15 @@ def test_what_is_done_with_a_network_is_told_in_one_line(made, told, capsys):
     encoder = pretrained(made(), mean=(0.1, 0.2, 0.3))
     small(encoder=encoder, max_epochs=1, verbose=1).fit(X)
     assert capsys.readouterr().err.count(told) == 1
+
+
+@pytest.mark.parametrize("encoder, channels, n_told", [(None, 3, 1), (None, 1, 0), (Net(), 3, 0)])
+def test_who_begins_from_nothing_with_photographs_is_told_of_pretrained(
+    encoder, channels, n_told, capsys
+):
+    embedder = small(encoder=encoder, augmentation=[], max_epochs=1, verbose=1)
+    embedder.fit(images(12, side=34)[:, :channels])
+    assert capsys.readouterr().err.count("a pretrained network is likely ahead") == n_told
 
 
 # What is known of pixels and rows
