@@ -2,6 +2,7 @@
 
 import gc
 import pickle
+import sys
 import warnings
 import weakref
 
@@ -206,6 +207,11 @@ def test_what_is_not_known_is_asked_for(net):
         small(encoder=Pretrained(net)).fit(X)
 
 
+class Object:
+    def __init__(self, **kwargs):
+        self.__dict__.update(kwargs)
+
+
 class Processor:
     """Holds the statistics as an image processor of transformers does."""
 
@@ -238,6 +244,30 @@ def test_the_mean_and_the_std_are_read_from_what_has_them(net, processor):
     found = Frozen(Pretrained(net, size=32, processor=processor)).fit_transform(X)
     given = frozen(net, X, mean=(0.1, 0.2, 0.3), std=(0.5, 0.6, 0.7))
     np.testing.assert_array_equal(found, given)
+
+
+@pytest.mark.parametrize("processor", [Processor(), {"include_top": True}, None], ids=type)
+def test_the_processor_of_a_network_of_transformers_is_read_where_it_is(
+    net, processor, monkeypatch
+):
+    def from_pretrained(name, *, local_files_only, trust_remote_code):
+        assert name == "somebody/net" and local_files_only and not trust_remote_code
+        if processor is None:
+            raise OSError("there are no such files")
+        return processor
+
+    auto = Object(from_pretrained=from_pretrained)
+    monkeypatch.setitem(sys.modules, "transformers", Object(AutoImageProcessor=auto))
+    net.name_or_path = "somebody/net"
+    given = {"mean": (0.1, 0.2, 0.3), "std": (0.5, 0.6, 0.7)}
+    expected = frozen(net, X, **given)  # whatever the processor says
+    if isinstance(processor, Processor):
+        found = Frozen(Pretrained(net, size=32)).fit_transform(X)
+        np.testing.assert_array_equal(found, expected)
+    else:
+        said = "pass the mean= and std=" if processor is None else "with mean= and std="
+        with pytest.raises(ValueError, match=said):
+            Frozen(Pretrained(net)).fit(X)
 
 
 class LikeTimm(Net):
@@ -280,11 +310,6 @@ def test_a_network_of_one_size_gets_it_or_says_so():
         pretrained(FixedSize(), size=64).build((3, 32, 32))
     flat = nn.Sequential(nn.Conv2d(3, 8, 8, 8), nn.Flatten(), nn.Linear(128, 32))
     assert pretrained(flat, size=None).build((3, 32, 32)).pixels.size == (32, 32)
-
-
-class Object:
-    def __init__(self, **kwargs):
-        self.__dict__.update(kwargs)
 
 
 class Returns(Net):
@@ -475,7 +500,7 @@ def test_parameters_outside_their_range_are_named(net, params, message):
 
 
 def test_a_name_without_timm_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "timm", None)
+    monkeypatch.setitem(sys.modules, "timm", None)
     embedder = small(encoder=Pretrained("resnet18"))
     assert "resnet18" in repr(clone(embedder)), "nothing is loaded before fit"
     with pytest.raises(ImportError, match="pip install"):
