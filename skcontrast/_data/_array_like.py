@@ -63,16 +63,31 @@ def as_array_like(X: Any, *, one_shape: bool = True) -> Any:
         If X is None, an iterator, a mapping or a set, or holds images of several shapes or the
         names of files, or has more dimensions than images.
     """
+    _refuse_other(X)
+    if isinstance(X, Dataset) or _acts_like_dataset(X) or _is_cut_from_dataset(X):
+        X = LazySamples(X)
+    if getattr(X, "ndim", 0) == 1 and getattr(X, "dtype", None) == np.dtype(object):
+        X = list(X)  # an array of objects, or a Series of pandas
+    if isinstance(X, (list, tuple)) and len(X):
+        X = _joined(X, one_shape)
+    if isinstance(X, torch.Tensor):
+        with naming("X", "a dense tensor of numbers"):
+            X = as_array(X)
+    check_dimensions(X)
+    return X
+
+
+def _refuse_other(X: Any) -> None:
+    """Raise ValueError or TypeError for what is no samples, or more than them."""
     if X is None:
         raise ValueError("X must be an array of samples, got None.")
     refuse_unordered(X)
-    refuse_lazy(X)
+    is_pair = isinstance(X, tuple) and len(X) == 2
+    for one in (X, *X) if is_pair else (X,):
+        refuse_lazy(one)
     _refuse_unread(X)
     if not hasattr(X, "columns"):
         check_entries(X, "X")
-    is_pair = isinstance(X, tuple) and len(X) == 2
-    for part in X if is_pair else ():
-        refuse_lazy(part)
     if is_pair and getattr(X[0], "ndim", 0) > 1 and np.shape(X[1]) == X[0].shape[:1]:
         raise TypeError("X is a tuple of samples and their classes: pass both, fit(X, y).")
     if isinstance(X, Parts) or (is_pair and all(getattr(x, "ndim", 0) > 1 for x in X)):
@@ -81,23 +96,16 @@ def as_array_like(X: Any, *, one_shape: bool = True) -> Any:
             "framework=CMC(). Pass two images as a list."
         )
     _refuse_pairs(X)
-    if isinstance(X, Dataset) or _acts_like_dataset(X) or _is_cut_from_dataset(X):
-        X = LazySamples(X)
-    if getattr(X, "ndim", 0) == 1 and getattr(X, "dtype", None) == np.dtype(object):
-        X = list(X)  # an array of objects, or a Series of pandas
-    if isinstance(X, (list, tuple)) and len(X):
-        if _is_nested(X) and _is_nested(X[0]):
-            with naming("X", "lists of samples, each of one shape"):
-                X = [np.asarray(x) for x in X]
-        if not one_shape and len({getattr(x, "shape", None) for x in X}) > 1:
-            return list(X)
-        if getattr(X[0], "ndim", 0) > 1:
-            X = _stacked(X)
-    if isinstance(X, torch.Tensor):
-        with naming("X", "a dense tensor of numbers"):
-            X = as_array(X)
-    check_dimensions(X)
-    return X
+
+
+def _joined(X: Any, one_shape: bool) -> Any:
+    """Return a list of samples as one array, as a list where shapes may and do differ."""
+    if _is_nested(X) and _is_nested(X[0]):
+        with naming("X", "lists of samples, each of one shape"):
+            X = [np.asarray(x) for x in X]
+    if not one_shape and len({getattr(x, "shape", None) for x in X}) > 1:
+        return list(X)
+    return _stacked(X) if getattr(X[0], "ndim", 0) > 1 else X
 
 
 def _is_nested(X: Any) -> bool:
@@ -138,10 +146,7 @@ def refuse_lazy(X: Any) -> None:
 
 
 def _refuse_unread(X: Any) -> None:
-    """Raise TypeError for a row of what has to be read by something else first.
-
-    Files, pictures, texts, molecules, tables, lists of edges, sparse matrices.
-    """
+    """Raise TypeError for files, pictures, texts and others that are read by something else."""
     if isinstance(X, (str, PurePath)):
         raise TypeError(
             f"X must hold samples, got {str(X)!r}: for a folder of images, pass "
@@ -157,41 +162,46 @@ def _refuse_unread(X: Any) -> None:
             "skcontrast.datasets.ImageFolder(folder, files=X), their contents as arrays, or a "
             "torch Dataset that reads them."
         )
-    one = X if first is None else first
-    one = one[0] if isinstance(one, tuple) and one else one  # of a picture and its label
-    if hasattr(one, "getbands"):
-        raise TypeError(
-            "X must hold samples, got images of Pillow: of one size, pass np.stack([np.asarray("
-            "image) for image in images]), colours after .transpose(0, 3, 1, 2), and labels as y; "
-            "of any size, skcontrast.datasets.ImageFolder(folder) reads files."
-        )
-    first = first[0] if isinstance(first, np.ndarray) and first.shape == (1,) else first
-    if isinstance(first, str) or type(first).__module__.startswith("rdkit."):
-        found = (
-            f"texts, such as {first[:40]!r}" if isinstance(first, str) else "molecules of RDKit"
-        )
-        raise TypeError(
-            f"X holds {found}, not numbers. Molecules become graphs, see 'Molecules' on "
-            "the page 'Graphs' of the user guide; other texts become vectors first, by "
-            "TfidfVectorizer or a language model; a column of categories is a DataFrame."
-        )
-    if hasattr(first, "columns") and hasattr(first, "to_numpy"):
-        refuse_lazy(first)
-        raise TypeError(
-            "X is a list of DataFrames: if their rows are steps of series, pass "
-            "[x.to_numpy().T for x in X]; if they are batches of one table, pandas.concat(X)."
-        )
-    if issparse(first):
-        raise TypeError(
-            "X is a list of sparse matrices: if they are adjacency matrices, pass "
-            "[networkx.from_scipy_sparse_array(x) for x in X]; if they are batches of vectors, "
-            "scipy.sparse.vstack(X)."
-        )
-    if isinstance(first, list) and first and isinstance(first[0], tuple) and len(first[0]) == 2:
-        raise TypeError(
-            "X is a list of lists of pairs: if these are edges, pass [networkx.Graph(x) for x in "
-            "X]; if they are points, arrays."
-        )
+    if hasattr(X, "getbands"):  # one picture is refused as a list of them
+        first = X
+    elif isinstance(first, np.ndarray) and first.shape == (1,):
+        first = first[0]
+    for is_one, message in _UNREAD.items():
+        if is_one(first):
+            raise TypeError(message.format(str(first)[:40]))
+
+
+def _is_picture(sample: Any) -> bool:
+    """Return whether a sample is an image of Pillow, or one with its label."""
+    return hasattr(sample[0] if isinstance(sample, tuple) and sample else sample, "getbands")
+
+
+def _is_list_of_pairs(sample: Any) -> bool:
+    pair = sample[0] if isinstance(sample, list) and sample else None
+    return isinstance(pair, tuple) and len(pair) == 2
+
+
+_NOT_NUMBERS = (
+    ", not numbers. Molecules become graphs, see 'Molecules' on the page 'Graphs' of the user "
+    "guide; other texts become vectors first, by TfidfVectorizer or a language model; a column of "
+    "categories is a DataFrame."
+)
+# Samples that something else has to read first, and what a message says of a list of them.
+_UNREAD: dict[Callable[[Any], bool], str] = {
+    _is_picture: "X must hold samples, got images of Pillow: of one size, pass "
+    "np.stack([np.asarray(image) for image in images]), colours after .transpose(0, 3, 1, 2), and "
+    "labels as y; of any size, skcontrast.datasets.ImageFolder(folder) reads files.",
+    lambda x: isinstance(x, str): f"X holds texts, such as {{!r}}{_NOT_NUMBERS}",
+    lambda x: type(x).__module__.startswith("rdkit."): f"X holds molecules of RDKit{_NOT_NUMBERS}",
+    lambda x: hasattr(x, "columns") and hasattr(x, "to_numpy"): "X is a list of DataFrames: if "
+    "their rows are steps of series, pass [x.to_numpy().T for x in X]; if they are batches of one "
+    "table, pandas.concat(X).",
+    issparse: "X is a list of sparse matrices: if they are adjacency matrices, pass "
+    "[networkx.from_scipy_sparse_array(x) for x in X]; if they are batches of vectors, "
+    "scipy.sparse.vstack(X).",
+    _is_list_of_pairs: "X is a list of lists of pairs: if these are edges, pass "
+    "[networkx.Graph(x) for x in X]; if they are points, arrays.",
+}
 
 
 def _refuse_pairs(X: Any) -> None:
