@@ -342,6 +342,7 @@ def refuse_batches(X: Any) -> None:
         )
 
 
+@np.errstate(over="ignore")
 def refuse_matrices(X: NDArray) -> None:
     """Raise ValueError for square images that may be adjacency matrices of graphs."""
     some = X[:: -(-len(X) // _MATRICES_TRIED)]

@@ -69,6 +69,11 @@ def test_adjacency_matrices_are_not_images(X):
         assert isinstance(small(kind="images").fit(X)._fitted.setup.schema.kind, Images)
 
 
+def test_the_largest_images_are_no_matrices_and_no_warning():
+    X = 1.7e308 * RNG.uniform(-1, 1, size=(9, 5, 5))
+    assert small().fit(X).n_features_in_ == 25
+
+
 @pytest.mark.parametrize(
     "X",
     [

@@ -81,12 +81,13 @@ def is_clear(error: BaseException) -> bool:
 def names_something(message: str) -> bool:
     """Return whether a message names an array, or a parameter or what was passed as one.
 
-    A parameter stands in quotes or as name=value. What was passed is named by its class.
+    A parameter stands in quotes, as name=value or as parameters.name. What was passed is named by
+    its class.
     """
     if _OF_SKLEARN.match(message):
         return True
     words = re.findall(r"(?<![\w'])(X|y|sample_weight|descriptions)(?![\w'])", message)
-    found = re.findall(r"'(\w+)'|\b(\w+)=|\b([A-Z]\w+)\b", message)
+    found = re.findall(r"'(\w+)'|\b(\w+)=|\bparameters\.(\w+)|\b([A-Z]\w+)\b", message)
     return bool(words) or any(name in _NAMES for names in found for name in names)
 
 

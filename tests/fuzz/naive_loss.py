@@ -194,7 +194,8 @@ def anchor_loss(loss, s, pos, same, lowest, highest):
         return everyone.logsumexp(0) - torch.cat([s[same], pos]).mean()
     if name == "SINCERE":
         pulled = torch.cat([s[same], pos])
-        return torch.nn.functional.softplus(s[~same].logsumexp(0) - pulled).mean()
+        excess = s[~same].logsumexp(0) - pulled  # softplus drops what is below e^-20
+        return torch.logaddexp(excess, torch.zeros_like(excess)).mean()
     if name == "PositiveDebiased":
         return positive_debiased(loss, s, pos, same, lowest, highest)
     excess = math.log(len(s)) + log_estimate(loss, s, pos, same, lowest) - pos
