@@ -231,51 +231,64 @@ class Pretrained(Encoder):
 
     def _pixels(self, network: nn.Module, sample_shape: tuple) -> Pixels:
         """Return the layer from intensities to what the network has learned from."""
-        name, known = type(network).__name__, _of_timm(network)
+        known = _of_timm(network)
         if self.mean is None or self.std is None:
             known |= _of_processor(network, self.processor)
-        mean = known["mean"] if self.mean is None else self.mean
-        std = known["std"] if self.std is None else self.std
-        if mean is None or std is None:
-            raise ValueError(f"The network {name} of Pretrained {_ADVICE} It has {mean=}, {std=}.")
-        found = [np.atleast_1d(np.asarray(one, dtype=np.float64)) for one in (mean, std)]
-        if max(abs(found[0]).max(), found[1].max()) > 2:
-            raise ValueError(
-                f"The mean and std of Pretrained are of intensities in [0, 1], got {mean!r} and "
-                f"{std!r}: divide them by 255."
-            )
-        is_own = any(hasattr(one, "mean") and hasattr(one, "std") for one in network.modules())
-        if is_own and (found[0].any() or (found[1] != 1).any()):
-            warn(
-                f"The network {name} of Pretrained holds a mean and a std: if it normalises "
-                "intensities in [0, 1] itself, pass mean=0, std=1."
-            )
-        # Channels, by which the mean and the std are counted, and X is.
-        layers = [one.in_channels for one in network.modules() if isinstance(one, nn.Conv2d)]
-        # The first layer may be held behind others, or be lazy, without channels yet.
-        usual = [n for n in (sample_shape[0], 3) if n > 1 and n in layers]
-        channels = [*usual, *layers, 0][0] or max(*map(len, found), 3)
-        if {len(one) for one in found} - {1, channels}:
-            raise ValueError(
-                f"The mean and std of Pretrained must hold one number or {channels}, one for each "
-                f"channel, got {mean!r} and {std!r}."
-            )
-        if sample_shape[0] not in (1, channels):
-            fewer = f"X[:, :{channels}] if the others are transparency, or "
-            if channels == 1:
-                fewer = "X.mean(axis=1, keepdims=True), or "
-            raise ValueError(
-                f"X has {sample_shape[0]} channels, the network {name} takes "
-                f"{f'{channels}, or 1, which is repeated' if channels > 1 else 1}: pass "
-                f"{fewer if sample_shape[0] > channels else ''}a network with another first "
-                "layer, and the mean and std of each channel."
-            )
-        sizes = (self.size, known["size"], _free_size(sample_shape[-2:]))
-        size = next(one for one in sizes if one is not None)
+        known |= {k: v for k, v in self.get_params(deep=False).items() if v is not None}
+        mean, std, size = known["mean"], known["std"], known["size"]
+        _check_statistics(network, mean, std)
+        channels = _channels(network, sample_shape[0], mean, std)
+        size = _free_size(sample_shape[-2:]) if size is None else size
         with naming("size", "an int, or height and width, in Pretrained", size):
             height, width = np.broadcast_to(size, 2).tolist()
-        mean, std = (np.resize(one, channels) for one in found)
+        mean, std = (np.resize(np.asarray(one, np.float64), channels) for one in (mean, std))
         return Pixels(mean, std, (height, width))
+
+
+def _check_statistics(network: nn.Module, mean: Any, std: Any) -> None:
+    """Raise ValueError for a mean and a std that are not known, or not of intensities in [0, 1].
+
+    Warn if the network may use them itself.
+    """
+    name = type(network).__name__
+    if mean is None or std is None:
+        raise ValueError(f"The network {name} of Pretrained {_ADVICE} It has {mean=}, {std=}.")
+    means, stds = np.asarray(mean, np.float64), np.asarray(std, np.float64)
+    if max(abs(means).max(), stds.max()) > 2:
+        raise ValueError(
+            f"The mean and std of Pretrained are of intensities in [0, 1], got {mean!r} and "
+            f"{std!r}: divide them by 255."
+        )
+    is_own = any(hasattr(one, "mean") and hasattr(one, "std") for one in network.modules())
+    if is_own and (means.any() or (stds != 1).any()):
+        warn(
+            f"The network {name} of Pretrained holds a mean and a std: if it normalises "
+            "intensities in [0, 1] itself, pass mean=0, std=1."
+        )
+
+
+def _channels(network: nn.Module, n: int, mean: Any, std: Any) -> int:
+    """Return the number of channels that a network takes; images of n, and the mean, must fit."""
+    # The first layer may be held behind others, or be lazy, without channels yet.
+    layers = [one.in_channels for one in network.modules() if isinstance(one, nn.Conv2d)]
+    usual = [one for one in (n, 3) if one > 1 and one in layers]
+    lengths = {np.asarray(mean).size, np.asarray(std).size}
+    channels = [*usual, *layers, 0][0] or max(*lengths, 3)
+    if lengths - {1, channels}:
+        raise ValueError(
+            f"The mean and std of Pretrained must hold one number or {channels}, one for each "
+            f"channel, got {mean!r} and {std!r}."
+        )
+    if n not in (1, channels):
+        taken, fewer = "1", "X.mean(axis=1, keepdims=True), or "
+        if channels > 1:
+            taken = f"{channels}, or 1, which is repeated"
+            fewer = f"X[:, :{channels}] if the others are transparency, or " * (n > channels)
+        raise ValueError(
+            f"X has {n} channels, the network {type(network).__name__} takes {taken}: pass "
+            f"{fewer}a network with another first layer, and the mean and std of each channel."
+        )
+    return channels
 
 
 @torch.no_grad()
