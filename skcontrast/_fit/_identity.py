@@ -7,7 +7,6 @@ import functools
 import hashlib
 import json
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
@@ -45,11 +44,10 @@ _ADVICE_ON_WEIGHTS = (
 # Rows of a Dataset that are read twice, to see whether it returns the same.
 _ROWS_READ_TWICE = 4
 _PLAIN = (str, bytes, int, float, complex, np.generic, torch.dtype, type(None))
-_ARRAYS = (np.ndarray, Tensor, nn.Module)
 _ADDRESS = " at 0x[0-9a-fA-F]+"
 _LONGEST_TEXT = 100
 # What messages say where such a parameter has no structure of its own, None, to name.
-_STRUCTURELESS = {"framework": "one with one encoder", "similarity": "one without concentrations"}
+_UNNAMED = {"framework": "one with one encoder", "similarity": "one without concentrations"}
 
 
 @dataclass(frozen=True)
@@ -73,7 +71,7 @@ class Identity:
     @property
     def code(self) -> str:
         """A short name for fits with these parameters and data."""
-        return _digest([json.dumps([self.parameters, self.data], sort_keys=True)])
+        return _digest(json.dumps([self.parameters, self.data], sort_keys=True))
 
     def difference(self, before: dict[str, Any]) -> str | None:
         """Return how the identity of an earlier fit differs, or None if it does not.
@@ -85,8 +83,9 @@ class Identity:
         """
         if names := _different(self.parameters, before["parameters"]):
             name = names[0]
-            both = before["parameters"], self.parameters
-            old, new = (found.get(name, "not there") for found in both)
+            old, new = (
+                of.get(name, "not there") for of in (before["parameters"], self.parameters)
+            )
             advice = _ADVICE_ON_WEIGHTS if name.endswith("__weights") else ""
             return f"its parameter {name!r} was {old} and is {new} now{advice}"
         if names := _different(self.data, before["data"]):
@@ -120,9 +119,7 @@ def identity_of(settings: Settings, data: TrainingData, past: Any) -> Identity:
         given["random_state"] = int(seed) if isinstance(seed, Integral) else settings.seed
     callbacks = plain_callbacks(given["callbacks"])
     given["callbacks"] = [one for one in callbacks if type(one) not in _SHOWING]
-    parameters: dict[str, str] = {}
-    for name in given.keys() - _INDIFFERENT:
-        parameters |= described(name, given[name])
+    parameters = _all_described({k: v for k, v in given.items() if k not in _INDIFFERENT})
     checksums = {"X": samples_checksum(data.schema.kind, data.X)}
     for name, tensor in data.metadata.items():
         checksums[_ARGUMENTS.get(name, name)] = checksum([tensor.numpy()])
@@ -131,29 +128,25 @@ def identity_of(settings: Settings, data: TrainingData, past: Any) -> Identity:
 
 def samples_checksum(kind: Kind, X: Any) -> str:
     """Return the checksum of X; of a Dataset that draws its samples only the shape counts."""
-    return checksum(kind._arrays(X), contents=not _is_random(X))
+    parts = X.parts if isinstance(X, Parts) else [X]
+    return checksum(kind._arrays(X), contents=not any(map(_is_random, parts)))
 
 
 def _is_random(X: Any) -> bool:
     """Return whether X is a Dataset that returns other samples when it is read again."""
-    if isinstance(X, Parts):
-        return any(map(_is_random, X.parts))
-    if not isinstance(X, LazySamples):
-        return False
-    rows = X[:_ROWS_READ_TWICE], X[:_ROWS_READ_TWICE]
-    return rows[0].tobytes() != rows[1].tobytes()
+    rows = slice(_ROWS_READ_TWICE)
+    return isinstance(X, LazySamples) and X[rows].tobytes() != X[rows].tobytes()
 
 
 # Networks
 def network_parameters(settings: Settings) -> dict[str, Any]:
     """Return, by name, the parameters that the network depends on, except the kind."""
-    similarity = settings.similarity
     return {
         "encoder": _named(settings.encoder),
         "n_components": settings.n_components,
         "projection_dim": settings.projection_dim,
         "framework": settings.framework.network_signature,
-        "similarity": type(similarity).__name__ if similarity.n_extra else None,
+        "similarity": type(settings.similarity).__name__ if settings.similarity.n_extra else None,
     }
 
 
@@ -179,9 +172,7 @@ def check_same_network(settings: Settings, past: Any) -> None:
         now["kind"], before["kind"] = settings.kind, past.setup.schema.kind
     for name, value in now.items():
         if value != before[name]:
-            old, new = (
-                _STRUCTURELESS.get(name) if v is None else v for v in (before[name], value)
-            )
+            old, new = (_UNNAMED.get(name) if v is None else v for v in (before[name], value))
             raise ValueError(
                 f"The {name!r} parameter of {settings.owner} has changed from {old} to {new} "
                 "since the network was built; warm_start and partial_fit continue with the same "
@@ -219,10 +210,12 @@ def described(name: str, value: Any) -> dict[str, str]:
         return {name: _text(value), **held}
     else:
         text = _text(value)
-    found = {name: text}
-    for key, item in items.items():
-        found |= described(key, item)
-    return found
+    return {name: text, **_all_described(items)}
+
+
+def _all_described(values: dict[str, Any]) -> dict[str, str]:
+    """Return the descriptions of several values in one dict."""
+    return {key: text for item in values.items() for key, text in described(*item).items()}
 
 
 def _parameters(value: Any) -> dict[str, Any]:
@@ -242,8 +235,7 @@ def _described_module(name: str, module: nn.Module) -> dict[str, str]:
     """Return the shapes and layers of a module, and the checksum of its tensors."""
     found = {name: own_name(module)}
     for key, tensor in [*module.named_parameters(), *module.named_buffers()]:
-        is_known = not nn.parameter.is_lazy(tensor)
-        found[f"{name}__{key}"] = str(tuple(tensor.shape)) if is_known else "()"
+        found[f"{name}__{key}"] = str(_array(tensor).shape)
     for k, layer in enumerate(module.modules()):
         text = f"{own_name(layer)}({re.sub(_ADDRESS, '', layer.extra_repr())})"
         found[f"{name}__layers[{k}]"] = _shortened(text)
@@ -258,22 +250,22 @@ def _text(value: Any) -> str:
         return _text(sorted(map(_text, value)))
     if isinstance(value, _PLAIN):
         return _shortened(repr(value.item() if isinstance(value, np.generic) else value))
-    if isinstance(value, _ARRAYS):
+    if isinstance(value, (np.ndarray, Tensor, nn.Module)):
         return f"{own_name(value)} with contents {_checksum(value)}"
     if hasattr(value, "__qualname__"):  # also functions that are no routines, as NumPy's
         return f"{value.__module__}.{value.__qualname__}"
     return own_name(value) if hasattr(value, "__dict__") else re.sub(_ADDRESS, "", repr(value))
 
 
-def _digest(texts: Iterable[str]) -> str:
-    return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _shortened(text: str) -> str:
     """Return a text, of which a long one ends in a checksum of the whole."""
     if len(text) <= _LONGEST_TEXT:
         return text
-    return f"{text[:_LONGEST_TEXT]}... (checksum {_digest([text])})"
+    return f"{text[:_LONGEST_TEXT]}... (checksum {_digest(text)})"
 
 
 def _checksum(value: Any) -> str:
