@@ -198,20 +198,19 @@ def _columns(split: Any, sample_shape: tuple) -> list[Tensor]:
     n = sample_shape[0]
     if n < 2:
         raise _bad_split("1 feature(s) or channel cannot be split", sample_shape)
-    columns: Any = list(range(split)) if isinstance(split, int) else split
-    if columns == "random":
-        columns = torch.randperm(n)[: n // 2].sort().values.tolist()
-    is_first = not any(isinstance(part, list) for part in columns)
-    parts = [columns] if is_first else columns
-    are_lists = all(isinstance(part, list) and part for part in parts)
-    if not are_lists or not all(type(column) is int for part in parts for column in part):
+    parts: Any = list(range(split)) if isinstance(split, int) else split
+    if split == "random":
+        parts = torch.randperm(n)[: n // 2].sort().values.tolist()
+    # One part alone is contrasted with all that it does not name.
+    is_alone = not any(isinstance(part, list) for part in parts)
+    parts = [parts] if is_alone else parts
+    if not all(isinstance(part, list) and set(map(type, part)) == {int} for part in parts):
         raise _bad_split(f"must be {_SPLITS}, got {split!r}", sample_shape)
-    named = [column for part in parts for column in part]
-    rest = sorted(set(range(n)).difference(named))
-    if len(rest) != n - len(named) or (is_first and not rest):
+    rest = sorted(set(range(n)).difference(*parts))
+    if len(rest) + sum(map(len, parts)) != n or (is_alone and not rest):
         rule = f"features or channels from 0 to {n - 1}, none twice and, as one part, not all"
         raise _bad_split(f"{split!r} must name {rule}", sample_shape)
-    return [torch.tensor(part) for part in ([*parts, rest] if is_first else parts)]
+    return [torch.tensor(part) for part in ([*parts, rest] if is_alone else parts)]
 
 
 class _CMCSession(Session):
