@@ -207,9 +207,9 @@ def _columns(split: Any, sample_shape: tuple) -> list[Tensor]:
     if not all(isinstance(part, list) and set(map(type, part)) == {int} for part in parts):
         raise _bad_split(f"must be {_SPLITS}, got {split!r}", sample_shape)
     rest = sorted(set(range(n)).difference(*parts))
-    if len(rest) + sum(map(len, parts)) != n or (is_alone and not rest):
-        rule = f"features or channels from 0 to {n - 1}, none twice and, as one part, not all"
-        raise _bad_split(f"{split!r} must name {rule}", sample_shape)
+    if len(rest) + sum(map(len, parts)) != n or (len(parts) == 1 and not (is_alone and rest)):
+        rule = f"features or channels from 0 to {n - 1}, none twice, in two lists or more, or"
+        raise _bad_split(f"{split!r} must name {rule} not all in one list of ints", sample_shape)
     return [torch.tensor(part) for part in ([*parts, rest] if is_alone else parts)]
 
 

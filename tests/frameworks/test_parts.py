@@ -44,6 +44,7 @@ def test_a_list_of_lists_names_more_than_two_parts():
     [
         ([[0, 1], [1, 2]], "none twice"),
         ([[0], [64]], "must name features or channels from 0 to 63"),
+        ([[0, 1]], "must name .* in two lists or more, or not all in one list of ints"),
         ([[0], []], "must be a name"),
         ([[0.5], [1]], "must be a name, an int, a list of ints or a list of such lists"),
         ([[[0]], [[1]]], "must be a name"),
