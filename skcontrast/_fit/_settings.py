@@ -165,41 +165,21 @@ def resolve_settings(estimator: Any) -> Settings:
     # The __init__ of a subclass may take fewer.
     declared = dict.fromkeys(estimator._declared_parameters)
     given = {name: getattr(estimator, name) for name in declared | estimator.get_params(False)}
-    # Two mistakes that the constraints would refuse without saying what to write.
-    if isinstance(given["optimizer"], torch.optim.Optimizer):
-        name = type(given["optimizer"]).__name__
-        raise InvalidParameterError(
-            f"The 'optimizer' parameter of {owner} must be a class, because fit makes the network "
-            f"whose weights it changes, got an instance of {name}: pass the class, "
-            f"optimizer=torch.optim.{name}, or skcontrast.optimizers.Optimizer with options."
-        )
-    alone = given["callbacks"]
-    cls = alone if inspect.isclass(alone) else type(alone)
-    if issubclass(cls, Callback):
-        raise InvalidParameterError(
-            f"The 'callbacks' parameter of {owner} must be a list: write "
-            f"callbacks=[{cls.__name__}(...)]."
-        )
+    _refuse_mistakes(given, owner)
     validate_parameters(estimator)
     # Those in a list are not reached from the estimator.
     for encoder in encoders_of(given["encoder"]):
         if isinstance(encoder, Encoder):
             validate_parameters(encoder)
     max_epochs = _EPOCHS if given["max_epochs"] == "auto" else given["max_epochs"]
-    check_lr_schedule(given["lr_schedule"], max_epochs, owner)
-    callbacks = plain_callbacks(given["callbacks"])
-    is_evaluated = any(isinstance(callback, Evaluation) for callback in callbacks)
-    for callback in callbacks:
-        _check_callback(callback, given["lr_schedule"], owner, is_evaluated)
+    lr_schedule = _lr_schedule(given["lr_schedule"], max_epochs, owner)
+    _check_callbacks(plain_callbacks(given["callbacks"]), lr_schedule, owner)
     # The framework comes first: the default of the similarity depends on it.
     framework = _component("framework", given, owner, max_epochs)
     default = framework.default_similarity
     is_guessed = isinstance(given["kind"], str) and given["kind"] == "auto"
     optimizer = clone(as_optimizer(given["optimizer"]))
     validate_parameters(optimizer)
-    lr_schedule = given["lr_schedule"]
-    if isinstance(lr_schedule, str):
-        lr_schedule = CosineDecay() if lr_schedule == "cosine" else None
     return Settings(
         owner=owner,
         given=given,
@@ -215,6 +195,24 @@ def resolve_settings(estimator: Any) -> Settings:
         callbacks=list(given["callbacks"] or ()),
         seed=resolve_seed(given["random_state"], owner),
     )
+
+
+def _refuse_mistakes(given: dict[str, Any], owner: str) -> None:
+    """Refuse two mistakes of which the constraints would not say what to write instead."""
+    if isinstance(given["optimizer"], torch.optim.Optimizer):
+        name = type(given["optimizer"]).__name__
+        raise InvalidParameterError(
+            f"The 'optimizer' parameter of {owner} must be a class, because fit makes the network "
+            f"whose weights it changes, got an instance of {name}: pass the class, "
+            f"optimizer=torch.optim.{name}, or skcontrast.optimizers.Optimizer with options."
+        )
+    alone = given["callbacks"]
+    cls = alone if inspect.isclass(alone) else type(alone)
+    if issubclass(cls, Callback):
+        raise InvalidParameterError(
+            f"The 'callbacks' parameter of {owner} must be a list: write "
+            f"callbacks=[{cls.__name__}(...)]."
+        )
 
 
 def _component(
@@ -239,9 +237,8 @@ def _component(
 def _needed_by(callback: type) -> str:
     """Return the arguments that a class of callbacks cannot do without."""
     parameters = inspect.signature(callback).parameters.values()
-    optional = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    needed = [p.name for p in parameters if p.default is p.empty and p.kind not in optional]
-    return ", ".join(needed)
+    named = (p for p in parameters if not p.kind.name.startswith("VAR_"))
+    return ", ".join(p.name for p in named if p.default is p.empty)
 
 
 def plain_callbacks(callbacks: Any) -> list[Any]:
@@ -250,35 +247,39 @@ def plain_callbacks(callbacks: Any) -> list[Any]:
     return [item[1] if isinstance(item, tuple) and len(item) == 2 else item for item in given]
 
 
-def _check_callback(callback: Any, lr_schedule: Any, owner: str, is_evaluated: bool) -> None:
-    if inspect.isclass(callback) and issubclass(callback, Callback):
-        raise TypeError(
-            f"The 'callbacks' parameter of {owner} must hold instances, got the class "
-            f"{callback.__name__}. Write {callback.__name__}({_needed_by(callback)}) instead."
-        )
-    if not isinstance(callback, Callback):
-        raise TypeError(
-            f"The 'callbacks' parameter of {owner} must hold callbacks of skorch, got "
-            f"{callback!r}."
-        )
-    name = type(callback).__name__
-    if isinstance(callback, ScoringBase):
-        raise ValueError(
-            f"The callback {name} of skorch scores predictions on the batches of a classifier: "
-            "pass skcontrast.callbacks.Evaluation(scoring, X, y) with held-out samples instead."
-        )
-    if str(getattr(callback, "monitor", "")).startswith("valid_") and not is_evaluated:
-        raise ValueError(
-            f"The callback {name} monitors {callback.monitor!r}, but nothing is held back for "
-            "validation: pass monitor='train_loss' (EarlyStopping) or 'train_loss_best' "
-            "(Checkpoint), or score held-out samples by skcontrast.callbacks.Evaluation and "
-            "monitor its column."
-        )
-    if isinstance(callback, LRScheduler) and lr_schedule != "constant":
-        raise ValueError(
-            f"The callback {name} and the 'lr_schedule' parameter of {owner} both set the "
-            "learning rate: pass lr_schedule='constant' with it."
-        )
+def _check_callbacks(callbacks: list[Any], lr_schedule: Schedule | None, owner: str) -> None:
+    """Refuse what is no callback of skorch, or a class, and callbacks that a fit cannot serve."""
+    is_evaluated = any(isinstance(callback, Evaluation) for callback in callbacks)
+    for callback in callbacks:
+        if inspect.isclass(callback) and issubclass(callback, Callback):
+            raise TypeError(
+                f"The 'callbacks' parameter of {owner} must hold instances, got the class "
+                f"{callback.__name__}. Write {callback.__name__}({_needed_by(callback)}) instead."
+            )
+        if not isinstance(callback, Callback):
+            raise TypeError(
+                f"The 'callbacks' parameter of {owner} must hold callbacks of skorch, got "
+                f"{callback!r}."
+            )
+        name = type(callback).__name__
+        if isinstance(callback, ScoringBase):
+            raise ValueError(
+                f"The callback {name} of skorch scores predictions on the batches of a "
+                "classifier: pass skcontrast.callbacks.Evaluation(scoring, X, y) with held-out "
+                "samples instead."
+            )
+        if str(getattr(callback, "monitor", "")).startswith("valid_") and not is_evaluated:
+            raise ValueError(
+                f"The callback {name} monitors {callback.monitor!r}, but nothing is held back for "
+                "validation: pass monitor='train_loss' (EarlyStopping) or 'train_loss_best' "
+                "(Checkpoint), or score held-out samples by skcontrast.callbacks.Evaluation and "
+                "monitor its column."
+            )
+        if isinstance(callback, LRScheduler) and lr_schedule is not None:
+            raise ValueError(
+                f"The callback {name} and the 'lr_schedule' parameter of {owner} both set the "
+                "learning rate: pass lr_schedule='constant' with it."
+            )
 
 
 def encoders_of(encoder: Any) -> list[Any]:
@@ -307,15 +308,16 @@ def augmentations_of(augmentation: Any, owner: str) -> list[Augmentation] | None
     return [augmentation]
 
 
-def check_lr_schedule(schedule: str | Schedule, n_epochs: int, owner: str) -> None:
-    """Raise ValueError if a schedule gives a factor that is negative or not finite."""
-    if not isinstance(schedule, Schedule):
-        return
-    validate_parameters(schedule)
+def _lr_schedule(given: str | Schedule, n_epochs: int, owner: str) -> Schedule | None:
+    """Return the schedule of the learning rate, whose factors are checked; None is constant."""
+    if isinstance(given, str):
+        return CosineDecay() if given == "cosine" else None
+    validate_parameters(given)
     for epoch in range(n_epochs + 1):
-        factor = schedule(epoch / n_epochs)
+        factor = given(epoch / n_epochs)
         if not (math.isfinite(factor) and factor >= 0):
             raise ValueError(
                 f"The 'lr_schedule' parameter of {owner} must give finite factors of at least "
                 f"0, got {factor} in epoch {epoch}."
             )
+    return given
