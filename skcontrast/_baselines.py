@@ -22,11 +22,12 @@ from sklearn.preprocessing import StandardScaler
 
 from ._checks import POSITIVE_INT, Interval, StrOptions, check_argument, checked
 from ._data._metadata import validate_labels
-from ._fit._defaults import unlearned_features
+from ._fit._defaults import defaults_of
 from ._layers._wide import wide_part
 from .encoders import Pretrained, Wide
 from .features import Features, Frozen, PartialWhitening, Raw
-from .kinds import Images, Series, Tables, Vectors
+from .kinds import Kind
+from .kinds._recognise import is_custom
 from .metrics._labeled import check_count
 from .metrics._neighbors import knn_accuracy
 from .metrics._paired import PairedComparison, compare_paired
@@ -194,7 +195,7 @@ def compare_with_baselines(
     labels:
 
     - "raw": the features, or the pixels, as the encoder gets them; not for graphs and series of
-      unequal lengths;
+      unequal lengths; of your own kind, where batches are floats of one shape without gaps;
     - "PCA" of more than 64 features: 64 principal components of these, standardised, or as many as
       there are samples; "UMAP": ten dimensions, where umap-learn is installed;
     - "patches" of images, "kernels" of series, "profile" and "colours" of graphs, see
@@ -365,14 +366,15 @@ def _halves(y: NDArray[np.int64], known: NDArray, seed: int) -> tuple[NDArray, N
 
 def _rows(embedder: Any, X: Any, seed: int) -> Iterator[tuple[str, _ROW]]:
     """Yield the name of each row without training, and what returns its representation of X."""
-    kind, owned = embedder._fitted.setup.schema.kind, embedder.kind
+    schema = embedder._fitted.setup.schema
+    declared = schema.kind if is_custom(schema.kind) else embedder.kind
 
     def of(features: Features) -> NDArray:
-        if owned != "auto":
-            features.kind = owned  # type: ignore[misc]
+        if declared != "auto":
+            features.kind = declared  # type: ignore[misc]
         return _flat(features.fit_transform(X))
 
-    if isinstance(kind, (Vectors, Tables, Images)) or _has_columns(kind, X):
+    if _has_columns(schema.kind, schema.sample_shape, X):
         raw = cache(lambda: of(Raw()))
         yield "raw", raw
         if raw().shape[1] > _MOST_COMPONENTS:
@@ -383,15 +385,16 @@ def _rows(embedder: Any, X: Any, seed: int) -> Iterator[tuple[str, _ROW]]:
     deep = embedder.encoder.deep if isinstance(embedder.encoder, Wide) else embedder.encoder
     if isinstance(deep, Pretrained):
         yield "pretrained", lambda: _flat(Frozen(deep).fit_transform(X))
-    for name, features in unlearned_features(kind, seed).items():
+    for name, features in defaults_of(schema.kind).features(seed).items():
         yield name, partial(of, features)
     yield "untrained", lambda: _flat(_untrained(embedder, seed).fit_transform(X))
 
 
-def _has_columns(kind: Any, X: Any) -> bool:
-    """Return whether these are series of one length, whose steps are columns."""
-    is_array = isinstance(kind, Series) and isinstance(X, np.ndarray) and X.dtype != object
-    return is_array and bool(np.isfinite(X).all())
+def _has_columns(kind: Kind, shape: tuple, X: Any) -> bool:
+    """Return whether samples are numbers of one shape; series are where they have one length."""
+    if kind._differs_in_length:
+        return isinstance(X, np.ndarray) and X.dtype != object and bool(np.isfinite(X).all())
+    return kind.float_batches and not kind.has_gaps and None not in shape
 
 
 def _scaled(H: NDArray) -> NDArray:

@@ -17,7 +17,7 @@ from torch import nn
 
 from skcontrast import ContrastiveEmbedder
 from skcontrast._fit import _defaults
-from skcontrast.augmentation import RandomAffine, Unflatten
+from skcontrast.augmentation import FunctionAugmentation, RandomAffine, Unflatten
 from skcontrast.encoders import GIN, PatchNet, Pretrained, Wide
 from skcontrast.features import (
     Frozen,
@@ -26,6 +26,7 @@ from skcontrast.features import (
     PatchDictionary,
     WeisfeilerLehman,
 )
+from skcontrast.kinds import Kind
 from skcontrast.losses import Supervised
 from skcontrast.metrics import (
     BaselineComparison,
@@ -92,6 +93,42 @@ def test_each_kind_has_its_rows(embedder):
     # All components of few features are these, rotated, and no row of their own.
     wide_vectors = np.hstack([X] * 11)
     assert rows(small().fit(wide_vectors), wide_vectors) == ["raw", "PCA", "untrained", "embedder"]
+
+
+class Spectra(Kind):
+    """A kind of one's own, whose batches are floats of one shape."""
+
+    name = "spectra"
+    float_batches = True
+
+    def check(self, X):
+        return np.asarray(X, dtype=np.float32)
+
+    def to_tensor(self, X, device):
+        return torch.from_numpy(X).to(device)
+
+
+class Gappy(Spectra):
+    has_gaps = True
+
+
+class Codes(Spectra):
+    float_batches = False
+
+
+@pytest.mark.parametrize(
+    "kind, expected", [(Spectra(), ["raw", "PCA"]), (Gappy(), []), (Codes(), [])], ids=str
+)
+def test_a_kind_of_ones_own_has_rows_of_its_columns_where_these_are_floats(kind, expected):
+    columns = np.hstack([X] * 11)
+    jitter = FunctionAugmentation(lambda batch, generator: batch + 0.1)
+    own = small(kind=kind, encoder=nn.Linear(66, 4), augmentation=jitter, max_epochs=1)
+    found = compared(own.fit(columns), columns)
+    assert list(found.scores) == [*expected, "untrained", "embedder"]
+    if expected:
+        H = StandardScaler().fit_transform(columns.astype(np.float32))
+        expected = few_label_accuracy(H, Y, n_draws=2, scale=False)
+        np.testing.assert_allclose(found.scores["raw"][FEW], expected, atol=0.02)
 
 
 def test_few_labels_are_those_of_few_label_accuracy_on_features_scaled_by_all_samples(embedder):

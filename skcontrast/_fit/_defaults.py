@@ -1,9 +1,11 @@
-"""What suits each kind of data: an encoder, views, and the features that are compared with it."""
+"""What suits each kind of data, a table: encoder, views, features to compare with, and picture."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from sklearn.base import clone
 
@@ -37,16 +39,11 @@ from ..features import (
     Raw,
     WeisfeilerLehman,
 )
-from ..kinds._base import Kind, Schema
-from ..kinds._graphs import Graphs
-from ..kinds._images import Images
-from ..kinds._recognise import PartsKind
-from ..kinds._series import Series
-from ..kinds._tables import Tables
-from ..kinds._vectors import Vectors
+from ..kinds import Graphs, Images, Kind, PartsKind, Series, Tables, Vectors
+from ..kinds._base import Schema
 
-# From so many pixels on a crop keeps what an image shows.
-_LEAST_SIDE_FOR_CROPS = 16
+# Smaller images are little else than a patch, and a crop does not keep what they show.
+_LEAST_SIDE = 16
 # Larger images have enough to be told by without their colours being changed much.
 _MOST_SIDE_FOR_STRONG_COLORS = 32
 # Half of the images are mirrored, and all are turned, where their symmetries allow it.
@@ -54,11 +51,37 @@ _MIRROR = 0.5
 _TURN = RandomAffine(
     rotation=180, translate=0.0, scale=(1.0, 1.0), shear=0.0, padding="reflection"
 )
-# Smaller images are little else than a patch.
-_LEAST_SIDE_FOR_PATCHES = 16
 # More features of a vector are not put beside what is learned of it: they would be most of the
 # memory of an embedding.
 _MOST_FEATURES_BESIDE = 1000
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """What suits a kind; what is left out there is none of.
+
+    Attributes
+    ----------
+    encoder : callable, default=None
+        Returns an encoder for a shape of samples; see `default_encoder`.
+    views : callable
+        Returns augmentations for a kind and a shape, by the conditions of `default_chain`.
+    features : callable
+        Returns, for a seed, features that need no training, by the names of their rows among the
+        baselines.
+    picture : {"images", "series"} or None, default=None
+        How samples and their views are drawn.
+    """
+
+    encoder: Callable[[tuple, bool], Encoder] | None = None
+    views: Callable[..., list[Augmentation] | None] = lambda *_, **__: None
+    features: Callable[[int], dict[str, Features]] = lambda seed: {}
+    picture: Literal["images", "series"] | None = None
+
+
+def defaults_of(kind: Kind) -> Defaults:
+    """Return what suits a kind: the entry of its class, or of the nearest that it derives from."""
+    return next(DEFAULTS[base] for base in type(kind).__mro__ if base in DEFAULTS)
 
 
 def default_encoder(kind: Kind, sample_shape: tuple, *, is_wide: bool = True) -> Encoder:
@@ -74,26 +97,27 @@ def default_encoder(kind: Kind, sample_shape: tuple, *, is_wide: bool = True) ->
         Whether features that are not learned may stand beside the others: a framework that
         contrasts parts of a sample, such as nodes, has no such features of these.
     """
-    if isinstance(kind, Tables):
-        return Wide(MLP(n_learned=16), [Raw()])
-    if isinstance(kind, Vectors):
-        is_narrow = math.prod(sample_shape) <= _MOST_FEATURES_BESIDE
-        return Wide(MLP(), [Raw()]) if is_narrow else MLP()
-    if isinstance(kind, Graphs):
-        blocks = [GraphSize(), GraphProfile(), WeisfeilerLehman(n_components=256)]
-        return Wide(GIN(), blocks, weights=[0.5, 1.0, 1.0]) if is_wide else GIN()
-    if isinstance(kind, Series):
-        # With this weight, few labels are as good as from the kernels alone.
-        return Wide(SeriesNet(), [MiniRocket()], weights=[4.0]) if is_wide else SeriesNet()
-    if not isinstance(kind, Images):
+    if (choose := defaults_of(kind).encoder) is None:
         raise missing("encoder", kind)
-    if min(sample_shape[-2:]) < _LEAST_SIDE_FOR_PATCHES:
-        return ConvNet()
-    # With few labels, and for neighbours, better than weights of 1. Codes of several octaves say
-    # more than those of one: of cells, more than what is learned.
-    deep = PatchNet()
-    weights = [1.5, 0.3] if len(deep.octaves(sample_shape[-2:])) > 1 else [0.5, 0.5]
-    return Wide(deep, [PatchDictionary(128, grid=3), OrientedGradients()], weights)
+    return choose(sample_shape, is_wide)
+
+
+def default_chain(kind: Kind, sample_shape: tuple, **conditions: Any) -> list[Augmentation] | None:
+    """Return the augmentations that suit samples of a kind and shape, None if there are none.
+
+    Parameters
+    ----------
+    kind : Kind
+        The kind of the samples.
+    sample_shape : tuple
+        Shape of one sample.
+    **conditions : dict
+        What may change the views: `mixes_channels`, False if channels are contrasted with each
+        other and must not be mixed; `takes_one_view`, whether the framework takes one view of
+        each graph, which needs no augmentation; `symmetries`, a tuple of the mirrors and turns
+        that the images show, None where they are not known.
+    """
+    return defaults_of(kind).views(kind, sample_shape, **conditions)
 
 
 def pace_of(encoder: Any, schema: Schema, n_batches: int) -> tuple[float, int]:
@@ -117,59 +141,50 @@ def beside_pretrained(encoder: Pretrained) -> Wide:
     return Wide(encoder, features, weights=[1.0, 0.5, 0.25])
 
 
-def unlearned_features(kind: Kind, seed: int) -> dict[str, Features]:
-    """Return features that need no training, by the names of their rows among the baselines."""
-    if isinstance(kind, Images):
-        patches = PatchDictionary(random_state=seed)
-        return {"gradients": OrientedGradients(), "patches": patches}
-    if isinstance(kind, Series):
-        return {"kernels": MiniRocket(random_state=seed)}
-    if isinstance(kind, Graphs):
-        return {"profile": GraphProfile(), "colours": WeisfeilerLehman()}
-    return {}
+def _encoder_of_vectors(shape: tuple, _: bool) -> Encoder:
+    """Return the encoder of vectors, with these beside what is learned unless they are long."""
+    return Wide(MLP(), [Raw()]) if math.prod(shape) <= _MOST_FEATURES_BESIDE else MLP()
 
 
-def default_chain(
-    kind: Kind,
-    sample_shape: tuple,
-    *,
-    mixes_channels: bool = True,
-    takes_one_view: bool = False,
-    symmetries: tuple[str, ...] | None = None,
+def _encoder_of_images(shape: tuple, _: bool) -> Encoder:
+    """Return the encoder of images, with codes and gradients beside it unless they are small."""
+    if min(shape[-2:]) < _LEAST_SIDE:
+        return ConvNet()
+    # With few labels, and for neighbours, better than weights of 1. Codes of several octaves say
+    # more than those of one: of cells, more than what is learned.
+    deep = PatchNet()
+    weights = [1.5, 0.3] if len(deep.octaves(shape[-2:])) > 1 else [0.5, 0.5]
+    return Wide(deep, [PatchDictionary(128, grid=3), OrientedGradients()], weights)
+
+
+def _encoder_of_graphs(_: tuple, is_wide: bool) -> Encoder:
+    """Return the encoder of graphs, with counts beside what is learned if it may be wide."""
+    blocks = [GraphSize(), GraphProfile(), WeisfeilerLehman(n_components=256)]
+    return Wide(GIN(), blocks, weights=[0.5, 1.0, 1.0]) if is_wide else GIN()
+
+
+def _features_of_images(seed: int) -> dict[str, Features]:
+    """Return what is compared with embeddings of images."""
+    return {"gradients": OrientedGradients(), "patches": PatchDictionary(random_state=seed)}
+
+
+def _views_of_columns(*_: Any, **__: Any) -> list[Augmentation]:
+    """Return the augmentations of vectors and tables."""
+    return [MarginalCorruption(rate=0.3)]
+
+
+def _views_of_parts(
+    kind: PartsKind, sample_shape: tuple, *, takes_one_view: bool = False, **_: Any
 ) -> list[Augmentation] | None:
-    """Return the augmentations that suit samples of a kind and shape, None if there are none.
-
-    Parameters
-    ----------
-    kind : Kind
-        The kind of the samples.
-    sample_shape : tuple
-        Shape of one sample.
-    mixes_channels : bool, default=True
-        If False, channels are contrasted with each other and must not be mixed.
-    takes_one_view : bool, default=False
-        Whether the framework takes one view of each graph, which needs no augmentation.
-    symmetries : tuple of str, default=None
-        The mirrors and turns that the images show; None where they are not known.
-    """
-    if isinstance(kind, PartsKind):
-        parts = zip(kind.kinds_, sample_shape, strict=True)
-        found = [default_chain(*part, takes_one_view=takes_one_view) for part in parts]
-        chains = [chain for chain in found if chain is not None]
-        return [PerPart(chains)] if len(chains) == len(found) else None
-    if isinstance(kind, (Tables, Vectors)):
-        return [MarginalCorruption(rate=0.3)]
-    if isinstance(kind, Images):
-        return _chain_of_images(sample_shape, mixes_channels, symmetries)
-    if isinstance(kind, Series):
-        return [TimeCrop(), GaussianNoise(), MagnitudeScale(), TimeMask()]
-    if isinstance(kind, Graphs):
-        return [] if takes_one_view else [NodeDrop()]
-    return None
+    """Return the views of each part, None unless there are some for all."""
+    parts = zip(kind.kinds_, sample_shape, strict=True)
+    found = [default_chain(*part, takes_one_view=takes_one_view) for part in parts]
+    chains = [chain for chain in found if chain is not None]
+    return [PerPart(chains)] if len(chains) == len(found) else None
 
 
-def _chain_of_images(
-    sample_shape: tuple, mixes_channels: bool, symmetries: tuple[str, ...] | None
+def _views_of_images(
+    kind: Kind, shape: tuple, *, mixes_channels: bool = True, symmetries: Any = None, **_: Any
 ) -> list[Augmentation]:
     """Return the views of images; two views of a sample must not be alike in brightness.
 
@@ -177,21 +192,21 @@ def _chain_of_images(
     small to show their symmetries, colour ones are taken for photographs, and grey ones, which may
     be characters, are not mirrored.
     """
-    channels = sample_shape[0] if len(sample_shape) == 3 else 1
+    channels = shape[0] if len(shape) == 3 else 1
     takes_colors = channels == 3 and mixes_channels
     if symmetries is None:
         symmetries = SYMMETRIES[:1] if takes_colors else ()
     mirror = _MIRROR if "left_right" in symmetries else 0.0
     upset = _MIRROR if "up_down" in symmetries else 0.0
     moves = _moves(mirror, upset, symmetries)
-    if takes_colors and max(sample_shape[-2:]) > _MOST_SIDE_FOR_STRONG_COLORS:
+    if takes_colors and max(shape[-2:]) > _MOST_SIDE_FOR_STRONG_COLORS:
         return [RandomResizedCrop(scale=(0.4, 1.0)), *moves, ColorJitter(0.2, 0.2, 0.2, 0.02)]
     if takes_colors:
         return [*_moves(0.0, upset, symmetries), SimCLRAugmentation(flip=mirror)]
     if channels == 3:
         return [*moves, RandomAffine()]
     jitter = ColorJitter(brightness=0.6, contrast=0.6)
-    if min(sample_shape[-2:]) < _LEAST_SIDE_FOR_CROPS:
+    if min(shape[-2:]) < _LEAST_SIDE:
         return [*moves, RandomAffine(), jitter]
     return [*moves, RandomResizedCrop(scale=(0.5, 1.0)), jitter, GaussianBlur(p=0.3)]
 
@@ -204,9 +219,8 @@ def _moves(mirror: float, upset: float, symmetries: tuple[str, ...]) -> list[Aug
 
 def are_photographs(schema: Schema) -> bool:
     """Return whether samples are colour images large enough for a network of photographs."""
-    shape = schema.sample_shape
-    is_colored = isinstance(schema.kind, Images) and len(shape) == 3 and shape[0] == 3
-    return is_colored and max(shape[-2:]) > _MOST_SIDE_FOR_STRONG_COLORS
+    channels, *sides = schema.kind._image_shape(schema.sample_shape) or (0, 0)
+    return channels == 3 and max(sides) > _MOST_SIDE_FOR_STRONG_COLORS
 
 
 def missing(parameter: str, kind: Kind) -> ValueError:
@@ -215,3 +229,24 @@ def missing(parameter: str, kind: Kind) -> ValueError:
     return ValueError(
         f"There is no default {parameter!r} for {kind.name} ({kind!r}): pass one{none}."
     )
+
+
+DEFAULTS: dict[type[Kind], Defaults] = {
+    Vectors: Defaults(_encoder_of_vectors, _views_of_columns),
+    Tables: Defaults(lambda *_: Wide(MLP(n_learned=16), [Raw()]), _views_of_columns),
+    Images: Defaults(_encoder_of_images, _views_of_images, _features_of_images, "images"),
+    Series: Defaults(
+        # With this weight, few labels are as good as from the kernels alone.
+        lambda _, is_wide: Wide(SeriesNet(), [MiniRocket()], [4.0]) if is_wide else SeriesNet(),
+        lambda *_, **__: [TimeCrop(), GaussianNoise(), MagnitudeScale(), TimeMask()],
+        lambda seed: {"kernels": MiniRocket(random_state=seed)},
+        "series",
+    ),
+    Graphs: Defaults(
+        _encoder_of_graphs,
+        lambda *_, takes_one_view=False, **__: [] if takes_one_view else [NodeDrop()],
+        lambda seed: {"profile": GraphProfile(), "colours": WeisfeilerLehman()},
+    ),
+    PartsKind: Defaults(views=_views_of_parts),
+    Kind: Defaults(),  # a kind of one's own
+}

@@ -19,7 +19,6 @@ from .._skorch import PrintLog
 from .._warnings import warn
 from ..callbacks import Evaluation
 from ..frameworks import FitContext
-from ..kinds._images import Images
 from ..kinds._recognise import is_custom, naming_kind
 from ._checkpoint import EpochState, opened_state
 from ._estimated_parameters import AutoParameters
@@ -117,7 +116,7 @@ def _setup(settings: Settings, data: TrainingData, past: Fitted | None) -> Setup
         setup = new_setup(settings, data.X, data.schema, data.chain)
         if settings.verbose:
             tell_of_pretrained(setup, is_default=settings.encoder is None)
-            if data.chain is None and isinstance(setup.schema.kind, Images):
+            if data.chain is None and setup.schema.kind._image_shape(setup.schema.sample_shape):
                 tell_symmetries(setup.symmetries)
     else:
         setup = continued_setup(settings, data.X, data.chain, past.setup)

@@ -187,11 +187,10 @@ def kind_hint(settings: Settings, X: Any, chain: list[Augmentation] | None) -> K
         If samples have several parts, and the framework has one encoder.
     """
     declared = settings.kind or declared_kind(*(chain or ()), *encoders_of(settings.encoder))
-    has_parts = isinstance(declared, PartsKind) or isinstance(X, Parts)
-    if has_parts and not settings.framework.takes_parts:
-        given = declared if isinstance(declared, PartsKind) else X
+    several = [one for one in (declared, X) if isinstance(one, (PartsKind, Parts))]
+    if several and not settings.framework.takes_parts:
         raise ValueError(
-            f"{given!r}: samples of several parts need a framework with an encoder for each, "
+            f"{several[0]!r}: samples of several parts need a framework with an encoder for each, "
             f"such as framework=CMC(), got {settings.framework!r}."
         )
     return declared

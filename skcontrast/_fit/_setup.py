@@ -28,7 +28,6 @@ from ..encoders import Pretrained
 from ..frameworks import Framework
 from ..frameworks._parts import GivenParts, Split
 from ..kinds._base import Kind, Request, Scaler, Schema, with_scaler
-from ..kinds._images import Images
 from ..kinds._recognise import is_custom, naming_kind
 from ..losses import Loss
 from ..similarity import Similarity
@@ -96,7 +95,7 @@ class Setup:
             kind=self.schema.kind,
             convert=lambda samples: self.scaler.to_tensor(samples, device),
         )
-        if is_for_network and isinstance(self.schema.kind, Images) and draw.takes_any_size:
+        if is_for_network and draw.image_shape and draw.takes_any_size:
             layers = (one for one in self.network.encoder.modules() if isinstance(one, Reduced))
             draw.sides = next((one.sides for one in layers), None)
         return draw
@@ -196,7 +195,7 @@ def new_setup(
                 _check_rows(network.encoder, kind, scaler, array)
     mixes_channels = not (isinstance(split, Split) and split.is_of_channels)
     # They depend on X alone, so that embedders of the same X are scored by the same views.
-    can_tell = isinstance(kind, Images) and may_show_symmetries(len(array), schema.sample_shape)
+    can_tell = may_show_symmetries(len(array), kind._image_shape(schema.sample_shape))
     symmetries = symmetries_of(array, scaler, seed=0).shown if can_tell else None
     if chain is None:
         chain = default_chain(

@@ -181,9 +181,10 @@ def symmetries_of(X: Any, scaler: Any, seed: int) -> ImageSymmetries:
     return ImageSymmetries(**dict(zip(moves, aucs, strict=True)))
 
 
-def may_show_symmetries(n_samples: int, sample_shape: tuple) -> bool:
-    """Return whether images are many and large enough to show a symmetry."""
-    return n_samples >= _FEWEST_IMAGES and min(sample_shape[-2:]) >= _LEAST_SIDE
+def may_show_symmetries(n_samples: int, image_shape: tuple | None) -> bool:
+    """Return whether samples are images, many and large enough to show a symmetry."""
+    are_large = image_shape is not None and min(image_shape[-2:]) >= _LEAST_SIDE
+    return n_samples >= _FEWEST_IMAGES and are_large
 
 
 def _prepared(x: Tensor) -> Tensor:

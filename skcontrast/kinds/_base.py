@@ -1,7 +1,7 @@
 """Base class of the kinds of data: all that depends on whether X holds vectors, series or graphs.
 
-The rest of the package asks a kind and never tests what X is. The package's kinds have a module
-each.
+The rest of the package asks a kind, or looks up by its class what suits it. A test names the few
+places that test what X is. The package's kinds have a module each.
 """
 
 from __future__ import annotations

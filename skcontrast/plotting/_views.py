@@ -10,11 +10,10 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from .._checks import check_argument, naming, numbers
+from .._fit._defaults import defaults_of
 from .._fit._drawn_views import chosen_rows, drawn_views
 from ..augmentation import Augmentation
 from ..embedder import ContrastiveEmbedder
-from ..kinds._images import Images
-from ..kinds._series import Series
 from ..metrics._scorers import split_at_embedder
 from ._axes import (
     Axes,
@@ -151,14 +150,14 @@ class ViewsDisplay:
         """
         embedder, X = _embedder_and_input(estimator, X)
         drawn = drawn_views(embedder, X, n_views, rows, random_state)
-        kind = drawn.schema.kind
-        if not isinstance(kind, (Images, Series)):
+        picture = defaults_of(drawn.schema.kind).picture
+        if picture is None:
             raise ValueError(
-                f"{cls.__name__} draws images and series, not {kind.name}, whose views "
-                "embedder.views(X) returns."
+                f"{cls.__name__} draws images and series, not {drawn.schema.kind.name}, "
+                "whose views embedder.views(X) returns."
             )
         names = [str(row) for row in chosen_rows(rows, len(drawn.X))]
-        display = cls(drawn.samples, drawn.views, names=names, as_series=isinstance(kind, Series))
+        display = cls(drawn.samples, drawn.views, names=names, as_series=picture == "series")
         return display.plot(ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> ViewsDisplay:

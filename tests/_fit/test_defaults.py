@@ -7,7 +7,7 @@ from sklearn.base import clone
 from torch.utils.data import Dataset
 
 from skcontrast import load, save
-from skcontrast._fit._defaults import default_chain, default_encoder
+from skcontrast._fit._defaults import DEFAULTS, default_chain, default_encoder, defaults_of
 from skcontrast._fit._setup import scored_views
 from skcontrast.augmentation import (
     ColorJitter,
@@ -33,7 +33,8 @@ from skcontrast.features import (
 )
 from skcontrast.frameworks import CMC, InfoGraph
 from skcontrast.graphs import pack_graphs
-from skcontrast.kinds import Graphs, Images, Tables, Vectors
+from skcontrast.kinds import Graphs, Images, Kind, Tables, Vectors
+from skcontrast.kinds._recognise import KINDS
 from tests._fit.common import GRAPHS
 from tests.common import images, small, vectors
 
@@ -200,6 +201,19 @@ def test_views_drawn_before_a_fit_follow_what_a_dataset_shows(stripes):
 )
 def test_default_encoder_suits_the_kind_and_the_sides(kind, shape, encoder):
     assert repr(default_encoder(kind, shape)) == repr(encoder)
+
+
+def test_a_kind_has_an_entry_which_those_derived_from_it_share():
+    class Masks(Images):
+        pass
+
+    class Tokens(Kind):
+        pass
+
+    entries, none = [DEFAULTS[kind] for kind in KINDS.values()], DEFAULTS[Kind]
+    assert all(entry.encoder and entry.views is not none.views for entry in entries)
+    assert defaults_of(Masks()) is DEFAULTS[Images]
+    assert defaults_of(Tokens()) is DEFAULTS[Kind]
 
 
 def test_one_view_of_a_graph_is_not_augmented_in_training_and_is_in_score():

@@ -1,8 +1,10 @@
 """A kind of one's own: sequences of token ids, and what is named where it lacks something."""
 
+import ast
 import pickle
 from dataclasses import replace
 from inspect import signature
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from torch import nn
 
+import skcontrast
 from skcontrast import ContrastiveEmbedder
 from skcontrast._checks import ParameterObject
 from skcontrast.augmentation import Augmentation, RandomAffine
@@ -108,6 +111,46 @@ def test_a_kind_shows_only_the_names_that_its_page_tells(kind):
     assert public - own == attributes | methods
     assert all(f"    {name} : " in Kind.__doc__ for name in attributes)
     assert all(getattr(Kind, name).__doc__ for name in methods)
+
+
+# By file, the kinds that are tested for outside their room, and why it does not ask the kind.
+TESTED_FOR = {
+    # The class says what an embedder takes before it has read the columns.
+    "embedder.py": ["Tables"],
+    # A column of a table is a variable; one of vectors may be a part of a one-hot code.
+    "augmentation/_vectors.py": ["Tables"],
+    # The scale of uint8 images is known without reading them.
+    "_fit/_drawn_views.py": ["Images"],
+    # An encoder says whether its images are standardised, and which samples have parts.
+    "_fit/_samples.py": ["Images", "Images", "PartsKind"],
+    # Samples of several parts are none themselves: the parts are asked.
+    "_network/_build.py": ["PartsKind"],
+    "augmentation/_per_part.py": ["PartsKind"],
+    "frameworks/_cmc.py": ["PartsKind"],
+}
+
+
+def kinds_tested_for(path):
+    """Return the names of kinds in ``isinstance(x, kind)`` and ``type(x) is kind`` of a file."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        tested = []
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("isinstance", "issubclass"):
+            tested = node.args[1:]
+        elif isinstance(node, ast.Compare) and ast.unparse(node.left).startswith("type("):
+            tested = node.comparators
+        for name in (part for one in tested for part in ast.walk(one)):
+            if isinstance(name, ast.Name) and name.id in set(skcontrast.kinds.__all__) - {"Kind"}:
+                yield name.id
+
+
+def test_the_package_asks_a_kind_and_seldom_tests_what_x_is():
+    root = Path(skcontrast.__file__).parent
+    found = {
+        path.relative_to(root).as_posix(): sorted(kinds_tested_for(path))
+        for path in root.rglob("*.py")
+        if path.parent != root / "kinds"
+    }
+    assert {path: kinds for path, kinds in found.items() if kinds} == TESTED_FOR
 
 
 def test_a_private_name_of_the_package_is_not_replaced_unawares():
