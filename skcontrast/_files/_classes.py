@@ -60,6 +60,7 @@ def classes() -> dict[str, type]:
         for name, cls in inspect.getmembers(module, inspect.isclass):
             if issubclass(cls, nn.Module) and cls.__module__ == module.__name__:
                 found[name] = cls
+    # Of torch, layers and optimizers alone.
     for package, base in ((nn, nn.Module), (torch.optim, torch.optim.Optimizer)):
         found |= {
             f"{package.__name__}.{name}": cls

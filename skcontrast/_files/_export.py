@@ -116,6 +116,7 @@ def export(
     array = _example(embedder, X)
     write, run = _WRITERS[place.suffix]
     with _quiet():
+        # What is written is run at once: its answers have to be those of the embedder.
         expected = embedder.transform(array) if model is None else model.predict_proba(array)
         data = write(network, torch.from_numpy(array[:2].copy()))
     if model is not None and place.suffix == ".onnx":

@@ -254,6 +254,7 @@ def load(
             f"{path} names something that it does not hold, {places}: pass "
             f"load(path, own={{{expected}}})."
         )
+    # Whatever fails from here on is a fault of the file, also within classes that it names.
     reader = Reader(classes(), tensors, own)
     try:
         parameters, fitted = reader.read(content["parameters"]), reader.read(content["fitted"])
@@ -350,6 +351,7 @@ def _embedder(cls: type, parameters: dict[str, Any], parts: dict[str, Any]) -> C
     if wrong := sorted(parts.keys() ^ {*of_setup, *_OF_A_FIT}):
         raise ValueError(f"its fitted parts lack or have unknown {', '.join(wrong)}")
     parts = {**parts, "history": History(parts["history"])}
+    # A class that a file may name is not yet one that belongs in this place.
     hints = {**get_type_hints(Setup), **get_type_hints(Fitted)}
     for name, value in parts.items():
         _check_type(name, value, hints[name])
@@ -380,6 +382,8 @@ def _check_network(setup: Setup, before: Any, is_ours: bool) -> None:
     widths, shape = setup.widths, setup.schema.sample_shape
     if not setup.schema.kind.float_batches:
         return
+    # Of our own classes the shapes are enough, on the meta device, where nothing is computed. What
+    # was passed as own runs, and its outputs are compared with those in the file.
     try:
         with torch.device("meta"):
             size = setup.schema.kind._example_batch(shape)[0].numel() if len(shape) <= 3 else 0

@@ -142,6 +142,7 @@ class EpochState:
             )
         try:
             replace_file(self.path, self._packed(net, state, is_finished))
+        # After Ctrl+C the fit ends anyhow, and its result is worth more than the file.
         except (OSError, TypeError, ValueError) as error:
             if not is_interrupted:
                 raise
@@ -232,6 +233,7 @@ def exclusive(folder: Path) -> Iterator[None]:
         If another thread or process has it.
     """
     try:
+        # A file that vanishes tells, before hours of training, whether one can be written.
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass

@@ -61,6 +61,7 @@ def drawn_views(embedder: Any, X: Any, n_views: int, rows: Any, random_state: An
         settings = resolve_settings(embedder)
         X, schema, given = read_training_samples(settings, X, embedder, None)
         with torch.inference_mode(False):
+            # Before a fit, augmentations learn as in it; where none learns, two samples do.
             subset = X if _is_learned_from(X, schema, given) else X[:2]
             setup = new_setup(settings, subset, schema, given)
         chain = setup.augmentation
@@ -104,6 +105,7 @@ def _draw(
     draw = setup.composed(chain, device, is_for_network=False)
     generator = torch.Generator(device=device).manual_seed(seed)
     views = []
+    # View by view, not batch by batch: the first views are the same however many there are.
     for _ in range(n_views):
         drawn = [draw(setup.scaler.to_tensor(batch, device), generator) for batch in batches]
         together = torch.cat([batch.to("cpu") for batch in drawn])

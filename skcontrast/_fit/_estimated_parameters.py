@@ -59,6 +59,7 @@ class AutoParameters:
         self.settings = auto_parameters(loss)
         self.declared = estimable_parameters(loss)
         self.values = {name: _INITIAL[self.declared[name].quantity] for name in self.settings}
+        # What an earlier fit has estimated is where this one starts.
         past = past or {}
         self.values.update((name, past[name]) for name in self.settings if name in past)
         validate_parameters(self.apply_to(loss))

@@ -165,6 +165,7 @@ def _sampler(
     """Return the samples, in memory or streamed, with their metadata, in random batches."""
     X, to_tensor, device = data.X, setup.scaler.to_tensor, settings.device
     source: InMemory | Streamed
+    # In memory, X becomes one tensor on the device; else batches are read while others train.
     if is_streamed(X, setup.schema.kind._nbytes(X), device, settings.memory_budget):
         source = Streamed(X, to_tensor, device, settings.n_workers)
     else:
@@ -190,6 +191,7 @@ def _context(settings: Settings, setup: Setup, data: TrainingData) -> FitContext
 
     module, groups = setup.network.to(device), data.metadata.get("groups")
     network = prepare(module)
+    # The width is that of the projection, with the concentrations behind it, of all parts.
     return FitContext(
         module=module,
         network=naming_kind(kind)(network) if is_custom(kind) else network,

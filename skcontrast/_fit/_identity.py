@@ -195,6 +195,7 @@ def described(name: str, value: Any) -> dict[str, str]:
     items: dict[str, Any] = {}
     if isinstance(value, functools.partial):
         value = [value.func, *value.args, value.keywords]
+    # What has parts with names is described part by part, all else by one text.
     if isinstance(value, (BaseEstimator, Callback)):
         text, items = own_name(value), {f"{name}__{k}": v for k, v in _parameters(value).items()}
     elif isinstance(value, nn.Module):

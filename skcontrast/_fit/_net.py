@@ -90,6 +90,7 @@ class ContrastiveNet(NeuralNet):
         self.auto, self.spreader, self.epoch_state = auto, spreader, epoch_state
         self.owner = owner
         self.draw = setup.composed(setup.augmentation, settings.device)
+        # The state of global generators is kept between steps only for what draws from them.
         draws = settings.framework.draws_random_numbers or draws_random_numbers(setup.network)
         self.layer_draws = LayerDraws(settings.device, some=draws)
         self.interrupt_, self.interrupted_ = NotedInterrupt(), False
@@ -156,9 +157,11 @@ class ContrastiveNet(NeuralNet):
         """Resolve the schedules and seed the epoch's generators."""
         super().on_epoch_begin(net, dataset_train=dataset_train, **kwargs)
         self.epoch_ = len(self.history) - 1 - self.first_epoch_
+        # skorch keeps a row for each batch, of which nobody reads those of earlier epochs.
         if self.epoch_:
             self.history[-2]["batches"].clear()
         settings, context, epoch = self.settings, self.context, self.first_epoch_ + self.epoch_
+        # Schedules count all epochs in partial_fit, and in fit those of this call.
         progress = epoch_progress(
             epoch if settings.one_epoch else self.epoch_, settings.max_epochs
         )
@@ -168,6 +171,7 @@ class ContrastiveNet(NeuralNet):
         check_vectors(self.similarity_, context.width // context.n_parts, z)
         for name, value in values.items():
             self.history.record(name, value)
+        # Seeds depend on the epoch alone: a resumed fit draws what one without a break would.
         order, views, layers = epoch_seeds(settings.seed, epoch)
         self.sampler_.generator.manual_seed(order)
         context.generator.manual_seed(views)
@@ -183,6 +187,7 @@ class ContrastiveNet(NeuralNet):
         is_for_estimates = spreader.has_some_labels and bool(self.auto.due)
         if not (is_for_loss or is_for_estimates):
             return
+        # One pass over all samples serves both: estimates take shares, the loss takes classes.
         h = encode_batches(self.module_.encoder, sampler.in_order(settings.batch_size))
         spread = spreader.spread(h, [settings.seed, epoch])
         if is_for_estimates:
@@ -192,6 +197,7 @@ class ContrastiveNet(NeuralNet):
         elif settings.loss.requires_y:
             return
         else:
+            # No loss reads them: estimates get classes drawn by how probable they are.
             labels = spreader.draw(spread)
         sampler.metadata["labels"] = labels.to(sampler.device)
 
@@ -278,6 +284,7 @@ class ContrastiveNet(NeuralNet):
         views = [self.draw(batch.x, context.generator) for _ in range(context.n_views)]
         returned = self.criterion_.contrast(views, self.similarity_, batch)
         contrasts = as_contrasts(returned, framework, self.loss_)
+        # What users wrote is checked on the first batches, not on every one.
         if self.epoch_ == self.step_ == 0:
             self.draw.try_views(batch.x[:_SAMPLES_TRIED])
         if self.epoch_ == 0 and self.step_ < _STEPS_CHECKED:

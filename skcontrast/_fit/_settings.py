@@ -262,6 +262,7 @@ def _check_callbacks(callbacks: list[Any], lr_schedule: Schedule | None, owner: 
                 f"{callback!r}."
             )
         name = type(callback).__name__
+        # These would run, but see no data that they are for, or undo what the embedder does.
         if isinstance(callback, ScoringBase):
             raise ValueError(
                 f"The callback {name} of skorch scores predictions on the batches of a "

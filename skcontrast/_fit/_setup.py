@@ -240,6 +240,8 @@ def continued_setup(
         The setup of the earlier fit.
     """
     past.use_threads()
+    # Augmentations stay as they were learned; only those read from a file without their samples
+    # learn from the new X.
     if chain is None:
         augmentation = [
             clone(step).fit_checked(representative_array(X), past.schema)
@@ -325,6 +327,7 @@ def _new_network(
         return beside_pretrained(encoder) if isinstance(encoder, Pretrained) else encoder
 
     _check_encoders(settings, split, schema)
+    # The encoder depends on what a part holds: each part asks for its own while it is built.
     network, widths = build_network(
         batch,
         schema.kind,

@@ -33,6 +33,7 @@ def capture(net: ContrastiveNet) -> dict[str, Any]:
         At the end of an epoch. The labels of its samples may have been completed.
     """
     spreads = net.spreader.has_some_labels
+    # Copies: the net trains on while this waits to be written, or to be returned to.
     return {
         "n_epochs": len(net.history),
         "module": _module_state(net.module_),
@@ -67,6 +68,7 @@ def restore(net: ContrastiveNet, state: dict[str, Any]) -> None:
     _load_module(net.module_, state["module"], "module")
     _load_module(net.criterion_, state["session"], "session")
     _match_groups(net, state)
+    # The groups first: the state of an optimizer counts parameters in their order.
     net.optimizer_.load_state_dict(_copied(state["optimizer"]))
     if not all(isinstance(lr, (int, float, Tensor)) for lr in state["base_lr"]):
         raise ValueError("its learning rates are not numbers")
@@ -74,10 +76,12 @@ def restore(net: ContrastiveNet, state: dict[str, Any]) -> None:
     net.auto.load_state_dict(state["auto"])
     if state["labels"] is not None:
         net.sampler_.metadata["labels"] = state["labels"].to(net.sampler_.device)
+    # A callback of another class under the same name starts afresh.
     for name, callback in net.callbacks_:
         known = state["callbacks"].get(name)
         if known is not None and known["class"] == own_name(type(callback)):
             _load_callback(callback, known["state"], net.settings.device)
+    # A file has the history; a state within the process is cut to the epochs it had.
     if "history" in state:
         net.history_ = History({**row, "batches": []} for row in state["history"])
     else:
@@ -200,6 +204,7 @@ def check_optimizer(net: ContrastiveNet, state: dict[str, Any]) -> None:
     groups = [dict(group) for group in state["optimizer"]["param_groups"]]
     optimizer.load_state_dict({"state": {}, "param_groups": groups})
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    # A step with a gradient of zero makes every entry that this optimizer has, in its shape.
     for parameter in parameters:
         parameter.grad = torch.zeros_like(parameter)
     optimizer.step(lambda: 0.0)

@@ -45,9 +45,12 @@ def without_head(network: nn.Module, pixels: Tensor) -> str:
     if hasattr(network, "reset_classifier"):
         cast(Any, network).reset_classifier(0)
         return "without its classifier"
+    # What DataParallel or torch.compile have wrapped.
     inner = next((getattr(network, w) for w in _WRAPPERS if hasattr(network, w)), network)
     name, layer, output = _end(inner, pixels)
     found, whole = getattr(output, "logits", output), f"The {type(inner).__name__} of Pretrained"
+    # If the last layer makes the whole output, two different images give the same one where that
+    # layer returns a constant. If they do not, nothing can be left out.
     if not (isinstance(found, Tensor) and found[0].equal(found[1])):
         if hasattr(output, "logits") and not hasattr(output, "last_hidden_state"):
             warn(f"{whole} returns logits of several layers: pass what comes before them.")
@@ -63,6 +66,7 @@ def without_head(network: nn.Module, pixels: Tensor) -> str:
                 "embedding, pass torch.nn.Sequential(network), which keeps it."
             )
         return f"without {name}, {layer}"
+    # What stays may yet be scores of classes: a softmax, or a number that is no width.
     is_softmax = any(abs(float(one.sum()) - 1) < 1e-3 for one in (found, found.exp()))
     if is_softmax or (is_odd and (is_linear or n_outputs < layer.in_channels)):
         warn(

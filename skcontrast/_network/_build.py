@@ -250,6 +250,7 @@ class _Part:
 
 def _parts(subset: Any, kind: Kind, scaler: Any, split: Split | GivenParts | None) -> list[_Part]:
     """Return what each encoder is built for."""
+    # Several arrays are parts already, each with its kind and scaler.
     if isinstance(kind, PartsKind):
         several = zip(kind.kinds_, subset.parts, scaler.scalers, strict=True)
         return [part for own, x, s in several for part in _parts(x, own, s, None)]
@@ -261,6 +262,7 @@ def _parts(subset: Any, kind: Kind, scaler: Any, split: Split | GivenParts | Non
             f"X holds {kind.name}, whose samples cannot be split: pass a framework with one "
             "encoder, such as SimCLR() or MoCo(), or several arrays as the parts."
         )
+    # Of one array, encoders see the split batch: as many channels as their part has.
     converted = split.convert(subset)
     return [
         _Part(kind, (n, *shape[1:]), converted, scaler, split, place)
@@ -288,6 +290,8 @@ def _assembled(
     Parts of one array have the same layer.
     """
     encoder: nn.Module
+    # One array is split after it has been converted: the layer before the encoders is shared.
+    # Options name parameters as if encoders stood alone: each name in the network has a short one.
     if isinstance(split, Split):
         shared = [] if parts[0].layer is None else [parts[0].layer]
         apart = ParallelNetworks(split, [part.encoder for part in parts])

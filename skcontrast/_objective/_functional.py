@@ -148,11 +148,13 @@ def contrastive_loss(
     for component in (loss, similarity):
         check_numbers(component)
     check_argument(owner, "same_group", same_group, _GROUP_ROLES)
+    # Views and queue have to be comparable before they get one dtype.
     check_views(views, queue, similarity)
     tensors = in_one_dtype(views if queue is None else [*views, queue])
     views, queue = tuple(tensors[: len(views)]), None if queue is None else tensors[-1]
     first, n_queue = _first(views[0]), None if queue is None else len(_first(queue))
     reason = f"{type(loss).__name__} needs labels" if loss.requires_y else None
+    # What is known of the rows: classes where the loss asks for them, groups of all or of none.
     labels = _checked_marks("y", (y, queue_y), first, n_queue, reason)
     marks = groups, queue_groups
     are_given = any(found is not None for found in marks)
@@ -160,6 +162,7 @@ def contrastive_loss(
     marks = _checked_marks("groups", marks, first, n_queue, reason)
     weights = _check_weights(sample_weight, first)
     _check_similarity(similarity, views[0])
+    # From here on it is a step of a fit: a contrast, and one value for all its anchors.
     with plain_modes(first.device):
         contrast = _contrast(views, similarity, queue, weights, labels, marks)
         check_pieces(loss, similarity, contrast)
@@ -190,6 +193,8 @@ def _contrast(
         if sample_weight is not None:
             sample_weight = sample_weight.expand(len(views), -1)
         return in_batch(embedded, similarity, labels[0], sample_weight, groups[0])
+    # With a queue only view 1 has anchors: its positives are the other views (n, M), and no key
+    # of the queue is of the same sample, so none is excluded.
     positives = pairs_with(embedded[0], embedded[1:], similarity)
     none = torch.empty(len(positives), 0, dtype=torch.int64, device=positives.device)
     keys = similarity.embed(queue)

@@ -117,12 +117,15 @@ def _unshifted(
     on the scores.
     """
     if beta:
+        # w = c e^{β s} and v = w e^s take one exponential where β = 1, else two. The scores are
+        # overwritten: nobody reads them later.
         w = tile.scores if beta == 1 else torch.mul(tile.scores, beta, out=tile.empty())
         w = w.exp_()
         e = w if beta == 1 else tile.scores.exp_()
         w = (w if prior is None else w * prior).scatter_(1, tile.excluded, 0.0)
         v = torch.mul(w, e, out=tile.empty())
         return Exponentials(0.0, tile.sum(v), v), Exponentials(0.0, tile.sum(w), w)
+    # Without hardness the weights c do not depend on the scores: where all are 1, none is held.
     v = tile.scores.exp_()
     if prior is None:
         v.scatter_(1, tile.excluded, 0.0)

@@ -106,10 +106,12 @@ class LinkedProducts(PairwiseScores):
         inner, d, weights = self.slopes.mul_(matrix), self.d, scale[:, 0]
         pull = partial(self.similarity.pull_terms, d=d)
         if is_whole:
+            # Anchors and candidates are the same vectors: one product gives both gradients.
             both, matrix = inner.mul_(scale) + inner.T.contiguous(), matrix.mul_(scale)
             d_anchors[:, :d] = both @ self.candidates
             d_anchors[:, d:] = pull(self.terms, matrix.sum(1) + matrix.sum(0), both.sum(1))
             return
+        # Row by row: the scale of an anchor is multiplied after the product, which is smaller.
         d_anchors[:, :d] = (inner @ self.candidates).mul_(scale)
         d_anchors[:, d:] = pull(self.terms, weights * matrix.sum(1), weights * inner.sum(1))
         if d_candidates is not None:
@@ -160,6 +162,7 @@ def _keep_apart(root: Any, shape: torch.Size, unused: Tensor) -> None:
         entries = gradient.gather(1, places)
         return gradient.scatter(1, places, entries.masked_fill(entries.isnan(), 0.0))
 
+    # Every node on the way back: at each, 0 times an infinite slope would be NaN.
     nodes, seen = [root], {None}
     while nodes:
         node = nodes.pop()

@@ -65,7 +65,9 @@ def weights_by_rank(
     tables = {} if tables is None else tables
     if id(loss) not in tables:
         tables[id(loss)] = _table(loss, scores.shape[1] - excluded.shape[1], scores)
+    # Excluded candidates are the first in the order, before rank 1.
     by_place = torch.nn.functional.pad(tables[id(loss)], (excluded.shape[1], 0))
+    # On CPUs, as many anchors at a time as the caches of all threads hold.
     n_rows = len(scores)
     if scores.device.type == "cpu":
         n_rows = _BLOCK_ELEMENTS * torch.get_num_threads() // max(1, scores.shape[1])
@@ -189,15 +191,21 @@ def _columnsort(keys: np.ndarray, n_pieces: int, room: np.ndarray) -> None:
     """Sort each row by sorting short pieces of it four times (T. Leighton, 1985)."""
     n_rows, length = len(keys), keys.shape[1] // n_pieces
     pieces = keys.reshape(n_rows, n_pieces, length)
+    # Leighton's columns are the pieces of a row. Step 1: sort each.
     pieces.sort(axis=2)
     if n_pieces == 1:
         return
+    # Steps 2 and 3: deal the numbers out to the pieces in turn, as cards, and sort each.
     dealt = room.reshape(pieces.shape)
     by_turns = keys.reshape(n_rows, length, n_pieces).swapaxes(1, 2)
     np.copyto(dealt, by_turns)
     dealt.sort(axis=2)
+    # Steps 4 and 5: collect them in the same turns, and sort each. Of zeros and ones, what is
+    # out of order now spans half a piece at most, as pieces are as long as `_pieces` makes them.
     np.copyto(by_turns, dealt)
     pieces.sort(axis=2)
+    # Steps 6 to 8: shift by half a piece, sort, shift back; without a copy, these are the second
+    # half of each piece and the first half of the next.
     between = keys[:, length // 2 : -(length // 2)]
     between.reshape(n_rows, n_pieces - 1, length).sort(axis=2)
 

@@ -181,6 +181,7 @@ class LossInputs(NamedTuple):
         """
         contrast, positives = self.contrast, self.contrast.positives[rows]
         weights = contrast.pair_weights
+        # Integers are places of positives among the candidates, which have their scores already.
         if not positives.is_floating_point():
             positives = scores.gather(1, positives)
         return Tile(

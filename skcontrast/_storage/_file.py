@@ -87,6 +87,7 @@ def unpack(
     text = (json.loads(header).get("__metadata__") or {}).get(key)
     if text is None:
         raise ValueError(f"it was not written as a file of {key}")
+    # Before the content is parsed: a file that was changed is called so, whatever that broke.
     if text[:_DIGITS] != _checksum(text[_DIGITS:], tensors):
         raise ValueError("its checksum is missing or not that of its content")
     content = json.loads(text[_DIGITS:])

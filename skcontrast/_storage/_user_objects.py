@@ -101,6 +101,7 @@ def recipe_of(module: Any) -> dict[str, Any] | None:
         recipe = {"library": "transformers", "name": type(module).__name__, "config": config}
     else:
         return None
+    # Built again without memory for weights: a network that was changed differs in shapes or text.
     try:
         with torch.device("meta"):
             again = _built(recipe)
