@@ -188,9 +188,12 @@ class KernelLayer(nn.Module):
         dilations = _dilations(longest, n_features // N_KERNELS)
         thresholds = torch.zeros(N_KERNELS, len(dilations))
         layer = cls(dilations, thresholds, _channels(series.shape[1], rng))
+        # The golden ratio spreads the shares evenly over [0, 1], however many there are.
         shares = (_PHI * torch.arange(1, thresholds.numel() + 1, dtype=torch.float64)) % 1
         shares = shares.view(len(dilations), N_KERNELS).T.float()
         for place, (dilation, columns) in enumerate(layer._groups()):
+            # The paper's thresholds: quantiles of what a kernel returns for one training series,
+            # drawn at random for each kernel and dilation.
             drawn = series[torch.from_numpy(rng.randint(len(series), size=N_KERNELS))]
             x, mask = without_end(drawn)
             places, are_there = _places(mask)
@@ -198,6 +201,7 @@ class KernelLayer(nn.Module):
             own_places = None if places is None else places.transpose(0, 1)
             twos, nine = Convolutions(own, own_places, {}).at(dilation)
             for kernel, values in enumerate((twos - nine)[0]):
+                # What follows the end of a series is none of it.
                 known = values[are_there[kernel, 0]]
                 thresholds[kernel, columns] = known.quantile(shares[kernel, columns])
         return layer

@@ -196,6 +196,7 @@ class FunctionAugmentation(Augmentation):
             view = torch.from_numpy(np.array(view, order="C"))
         if not isinstance(view, Tensor):
             raise TypeError(f"{self._name} must return a tensor or an ndarray, got {got}.")
+        # Libraries of images drop the axis of a single channel.
         if is_channels_last and view.ndim == like.ndim - 1 and expected[-1] == 1:
             view = view.unsqueeze(-1)
         if view.shape != expected:
@@ -206,6 +207,7 @@ class FunctionAugmentation(Augmentation):
                 f"{' Pass per_sample=True if it takes one sample.' if one_axis_less else ''}"
             )
         view = (view.movedim(-1, -3) if is_channels_last else view).to(like.device)
+        # Such libraries return bytes, and batches hold intensities in [0, 1].
         view = view / 255 if n_axes > 2 and view.dtype == torch.uint8 else view
         return view.to(like.dtype)
 

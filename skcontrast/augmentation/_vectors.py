@@ -189,8 +189,10 @@ class MarginalCorruption(Augmentation):
         groups = self.groups_
         n_groups = int(groups.max()) + 1
         chosen, donors = self._draw(n, n_groups, generator)
+        # Where each feature is a group, only the drawn entries are replaced.
         if n_groups == d:
             return batch.scatter(1, chosen, _entries(self.marginals_, donors, chosen, batch))
+        # Features of a group come from the same donor, -1 where a group stays as it is.
         of_group = donors.new_full((n, n_groups), -1).scatter(1, chosen, donors)
         rows = of_group[:, torch.from_numpy(groups).to(batch.device)]
         columns = torch.arange(d, device=batch.device).expand(n, d)
@@ -242,6 +244,7 @@ def _numbered(groups: Sequence, d: int, names: NDArray | None) -> NDArray[np.int
             if group_of[place] >= 0:
                 raise ValueError(f"groups has the feature {member!r} twice.")
             group_of[place] = number
+    # Features that no group names are groups of one.
     alone = group_of < 0
     group_of[alone] = len(groups) + np.arange(alone.sum())
     return np.unique(group_of, return_inverse=True)[1]

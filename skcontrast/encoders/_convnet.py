@@ -216,6 +216,8 @@ class PatchNet(Encoder):
 
     def _codes(self, channels: int, *whole: int) -> tuple[Octaves, int, list[int]]:
         """Return the codes of all octaves on a common grid, their number, and the grid's sides."""
+        # All octaves share the patches that were asked for. In larger ones these lie further
+        # apart, so that no octave takes much longer than another.
         octaves = octave_sides(*whole)
         n_patches = max(1, self.n_patches // len(octaves))
         layers = []
@@ -223,6 +225,7 @@ class PatchNet(Encoder):
             height, width = (min(int(self.patch_size), side) for side in sides)
             stride = max(_STRIDE, min(sides) // _PLACES)
             layers.append(PatchLayer(n_patches, (channels, height, width), _THRESHOLD, stride))
+        # The last octave is the smallest, and the others are averaged to its cells.
         grid = layers[-1].places(octaves[-1])
         if len(octaves) > 1:
             grid = [min(_GRID, side) for side in grid]

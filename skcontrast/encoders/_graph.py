@@ -194,6 +194,7 @@ class MessagePassing(nn.Module):
         self.layers = nn.ModuleList(layer(before, width) for before in widths)
         norm = nn.BatchNorm1d if encoder.batch_norm else nn.Identity
         self.norms = nn.ModuleList(norm(width) for _ in widths[1:])
+        # A graph is described by the sums over its nodes in every layer, side by side.
         self.readout_input = encoder.readout_input
         self.readout_edges = self.readout_input and edge_features > 0
         self.width = width * encoder.n_layers

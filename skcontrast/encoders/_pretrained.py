@@ -187,6 +187,8 @@ class Pretrained(Encoder):
             raise TypeError("torch.jit hides the network of Pretrained: pass what it compiled.")
         network = copy.deepcopy(self._source).to("cpu", torch.float32)
         module = PretrainedNetwork(self._pixels(network, sample_shape), network)
+        # Two random images tell what the network takes and returns; a generator of their own
+        # leaves the global one as it was.
         images = torch.rand(2, *sample_shape, generator=torch.Generator())
         _try_sizes(module, images, is_free=self.size is None)
         end = without_head(network, module.pixels(images))
@@ -194,6 +196,7 @@ class Pretrained(Encoder):
         name = type(network).__name__
         module.told = f"{name} sees {module.pixels.told}, {end}: {width} numbers an image"
         parameters = list(network.parameters())
+        # The first layers, next to the pixels, see what all images share.
         n_frozen = len(parameters) if self.rate == 0 else int(self.frozen * len(parameters))
         for weights in parameters[:n_frozen]:
             weights.requires_grad_(False)
@@ -205,6 +208,7 @@ class Pretrained(Encoder):
         """Learn nothing; raise ValueError for pixels that are not in [0, 1]."""
         low, high = float(batch.min()), float(batch.max())
         if low < -_TOLERANCE * max(high, 0) or high > 1 + _TOLERANCE:
+            # Pixels of 8 bits, or of 16.
             advice = f"divided by white, such as X / {255 if high <= 255 else 65535}"
             if low < 0:
                 advice = "whose standardisation is undone; from [-1, 1], (X + 1) / 2"
@@ -254,6 +258,7 @@ def _check_statistics(network: nn.Module, mean: Any, std: Any) -> None:
     if mean is None or std is None:
         raise ValueError(f"The network {name} of Pretrained {_ADVICE} It has {mean=}, {std=}.")
     means, stds = np.asarray(mean, np.float64), np.asarray(std, np.float64)
+    # Of pixels from 0 to 255, these are about 120 and 60.
     if max(abs(means).max(), stds.max()) > 2:
         raise ValueError(
             f"The mean and std of Pretrained are of intensities in [0, 1], got {mean!r} and "
@@ -381,6 +386,7 @@ def _try_sizes(module: PretrainedNetwork, images: Tensor, *, is_free: bool) -> N
     """
     own, name = module.pixels.size, type(module.network).__name__
     errors: dict[str, list[str]] = {}
+    # Transformers take one size only: most take 224 pixels, others tell it in their config.
     others = (_MOST_SIDE, getattr(getattr(module.network, "config", None), "image_size", None))
     squares = ((side, side) for side in others if isinstance(side, int))
     sizes = [own, *squares, (images.shape[-2], images.shape[-1])]

@@ -141,12 +141,14 @@ class _ResNet(nn.Module):
         super().__init__()
         kernels, expansion, repeats = _BLOCKS[depth]
         imagenet = stem == "imagenet"
+        # The stem for photographs quarters the sides, which leaves small images too little.
         self.conv1 = _conv(channels, width, 7, 2) if imagenet else _conv(channels, width, 3)
         self.bn1 = nn.BatchNorm2d(width)
         self.relu = nn.ReLU(inplace=True)
         self.maxpool = nn.MaxPool2d(3, stride=2, padding=1) if imagenet else nn.Identity()
         in_width = width
         for k, n_blocks in enumerate(repeats):
+            # Each stage but the first halves the sides, in its first block, and doubles the width.
             inner, outer, stride = width * 2**k, width * 2**k * expansion, 2 if k else 1
             blocks = [_Block(in_width, inner, outer, stride, kernels)]
             blocks += [_Block(outer, inner, outer, 1, kernels) for _ in range(n_blocks - 1)]

@@ -123,6 +123,8 @@ def estimate_alpha_and_tau_plus(
         values = {**given, **dict(zip(free, point, strict=True))}
         return -likelihood(values["alpha"], values["tau_plus"])
 
+    # What is given is held. The others are where the mean likelihood is greatest, and their errors
+    # follow from its curvature there.
     point = minimise(negative_log_likelihood, [bounds[name] for name in free])
     errors = standard_errors(negative_log_likelihood, point, len(shares))
     estimates = map(Estimate, point.tolist(), errors.tolist())

@@ -171,10 +171,12 @@ def push_share(loss: Loss, sample: ScoreSample) -> Estimate:
     tile = Tile(anchors, scores, excluded=none, same_class=is_false)
     _, gradients = CONTRASTIVE.evaluate(tile, loss, needs_gradient=True)
     (scale, matrix), _ = cast(TileGradients, gradients)
+    # A loss pushes a candidate away where its gradient is positive; what it pulls does not count.
     push = (scale * matrix).clamp_min(0)
     total = push.sum(1)
     if not bool((total > 0).any()):
         raise ValueError(f"{loss!r} pushes no candidate of these scores.")
+    # The mean of the anchors that push at all, with the error of a mean.
     shares = ((push * is_false).sum(1) / total)[total > 0].numpy()
     return Estimate(float(shares.mean()), float(shares.std() / math.sqrt(len(shares))))
 
@@ -290,7 +292,9 @@ def reliability(loss: Loss, sample: ScoreSample, n_bins: int = 10) -> Reliabilit
     observed = true_negatives_by_rank(sample)
     ranks = torch.arange(1, n_candidates + 1, dtype=torch.float64)
     predicted = loss.true_negative_probability(ranks, n_candidates).numpy()
+    # A rank r of N lies in the middle of its share of the candidates, (r − ½) / N.
     places = np.array_split((ranks.numpy() - 0.5) / n_candidates, n_bins)
+    # The mean of (1 − p)² where candidates are true negatives, as many as observed, else of p².
     brier = observed * (1 - predicted) ** 2 + (1 - observed) * predicted**2
     return Reliability(
         ranks=np.array([part.mean() for part in places]),

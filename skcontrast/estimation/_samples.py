@@ -111,9 +111,11 @@ class ScoreSample(NamedTuple):
         contrast, similarity = contrast_of(views, similarity, torch.from_numpy(labels), least=2)
         with torch.no_grad():
             scores = torch.cat([part.clone() for _, part in tiles(contrast, similarity)])
+        # The other views, as in a fit, or those of another sample of the class.
         of_positives = contrast.positives
         if positives == "classmates":
             of_positives = _of_classmates(scores, labels, len(views))
+        # Every anchor leaves out as many, so what is left is a matrix again.
         is_candidate = torch.ones_like(scores, dtype=torch.bool)
         is_candidate.scatter_(1, contrast.excluded, False)
         candidates, is_negative = (

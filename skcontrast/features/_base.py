@@ -143,6 +143,7 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
             _, scaler, batch = with_scaler(kind, X)
             first = kind._first_layer(batch, scaler, channels_last=False) or nn.Identity()
             rng = generator_of(getattr(self, "random_state", None))
+            # What learns may draw from global generators: they are seeded, and then put back.
             with seeded_everywhere(rng.randint(2**31), _CPU):
                 learned, width = self.learn_checked(first(batch), rng)
             module = nn.Sequential(first, learned).eval()

@@ -169,14 +169,17 @@ class Profile(nn.Module):
     def forward(self, graphs: GraphBatch) -> Tensor:
         topology = graphs.topology
         sizes, degrees = topology.sizes.float(), topology.in_degrees
+        # Every triangle is counted at its three nodes.
         edges, triangles, clustering = _links(topology).T
         n_edges, n_triangles = graph_sum(torch.stack([edges, triangles / 3], 1), topology).T
         pairs = (sizes * (sizes - 1) / 2).clamp_min(1)
         whole = [sizes.log(), n_edges.log1p(), n_triangles.log1p()]
         whole += [n_edges / sizes, n_edges / pairs]
+        # Of what nodes have, a graph gets statistics; a node has its neighbours' degrees, too.
         log_degrees = degrees.float().log1p()[:, None]
         of_neighbours = _statistics(log_degrees[topology.sources], topology.edge_ptr)
         of_nodes = [log_degrees, of_neighbours, clustering[:, None], graphs.dense]
+        # Of degrees and labels it gets shares, as well as how often a label occurs.
         shares = [_counts(degrees.clamp_max(_LARGEST_DEGREE), _LARGEST_DEGREE + 1, topology)]
         if graphs.codes is not None and not graphs.ordinal:
             found = _counts(graphs.codes, graphs.n_codes, topology)
@@ -224,10 +227,12 @@ def _links(topology: Topology) -> Tensor:
     ends = np.concatenate([sources, targets]), np.concatenate([targets, sources])
     links = coo_array((ones, ends), shape=(n_nodes, n_nodes)).tocsr()
     loops = links.diagonal() > 0
+    # What is left is the matrix A of a simple graph: 0 and 1, with 0 on the diagonal.
     links.setdiag(0)
     links.eliminate_zeros()
     links.data[:] = 1
     degrees = links.sum(axis=1)
+    # (A² ∘ A) 1 counts paths of three edges back to a node: each triangle in both directions.
     triangles = (links @ links).multiply(links).sum(axis=1) / 2
     clustering = triangles / np.maximum(degrees * (degrees - 1) / 2, 1)
     found = np.stack([degrees / 2 + loops, triangles, clustering], axis=1)
@@ -291,6 +296,8 @@ def _colours(graphs: GraphBatch, n_rounds: int) -> list[Tensor]:
     links: Tensor | int = 0
     if graphs.edges is not None and graphs.edges.codes is not None:
         links = _hashed(graphs.edges.codes)
+    # A round of Weisfeiler and Leman: a node with its neighbours, in no order, has a new colour.
+    # The sum of hashes is the hash of a multiset.
     for _ in range(n_rounds):
         last = colours[-1]
         messages = _hashed(last[topology.sources] + links)

@@ -246,16 +246,20 @@ class GradientLayer(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Map (n, channels, height, width) to (n, n_orientations, rows, columns)."""
         height, width = x.shape[2:]
+        # Differences of the pixels on both sides, in the channel where they are longest.
         right = pad(x[..., 2:] - x[..., :-2], (1, 1))[..., :width]
         down = pad(x[..., 2:, :] - x[..., :-2, :], (0, 0, 1, 1))[..., :height, :]
         strongest = (right.square() + down.square()).argmax(1, keepdim=True)
         right, down = right.gather(1, strongest), down.gather(1, strongest)
+        # Each pixel votes for the two nearest of k directions, by how near they are.
         bins = torch.arange(self.n_orientations, device=x.device).view(1, -1, 1, 1)
         turned = torch.atan2(down, right) * (self.n_orientations / torch.pi)
         far = (torch.remainder(turned, self.n_orientations) - bins).abs()
         near = relu(1 - torch.minimum(far, self.n_orientations - far))
         length = (right.square() + down.square()).sqrt()
         counts = self.cells(length * near) * self.cell_area
+        # A cell is divided by the lengths of the four blocks of 2×2 cells that it lies in; beyond
+        # the border, cells are empty.
         energy = avg_pool2d(pad(counts.square().sum(1, keepdim=True), (1, 1, 1, 1)), 2, 1) * 4
         unit = (energy + _LEAST_ENERGY).rsqrt()
         rows, columns = counts.shape[2:]

@@ -89,6 +89,8 @@ def check_framework(framework: Framework) -> None:
         )
     cpu, loss, similarity = torch.device("cpu"), InfoNCE(), framework.default_similarity()
     width, n_views, rows = 8 + similarity.n_extra, framework.n_views or 2, torch.arange(36)
+    # A fit in small: three batches, since a memory has nothing to answer with in the first. Each
+    # sample has a class, a weight and a group, so that mixed up rows are seen.
     with trial(cpu):
         X, network = torch.arange(180.0).sin().view(36, 5), torch.nn.Linear(5, width)
         sizes: Any = len(X), n_views, _N_SAMPLES, width, cpu, torch.Generator(), rows // 2
@@ -185,6 +187,7 @@ def _check_fields(contrast: Contrast, owner: str) -> None:
             kind = "floating" if value.is_floating_point() else str(value.dtype)[6:]
             fits = kind in dtypes and value.ndim == len(axes)
             fits = fits and value.device == contrast.anchors.device
+            # The first field with an axis says how long it is, and the others must agree.
             lengths = zip(axes, value.shape, strict=False)
             fits = fits and all(sizes.setdefault(axis, n) == n for axis, n in lengths)
         if not fits:

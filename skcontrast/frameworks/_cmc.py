@@ -157,6 +157,7 @@ class CMC(Framework):
                 "pass a different framework, such as SimCLR() or, for graphs, InfoGraph()."
             )
         is_auto = split == "auto"
+        # RGB has lightness and colour as its parts; other samples have none but random halves.
         if is_auto:
             split = "random" if kind._image_shape(sample_shape) is None else "lab"
         if split == "lab":

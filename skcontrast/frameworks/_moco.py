@@ -125,6 +125,7 @@ class _MoCoSession(Session):
                 f"The 'queue_size' parameter of MoCo must be at least {2 * n_keys}, the keys of "
                 f"two samples, got {wanted}."
             )
+        # A slot holds the keys of all views of a sample.
         self.most_slots = wanted // n_keys
         n_slots = min(self.most_slots, context.n_samples)
         n_numbers = n_slots * n_keys * context.width
@@ -134,8 +135,10 @@ class _MoCoSession(Session):
     def contrast(self, views: list[Any], similarity: Similarity, batch: Batch) -> Contrast:
         """Contrast queries with their keys and with the queue."""
         queries, keyed = (views, views) if self.symmetric else (views[:1], views[1:])
+        # Keys come from the slowly following copy, without a gradient, queries from the network.
         keys = self.momentum_network(torch.cat(keyed)).unflatten(0, (len(keyed), -1))
         z = self.context.network(torch.cat(queries)).float().unflatten(0, (len(queries), -1))
+        # The keys enter the queue after the step, so that no anchor meets its own there.
         self.new: Any = keys.transpose(0, 1), batch.rows, batch.labels
         anchors, targets = similarity.embed(z), similarity.embed(keys)
         candidates, excluded, known = self._candidates(targets, similarity, batch)

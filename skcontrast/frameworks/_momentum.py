@@ -91,6 +91,7 @@ class MomentumNetwork(nn.Module):
         ]
         if not new:
             return
+        # With a momentum of 1 the running statistics become those of this batch.
         momenta = [mine.momentum for mine, _ in new]
         for mine, _ in new:
             mine.train().momentum = 1.0

@@ -219,6 +219,7 @@ def _check_class(cls: type[Similarity]) -> None:
     for method in ("link", "pull_terms"):
         if cls.n_terms and getattr(cls, method) is getattr(Similarity, method):
             raise TypeError(f"{name} has n_terms={cls.n_terms}: it must implement {method} too.")
+    # What goes with scores has to come from the class that has them: inherited, it is of others.
     if "scores" not in vars(cls):
         return
     for method in ("pairs", "link", "pull_terms"):
