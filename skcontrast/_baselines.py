@@ -263,6 +263,7 @@ def compare_with_baselines(
     >>> found.scores["raw"]["linear"].shape
     (3,)
     """
+    # Steps before the embedder are not judged: baselines see what the embedder sees.
     before, last = split_at_embedder(embedder, "embedder")
     codes = validate_labels(y, None, needed_by="compare_with_baselines")
     known = np.flatnonzero(codes >= 0)
@@ -275,10 +276,12 @@ def compare_with_baselines(
     ours = _flat(last.transform(plain))
     if len(ours) != len(codes):
         raise ValueError(f"y must have one entry per sample, {len(ours)}, got {len(codes)}.")
+    # The price of the embedding: its fit and its transform, also if it was fitted before.
     spent = process_time() - start
     if is_fitted:
         spent += sum(row.get("dur", 0.0) for row in last.history_)
     seed = _first_seed(random_state, n_repeats) % (2**32 - n_repeats)
+    # Every row is judged on the same draws of labels.
     judge = _Judge(codes, n_labels, range(seed, seed + n_repeats))
     scores, seconds = {}, {}
     beside, widths = wide_part(last.encoder_), last._fitted.setup.widths
@@ -290,6 +293,7 @@ def compare_with_baselines(
         is_weighed = is_wide and name == "untrained"
         H = _in_unit(H) if is_weighed else H
         scores[name] = judge(H, scale=not is_weighed and name not in ("PCA", "UMAP"))
+    # A wide embedding holds what was learned and what needs no training: both are judged alone.
     if is_wide:
         ours = _in_unit(ours)
         width = widths.representation - widths.beside

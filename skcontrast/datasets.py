@@ -172,6 +172,7 @@ class ImageFolder(Dataset):
             raise NotADirectoryError(f"{self.folder} is not a folder.")
         inside = self.folder
         found = _walk(inside) if files is None else _checked(inside, files)
+        # Names are relative to the folder: they stay the same where it is moved.
         paths = [
             path.relative_to(inside) if path.is_relative_to(inside) else path for path in found
         ]
@@ -181,6 +182,7 @@ class ImageFolder(Dataset):
                 f"There are no images in the folder {self.folder}: no file ends with "
                 f"{', '.join(sorted(SUFFIXES))}."
             )
+        # The class is the subfolder: −1 in none, or in one that was not asked for.
         subfolders = [_subfolder(path) for path in paths]
         if classes is None:
             classes = sorted({subfolder for subfolder in subfolders if subfolder is not None})

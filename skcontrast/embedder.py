@@ -519,6 +519,7 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Dec
                     f"X has {len(X)} samples, and their score is mostly noise: pass a few "
                     "hundred, in a search by larger folds, or another 'scoring'."
                 )
+            # By views that do not depend on the training, embedders can be compared.
             chain = scored_views(setup, X, augmentation)
             return setup.score(on_device(module, device), X, measure, chain, device)
 

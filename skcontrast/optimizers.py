@@ -167,6 +167,7 @@ class Optimizer(ParameterObject):
         """Raise ValueError for an algorithm, an option or a group that cannot be."""
         found = self.torch_class
         closure = inspect.signature(found.step).parameters.get("closure")
+        # LBFGS and its like.
         if closure is not None and closure.default is closure.empty:
             raise InvalidParameterError(
                 f"The optimizer {found.__name__} evaluates the loss several times in a step, each "

@@ -82,6 +82,7 @@ def _refuse_other(X: Any) -> None:
     if X is None:
         raise ValueError("X must be an array of samples, got None.")
     refuse_unordered(X)
+    # Two arrays in a tuple may be samples with classes, or two parts of samples.
     is_pair = isinstance(X, tuple) and len(X) == 2
     for one in (X, *X) if is_pair else (X,):
         refuse_lazy(one)
@@ -230,6 +231,7 @@ def _stacked(images: Any) -> Any:
                 f"X must hold samples of one type: item {place} is a {type(image).__name__}, "
                 f"item 0 a {type(images[0]).__name__}."
             )
+    # numpy and torch would say only that they cannot be stacked.
     shapes = {tuple(image.shape) for image in images}
     if len(shapes) > 1:
         hint = (
@@ -368,8 +370,10 @@ def warn_of_long_table(X: Any) -> None:
     X = X.iloc[:_ROWS_TRIED]
     found = {str(name): _order(X[name]) for name in X.columns}
     codes = {name: values for name, values in found.items() if values is not None}
+    # A column may say which series a row is of if each of its values has one run of rows.
     starts = {name: _starts(values) for name, values in codes.items()}
     runs = {name: places for name, places in starts.items() if places is not None}
+    # Another one is the step if it falls exactly where such runs begin.
     falls = {name: np.flatnonzero(np.diff(values) <= 0) + 1 for name, values in codes.items()}
     for series, step in permutations(codes, 2):
         if series in runs and np.array_equal(falls[step], runs[series]):

@@ -57,6 +57,7 @@ class LazySamples:
 
     def _item(self, row: int) -> np.ndarray:
         item = self.dataset[int(row)]
+        # Most Datasets return a sample with its label.
         if isinstance(item, (tuple, list)):
             if not item:
                 raise ValueError(f"X must be a Dataset of samples, but sample {row} is empty.")
@@ -72,6 +73,7 @@ class LazySamples:
                 raise ValueError("X must hold real numbers, got a Dataset of complex ones.")
             if item.dtype.kind not in "biuf":
                 raise TypeError(f"its dtype is {item.dtype}")
+        # torch has no long doubles.
         return native(item if item.itemsize <= 8 else item.astype(np.float64))
 
     def __len__(self) -> int:

@@ -159,6 +159,7 @@ def _as_table(X: Any) -> Any:
     if isinstance(X, torch.Tensor):
         with naming("X", "a table"):
             X = as_array(X)
+    # As objects, columns of a list keep their own types.
     array = X if isinstance(X, np.ndarray) else np.array(X, dtype=object)
     if array.ndim != 2 or array.dtype.names is not None:
         advice = " Reshape your data: X[:, None] is one column." if array.ndim == 1 else ""

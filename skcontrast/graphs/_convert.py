@@ -68,6 +68,7 @@ def pack_graphs(graphs: Any) -> PackedGraphs:
     if is_graph(graphs):
         advice = "batch.to_data_list()" if hasattr(graphs, "to_data_list") else "[graph]"
         raise TypeError(f"X must be a list of graphs, got a single graph: pass {advice}.")
+    # A Dataset has items, and need not be iterable.
     if isinstance(graphs, Dataset):
         rows: Any = graphs
         graphs = [rows[row] for row in range(len(rows))]

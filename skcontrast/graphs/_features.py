@@ -145,6 +145,7 @@ class NodeFeatures:
             raise ValueError(
                 "edge_features='attributes', but edges in X have no 'x', 'weight' or 'label'."
             )
+        # What is learned: the largest degree, or codes of labels and a mean and std.
         self.kind_ = self.kind
         if self.kind == "auto":
             self.kind_ = "attributes" if has_any else "degree"

@@ -276,6 +276,7 @@ class PackedGraphs:
         import networkx as nx
 
         topology = self.topology
+        # An edge without a direction is stored twice, and given back once.
         there = torch.arange(len(topology.sources))
         if topology.symmetric:
             there = there[topology.sources <= topology.targets]
@@ -283,6 +284,7 @@ class PackedGraphs:
         x, weight, codes = (subset(column, there) for column in self.of_edges())
         label = _named(codes, self.edge_categories)
         graph = (nx.Graph if topology.symmetric else nx.DiGraph)()
+        # The same ends twice: only multigraphs hold such edges.
         if len(set(map(tuple, edges))) < len(edges):
             graph = (nx.MultiGraph if topology.symmetric else nx.MultiDiGraph)()
         names = _named(self.labels, self.categories)

@@ -175,6 +175,7 @@ def read_pyg(data: Any) -> GraphParts:
     if weights is not None and weights.ndim == 2 and weights.shape[1] != 1:
         raise ValueError(f"'edge_weight' must hold a number for each edge, got {weights.shape}.")
     known = [torch.from_numpy(a) for a in (edge_attributes, weights) if a is not None]
+    # Data does not say: undirected are edges that exist both ways with the same numbers.
     is_directed = not is_symmetric(edges, n_nodes, *known)
     of_nodes, of_edges = Described(x, _labels_of_pyg(data, n_nodes)), Described(edge_attributes)
     weights = None if weights is None else weights.reshape(-1)

@@ -31,6 +31,7 @@ def padded(X: Sequence, names: Sequence[int] | None = None) -> NDArray:
         if not array.size:
             raise ValueError(f"Series {place} of X has no steps: its shape is {array.shape}.")
     longest = max(array.shape[1] for array in arrays)
+    # float32 at least, which has NaN; wider numbers stay as wide.
     dtype = np.result_type(np.float32, *{array.dtype.newbyteorder("=") for array in arrays})
     array = np.full((len(arrays), arrays[0].shape[0], longest), np.nan, dtype)
     for row, series in zip(array, arrays, strict=True):
@@ -90,11 +91,13 @@ def _gap(series: NDArray, row: int) -> str:
     length = _length(series)
     if not length:
         return f"Series {row} of X contains NaN alone."
+    # Read with the axes exchanged, only the end is missing: channels are last.
     if (n_known := _length(series.T)) and not np.isnan(series[:n_known]).any():
         return (
             f"NaN follows the end of series {row} of X along its first axis: the channels seem to "
             "be last. Pass X.transpose(0, 2, 1)."
         )
+    # Padding in front, as some libraries make it.
     first = int((~np.isnan(series).all(axis=0)).argmax())
     if not np.isnan(series[:, first:length]).any():
         return (

@@ -110,6 +110,7 @@ class Images(ArrayKind):
         except ValueError as error:
             if "NaN" not in str(error):
                 raise
+            # Series of unequal lengths end in NaN, and have as many axes as grey images.
             may_be_series = X.ndim == 3 and seen is None
             advice = "If it holds series, whose ends NaN may follow, pass kind='series'."
             raise ValueError(
@@ -146,6 +147,7 @@ class Images(ArrayKind):
             )
         if is_guessed and X.ndim == 3 and shape[0] == shape[1] and isinstance(X, np.ndarray):
             refuse_matrices(X)
+        # What comes last is short as channels are, and what comes first long as a side is.
         has_three = not is_declared and len(shape) == 3
         is_turned = has_three and shape[0] == shape[1] and 2 * shape[2] <= shape[1]
         if is_turned or (has_three and shape[0] > 4 and shape[-1] in (1, 3, 4)):

@@ -249,6 +249,7 @@ class PartsKind(Kind):
             )
         parts, schemas = [], []
         declared = self._declared(len(X.parts), seen)
+        # Each part is read as if it were X, with what was seen of that part in fit.
         for place, (part, kind) in enumerate(zip(X.parts, declared, strict=True)):
             with naming_part(place):
                 kind, part = recognised(part) if kind is None else (kind, part)

@@ -249,6 +249,7 @@ class Tables(ArrayKind):
                 f"Found array with 0 feature(s) (shape={table.shape}) while a minimum of 1 is "
                 f"required by {request.name}."
             )
+        # Columns are found by name, in whatever order, and coded as in fit.
         if seen is not None:
             places = _places(table, seen, request.name)
             columns = zip(seen.kind.columns_, places, strict=True)
@@ -272,6 +273,7 @@ class Tables(ArrayKind):
 
     def _check_unusual(self, X: Any, *, is_declared: bool) -> None:
         """Warn about columns of categories that are rare, or that are dates."""
+        # Names and keys: a column of which every category is rare tells nothing.
         useless = [c.label for c in self.columns_ if c.has_rare and not c.categories]
         if useless:
             warn(

@@ -96,6 +96,7 @@ def check_labeled(H: Any, y: Any, H_test: Any, y_test: Any, needed_by: str) -> L
         )
     validate_labels(y, len(y), needed_by=needed_by)
     with naming("y_test", "classes like those in y"):
+        # Coded together: a class has the same code in both parts.
         both = np.concatenate([y, y_test])
         codes = validate_labels(both, len(both), needed_by=needed_by)
     train = _known(H, codes[: len(H)], "y", n_classes=2)

@@ -220,6 +220,7 @@ class EmbeddingDisplay:
         self.scatters_: dict[Any, Any] = {}
         self.legend_: Any = None
         self.colorbar_: Any = None
+        # What the caller passes comes last, and wins.
         kwargs = {"s": 10, "linewidths": 0, **kwargs}
         if classes is not None:
             self._plot_classes(classes, n_columns, **kwargs)
@@ -258,6 +259,7 @@ class EmbeddingDisplay:
         limits = intensities(images)
         size = self.ax_.get_window_extent().size
         span = np.ptp(self.points, axis=0)
+        # Distances count in pixels of the axes, whose sides differ in length.
         pixels = self.points / np.where(span > 0, span, 1) * size
         across = side * float(np.hypot(*size))
         drawn: dict[int, Any] = {}
@@ -265,6 +267,7 @@ class EmbeddingDisplay:
             if drawn and np.abs(pixels[list(drawn)] - place).max(axis=1).min() < 1.1 * across:
                 continue
             shown = picture(images[k], limits)
+            # An OffsetImage draws a pixel as a point, of which an inch has 72.
             zoom = 72 / self.figure_.dpi * across / max(shown.shape[:2])
             style: dict[str, Any] = {"cmap": "gray", "interpolation": "nearest"}
             image = OffsetImage(shown, zoom=zoom, norm=Normalize(*limits), **style)

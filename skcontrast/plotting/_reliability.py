@@ -162,6 +162,7 @@ class ReliabilityDisplay:
         """
         self.ax_ = axes(ax)
         self.figure_ = self.ax_.figure
+        # What was observed is the same for all losses, as they share the scores.
         first = next(iter(self.reliabilities.values()))
         (self.observed_,) = self.ax_.plot(
             first.ranks, first.observed, "o-", color="black", lw=3, alpha=0.4, label="observed"

@@ -240,6 +240,7 @@ class RetrievalDisplay:
                 kappa = self.concentration[samples]
                 notes = [self._note(value, row, c) for c, value in enumerate(kappa)]
                 self.notes_.append(notes)
+            # Frames tell whether a neighbour has the class of the query, where both are known.
             for rank, k in enumerate(nearest if self.y is not None else ()):
                 if not (is_unknown(self.y[query]) or is_unknown(self.y[k])):
                     style = _RIGHT if self.y[query] == self.y[k] else _WRONG

@@ -93,6 +93,7 @@ class ViewsDisplay:
         self.samples = numbers(samples, "samples", **settings)
         with naming("views", "a sequence of arrays", views):
             self.views = [numbers(view, "views", **settings) for view in views]
+        # Series may end in NaN, and have channels; images may be grey.
         dimensions = (3,) if self.as_series else (3, 4)
         shapes = {view.shape for view in (self.samples, *self.views)}
         if len(shapes) > 1 or not views or self.samples.ndim not in dimensions:
