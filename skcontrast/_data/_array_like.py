@@ -352,6 +352,7 @@ def refuse_matrices(X: NDArray) -> None:
     is_diagonal = np.eye(X.shape[1], dtype=bool)
     off, are_mirrored = some[:, ~is_diagonal], np.allclose(some, some.swapaxes(1, 2))
     are_links = np.isin(off, [0, 1]).all() and not some[:, is_diagonal].any()
+    # Flat images are symmetric, too, and no graph.
     if X.shape[1] < 3 or not (are_mirrored or are_links) or not np.ptp(off, axis=1).any():
         return
     raise ValueError(

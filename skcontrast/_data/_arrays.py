@@ -244,6 +244,7 @@ def moments(X: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     Columns are scaled by their range before anything is squared; a constant column has exactly
     its value as mean and exactly zero standard deviation.
     """
+    # Two passes: within the range of a column, as numbers in [−1, 1], no square overflows.
     low = high = X[0].astype(np.float64)
     for rows in row_blocks(X):
         low, high = np.minimum(low, rows.min(axis=0)), np.maximum(high, rows.max(axis=0))

@@ -300,6 +300,7 @@ def read_ahead(read: Callable, parts: Iterable[Any], n_threads: int) -> Generato
         yield from map(read, parts)
         return
     pool, ahead = ThreadPoolExecutor(n_threads), deque[Future]()
+    # Parts wait in a queue in their order, however long each takes to be read.
     try:
         for part in parts:
             ahead.append(pool.submit(read, part))

@@ -82,6 +82,7 @@ def read_training_data(
     if "groups" not in tensors and "labels" not in tensors:
         _warn_of_missing_groups(settings, y)
     framework = settings.framework
+    # Negatives of other domains would be told by the domain alone.
     if "domains" in tensors and framework.remembers_samples:
         raise ValueError(
             "domains needs a framework whose negatives are all of the batch, such as SimCLR(): "

@@ -235,6 +235,8 @@ def bounded(encode: Encode, network: nn.Module, x: Tensor) -> Tensor:
     n = max(1, int(_bytes_allowed(x.device) / max(1, _bytes_per_row(encode, network, x))))
     if len(x) <= n:
         return encode(x)
+    # The rest of the division comes first. Whatever is before the last batch is computed again for
+    # the gradient, whose layers are not kept until then.
     *others, last = x.split([len(x) % n, *[n] * (len(x) // n)])
     rows = [
         checkpoint(encode, one, use_reentrant=False, preserve_rng_state=False)

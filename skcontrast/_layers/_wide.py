@@ -60,6 +60,7 @@ class SideFeatures(nn.Module):
     def forward(self, learned: Tensor, x: Any) -> Tensor:
         """Map the learned block (n, learned_width) of a batch x to (n, width)."""
         shows = "learned" if self.training else self._shows
+        # A block of weight w has w shares of the squared length, however many columns it has.
         unit = self.width / sum(self.weights)
         if shows != "raw":
             learned = self.scale(learned)

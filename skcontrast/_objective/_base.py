@@ -189,6 +189,7 @@ class Objective(NamedTuple):
         if loss.overrides("row_loss"):
             return _row_loss(tile, loss, needs_gradient)
         expectations = self.expectations(tile, loss)
+        # The chain rule in two steps: slopes of the loss by sums, and of sums by scores.
         values = [part.value for part in expectations.sums]
         total, gradients = self.complete(expectations, values, tile.anchors, loss, needs_gradient)
         if gradients is None:
@@ -283,6 +284,7 @@ def _row_loss_of_groups(tile: Tile, loss: Loss, scores: Tensor, positives: Tenso
     group, same_class, attracts = tile.same_group, tile.same_class, tile.group_role == "positive"
     if group is None:
         return loss.row_loss(scores, positives, *[same_class] * loss.takes_labels)
+    # A loss that pulls classmates pulls the group as if it were a class.
     if loss.takes_labels and attracts:
         same_class = group if same_class is None else same_class | group
         return loss.row_loss(scores, positives, same_class)
@@ -293,6 +295,7 @@ def _row_loss_of_groups(tile: Tile, loss: Loss, scores: Tensor, positives: Tenso
     losses = loss.row_loss(others, positives)
     if not attracts:
         return losses
+    # Others get the pull beside their loss: part of that of the positives goes to the group.
     mass = group.sum(1).to(scores.dtype)
     pulled = scores.masked_fill(~group, 0.0).sum(1) / or_one(mass)
     return losses + _pull_share(loss, mass, positives) * (positives.mean(1) - pulled)

@@ -32,8 +32,10 @@ _WHOLE_ROWS = 2048
 def mean_loss(inputs: LossInputs, gradients: Gradients | None) -> Tensor:
     """Return the mean loss over all anchors, and fill in its gradients unless they are None."""
     contrast, needs_gradient = inputs.contrast, gradients is not None
+    # Of few vectors with themselves, one tile has all: its gradients take a product less.
     is_small = contrast.anchors is contrast.candidates and len(contrast.anchors) <= _WHOLE_ROWS
     total = contrast.anchors.new_zeros(())
+    # A tile of rows at a time: scores, loss and gradient, before the next overwrites them.
     for rows, pairwise, buffers in _scored(contrast, inputs.similarity, needs_gradient):
         tile = inputs.tile(rows, pairwise.values, buffers, contrast.excluded[rows])
         part, slopes = inputs.objective.evaluate(tile, inputs.loss, needs_gradient)

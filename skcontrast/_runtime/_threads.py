@@ -84,6 +84,7 @@ def one_thread(device: torch.device | str = "cpu", *, blas: bool = True) -> Iter
     if torch.device(device).type != "cpu":
         yield
         return
+    # Once within another is enough for torch: the outermost puts the threads back.
     entered = vars(_OWN).setdefault("entered", [])
     with ExitStack() as alone:
         if not entered:

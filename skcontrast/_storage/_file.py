@@ -199,6 +199,7 @@ def replace_file(path: Path, data: bytes) -> None:
     target = Path(os.path.realpath(path))
     part = target.with_name(f".{target.name}.{uuid4().hex}.part")
     try:
+        # On the disk, and only then in place: a machine that stops meanwhile leaves the old file.
         with part.open("wb") as file:
             file.write(data)
             file.flush()

@@ -128,6 +128,7 @@ class Wide(Encoder):
             learn_in_place(self.deep, cast(nn.Module, deep), batch, copy.deepcopy(rng))
         if not isinstance(module, WideNetwork):
             return
+        # Each feature draws the same numbers, whatever stands beside it.
         batches = batch.split(_BATCH) if isinstance(batch, Tensor) else [batch]
         weights = self.weights or [1.0] * len(self.features)
         for feature, weight in zip(self.features, weights, strict=True):

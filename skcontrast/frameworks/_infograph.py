@@ -121,6 +121,7 @@ class _InfoGraphSession(Session):
         """Contrast the nodes with the graphs."""
         (graphs,) = views
         nodes, wholes = (z.float() for z in self.network(graphs))
+        # A node is an anchor with what is known of its graph, its positive, which is no negative.
         known = batch.metadata(wholes[None]).take(graphs.batch)
         return Contrast(
             anchors=similarity.embed(nodes),

@@ -160,6 +160,7 @@ class KeyQueue(nn.Module):
         slots, n_samples = times % self.n_slots, len(self._pushed) - 1
         rows = self.rows[slots]
         is_unknown = rows < 0
+        # A sample keeps its newest key alone; of samples that are not in X all stay.
         is_kept = is_unknown | (self._pushed[rows] == times)
         n_slots = min(most_slots, n_samples + int(is_unknown.sum()))
         if n_slots == self.n_slots and is_kept.all():

@@ -86,6 +86,7 @@ class TableInput(nn.Module):
 
     def __init__(self, columns: Sequence[Any], center: Tensor, scale: Tensor):
         super().__init__()
+        # Columns by what becomes of them: numbers, gaps, cycles, one-hot codes, embeddings.
         positions = range(len(columns))
         numbers = [j for j in positions if columns[j].type != "category"]
         self._keep("numbers", numbers)

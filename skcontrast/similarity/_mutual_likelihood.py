@@ -160,16 +160,21 @@ def _fast_link(
     (m_i, minus_g_i), (m_j, minus_g_j) = u_terms.unbind(-1), v_terms.unbind(-1)
     a, b, (of_value, of_slope) = (d - 1) / 2, (d + 1) / 2, polynomials
     y, t, ratio, p = buffers[:, : len(x)]
+    # y = κ_i² + κ_j² + 2x, the squared concentration of both together, with κ² = m (m + 2b);
+    # t = √(y + b²).
     torch.add(m_i * (m_i + 2 * b), x, alpha=2, out=y)
     y.add_(m_j * (m_j + 2 * b)).clamp_min_(0)
     torch.add(y, b * b, out=t).sqrt_()
+    # t − b − m_i − m_j as 2 (x − m_i m_j) / (t + b + m_i + m_j), in which nothing cancels.
     x.addcmul_(m_i, m_j, value=-1)
     x.div_(torch.add(t, m_i + b, out=ratio).add_(m_j))
+    # The rest is a polynomial of 2b/t − 1, which lies in [−1, 1] ...
     torch.div(t.new_tensor(2 * b), t, out=ratio).sub_(1)
     if slopes is not None:
         torch.div(_polynomial(ratio, of_slope, p), t, out=slopes)
     torch.add(_polynomial(ratio, of_value, p), x, alpha=2 * scale, out=x)
     x.add_(scale * minus_g_i).add_(scale * minus_g_j)
+    # ... and −a log(1 + y / ((a + b) (b + t))).
     torch.add(t.new_tensor(b * (a + b)), t, alpha=a + b, out=t)
     x.sub_(y.div_(t).log1p_(), alpha=a * scale)
 
