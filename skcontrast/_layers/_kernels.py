@@ -259,8 +259,8 @@ class KernelLayer(nn.Module):
         if places is None:
             places = torch.arange(mask.shape[-1], device=mask.device)
         lengths = mask.sum(-1, keepdim=True)
-        # As in MiniRocket, every other kernel counts only where all that it reaches lies within the
-        # series; from one dilation to the next the two change places.
+        # As in MiniRocket, every other kernel counts only where all that it reaches lies within
+        # the series; from one dilation to the next the two change places.
         inside = are_there & (places >= reach) & (places + reach < lengths)
         counted = torch.stack([are_there.expand_as(inside), inside], 3)
         counted[1::2] = counted[1::2].flip(3)
