@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import functools
 import inspect
 from dataclasses import is_dataclass
@@ -112,6 +113,22 @@ def _check_body(cls: type, own: dict[str, _Parameter]) -> None:
             )
 
 
+def _check_stored(cls: Any) -> None:
+    """Raise TypeError if the constructor of a class sets more than what it takes.
+
+    What it computes from parameters would stay as it was when a search changes these.
+    """
+    known = {name for base in cls.__mro__ for name in inspect.signature(base.__init__).parameters}
+    lines = dis.get_instructions(inspect.unwrap(cls.__init__))
+    stored = {one.argval for one in lines if one.opname == "STORE_ATTR"}
+    if extra := sorted(name for name in stored - known if name[0] != "_"):
+        raise TypeError(
+            f"{cls.__name__}.__init__ must store its parameters under their names and nothing "
+            f"else, but sets {extra[0]!r}, which a search would not change: compute it from "
+            "parameters in the method that uses it."
+        )
+
+
 @dataclass_transform(field_specifiers=(parameter, learned))
 class Declared(BaseEstimator):
     """The base of objects whose classes declare parameters in their body.
@@ -125,7 +142,9 @@ class Declared(BaseEstimator):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         _add_constructor(cls)
         super().__init_subclass__(**kwargs)
+        check_names(cls)
         if "__init__" in vars(cls):
+            _check_stored(cls)
             cls.__init__ = names_checked(cls.__init__)  # type: ignore[method-assign]
 
     @names_checked
@@ -156,10 +175,6 @@ class ParameterObject(Declared):
     ``embedder__loss__tau_plus`` is a name that a grid search can reach. Their values are checked
     against ``_parameter_constraints`` where they are used, never in ``__init__``.
     """
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        check_names(cls)
 
     @classmethod
     @functools.cache

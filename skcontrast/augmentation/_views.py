@@ -17,7 +17,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._checks import (
     Declared,
     check_entries,
-    check_names,
     checked,
     learned,
     naming,
@@ -128,7 +127,6 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Declared):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(auto_wrap_output_keys=None, **kwargs)
-        check_names(cls)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

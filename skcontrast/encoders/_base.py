@@ -318,7 +318,7 @@ def build_encoder(
     return module, width
 
 
-def to_channels_last(module: nn.Module, kind: Kind, sample_shape: tuple) -> bool:
+def to_channels_last(module: Any, kind: Kind, sample_shape: tuple) -> bool:
     """Convert a module of images to channels-last memory format, if it runs in that format.
 
     Convolutions are faster in it, on CPUs too. A module that needs contiguous tensors, as
@@ -344,19 +344,14 @@ def to_channels_last(module: nn.Module, kind: Kind, sample_shape: tuple) -> bool
         return False
     zeros = torch.zeros(2, *sample_shape).to(memory_format=torch.channels_last)
     try:
-        trial = _channels_last(copy.deepcopy(module)).train()
+        trial = copy.deepcopy(module).to(memory_format=torch.channels_last).train()
         with torch.random.fork_rng(devices=[]):
             trial(zeros).sum().backward()
             trial.eval()(zeros)
     except Exception:
         return False
-    _channels_last(module)
+    module.to(memory_format=torch.channels_last)
     return not any(isinstance(layer, PatchLayer) for layer in module.modules())
-
-
-def _channels_last(module: Any) -> nn.Module:
-    # torch does not annotate this argument.
-    return module.to(memory_format=torch.channels_last)
 
 
 def _corrupts_memory(layer: Any) -> bool:

@@ -12,7 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
-from .._checks import Declared, check_names, check_rows, learned, validate_parameters
+from .._checks import Declared, check_rows, learned, validate_parameters
 from .._data._row_labels import labeled_output
 from .._network._inference import encode
 from .._runtime._modes import plain_modes
@@ -63,10 +63,6 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
     module_: nn.Module = learned()
     _schema: Schema = learned()
     _scaler: Scaler = learned()
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        check_names(cls)
 
     def learn(self, batch: Any, rng: np.random.RandomState) -> nn.Module:
         """Return the map from samples to features.
