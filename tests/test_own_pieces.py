@@ -1,0 +1,98 @@
+"""Mistakes in pieces of one's own that would train something else in silence: each is named."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from skcontrast import ContrastiveEmbedder
+from skcontrast.augmentation import Augmentation
+from skcontrast.encoders import Encoder
+from skcontrast.features import Features
+from skcontrast.frameworks import Framework
+from skcontrast.kinds import Kind
+from skcontrast.losses import HCL, Loss
+from skcontrast.similarity import Similarity
+from tests.common import vectors
+
+X = vectors()
+
+
+def own(base, **members):
+    """Return a new class with these members."""
+    return type("Own", (base,), members)
+
+
+def derived(self, width=8):
+    self.width = width
+    self.layer = nn.Linear(6, width)
+
+
+def renamed(self, power=1.0):
+    self.p = power
+
+
+@pytest.mark.parametrize("init, name", [(derived, "layer"), (renamed, "p")])
+@pytest.mark.parametrize(
+    "piece", [Augmentation, Encoder, Features, Framework, Kind, Loss, Similarity]
+)
+def test_an_attribute_that_a_search_would_not_change_is_refused(piece, init, name):
+    with pytest.raises(TypeError, match=rf"Own\.__init__ must store .* but sets '{name}', which"):
+        own(piece, __init__=init)()
+
+
+def test_a_constructor_may_pass_on_what_a_base_takes_and_keep_private_names():
+    def init(self, n_best=3):
+        HCL.__init__(self, beta=2.0)
+        self.n_best, self._calls = n_best, 0
+
+    class Further(own(HCL, __init__=init)):
+        def __init__(self):
+            super().__init__(n_best=4)
+
+    assert Further().beta == 2.0 and Further().n_best == 4
+
+
+def sorted_behind_the_second(self, X):
+    X = np.asarray(X)
+    return np.concatenate([X[:2], X[2:][np.argsort(X[2:, 0])]])
+
+
+def halved_in_place(self, X):
+    X /= 2
+    return X
+
+
+def halved_in_place_one_by_one(self, X):
+    for x in X:
+        x /= 2
+    return np.array([*X, None], dtype=object)[:-1]
+
+
+@pytest.mark.parametrize(
+    "check, given",
+    [
+        (sorted_behind_the_second, X.copy()),
+        (lambda self, X: 2 * np.asarray(X), X.copy()),
+        (lambda self, X: np.asarray(X) - np.mean(X, 0), X.copy()),
+        (halved_in_place, X.copy()),
+        (halved_in_place_one_by_one, list(X.copy())),
+    ],
+)
+def test_a_kind_that_changes_samples_or_their_order_is_refused(check, given):
+    def to_tensor(self, X, device):
+        return torch.tensor(np.stack(list(X)), dtype=torch.float32, device=device)
+
+    kind = own(Kind, check=check, to_tensor=to_tensor)()
+    embedder = ContrastiveEmbedder(nn.Linear(X.shape[1], 4), kind=kind, augmentation=noisy(kind))
+    with pytest.raises(ValueError, match=r"Own\.check must return samples in their order"):
+        embedder.fit(given)
+
+
+def noisy(kind):
+    """Return an augmentation of a kind that draws as it should."""
+
+    def augment(self, batch, generator=None):
+        return batch + torch.randn(batch.shape, generator=generator)
+
+    return own(Augmentation, kind=kind, augment=augment)()
