@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from skcontrast import ContrastiveEmbedder
+from skcontrast import ContrastiveEmbedder, contrastive_loss
 from skcontrast.augmentation import Augmentation
 from skcontrast.encoders import Encoder
 from skcontrast.features import Features
@@ -96,3 +96,46 @@ def noisy(kind):
         return batch + torch.randn(batch.shape, generator=generator)
 
     return own(Augmentation, kind=kind, augment=augment)()
+
+
+def masked_in_place(scores):
+    return scores.masked_fill_(scores.isinf(), -9.0).amax(1)
+
+
+def without_the_diagonal(scores):
+    own = torch.eye(*scores.shape, dtype=torch.bool)
+    return scores.masked_fill(own, -torch.inf).logsumexp(1)
+
+
+@pytest.mark.parametrize(
+    "of_candidates, message",
+    [
+        (lambda scores: scores.amax(1) + (scores.amax(1) - scores.amax(1).mean()) ** 2, "own row"),
+        (lambda scores: scores.amax(1) * len(scores) / 6, "own row"),
+        (lambda scores: scores[:, :10].logsumexp(1), "in any order"),
+        (without_the_diagonal, "in any order"),
+        (masked_in_place, "changes its arguments in place"),
+        (lambda scores: scores.data.mul_(2).amax(1), "changes its arguments in place"),
+    ],
+)
+@pytest.mark.parametrize("takes_labels", [False, True])
+def test_a_row_loss_that_depends_on_more_than_its_row_is_refused(
+    of_candidates, message, takes_labels
+):
+    def row_loss(self, scores, positives):
+        return of_candidates(scores) - positives.mean(1)
+
+    def with_labels(self, scores, positives, same_class):
+        return row_loss(self, scores, positives) + 0 * same_class.sum(1)
+
+    loss = own(Loss, row_loss=with_labels if takes_labels else row_loss)()
+    labels = {"y": torch.arange(20) % 3} if takes_labels else {}
+    with pytest.raises(ValueError, match=rf"Own\.row_loss .*{message}"):
+        contrastive_loss(*torch.from_numpy(X[:20]).repeat(2, 1, 1), loss=loss, **labels)
+
+
+@pytest.mark.parametrize("name, value", [("detach_weights", "no"), ("sum_of_weights", "n")])
+def test_an_attribute_of_a_loss_is_one_of_its_values(name, value):
+    loss = own(Loss, hardness=lambda self: 1.0, **{name: value})()
+    with pytest.raises(ValueError, match=rf"The '{name}' parameter of Own must be"):
+        contrastive_loss(*torch.from_numpy(X[:20]).repeat(2, 1, 1), loss=loss)

@@ -98,7 +98,7 @@ def test_a_hook_that_is_not_asked_alone_makes_no_loss(hook):
 
 def test_an_unknown_sum_of_weights_is_refused():
     own = type("Own", (HCL,), {"sum_of_weights": "xyz"})
-    with pytest.raises(ValueError, match=r"Own\.sum_of_weights must be one of"):
+    with pytest.raises(ValueError, match="'sum_of_weights' parameter of Own must be a str among"):
         small(loss=own()).fit(vectors())
 
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import copy
-import sys
 from collections.abc import Callable, Sequence
-from numbers import Real
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from .._checks import (
+    NON_NEGATIVE,
     POSITIVE_INT,
-    Interval,
+    StrOptions,
     belongs_to_package,
+    check_argument,
     check_once,
     check_returned,
     checked,
@@ -24,9 +24,8 @@ from ..schedules._numbers import check_numbers
 from ..similarity import Similarity
 from ._base import Loss
 
-_LARGEST = sys.float_info.max
-_AT_LEAST_0 = Interval(Real, 0, None, closed="left")
-_TOTALS = ("N", "free", "replaces N")
+_LARGEST = torch.finfo(torch.float64).max
+_TOTALS = [StrOptions({"N", "free", "replaces N"})]
 # Anchors that are made; their scores are between −2 and 2.
 _N_ANCHORS, _TOP = 6, 2.0
 # The fewest candidates: each anchor has some of its class and some of others.
@@ -87,7 +86,8 @@ def try_loss(loss: Loss, n: int, m: int, dtype: torch.dtype, device: torch.devic
     """Call the methods of a loss on made scores of n candidates and m positives of each anchor."""
     loss, n = copy.copy(loss), max(n, _N_CANDIDATES)
     with trial(device):
-        made = torch.arange(_N_ANCHORS * (n + m)).sin().view(_N_ANCHORS, -1) * _TOP
+        made = torch.arange(_N_ANCHORS * (n + m)).sin().view(_N_ANCHORS, -1)
+        made = made * torch.linspace(_TOP, _TOP / 2, _N_ANCHORS)[:, None]  # whose means differ
         scores, positives = made.to(device, dtype).split([n, m], 1)
         places = torch.arange(n) + torch.arange(_N_ANCHORS)[:, None]
         same_class = (places % 3 == 0).to(device)
@@ -134,21 +134,15 @@ def check_pieces(
         )
 
 
-def _is_users(loss: Loss, method: str) -> bool:
-    return loss.overrides(method) and not belongs_to_package(getattr(type(loss), method))
-
-
 def _check_numbers_of(loss: Loss) -> None:
     """Raise ValueError unless β ≥ 0, a > 0 and b ≥ 0, and the sum of weights has a known name."""
     name, beta, pair = type(loss).__name__, loss.hardness(), loss.coefficients()
-    if loss.sum_of_weights not in _TOTALS:
-        raise ValueError(
-            f"{name}.sum_of_weights must be one of {_TOTALS}, got {loss.sum_of_weights!r}."
-        )
-    if not _AT_LEAST_0.is_satisfied_by(beta):
+    check_argument(name, "sum_of_weights", loss.sum_of_weights, _TOTALS)
+    check_argument(name, "detach_weights", loss.detach_weights, bool)
+    if not NON_NEGATIVE[0].is_satisfied_by(beta):
         raise ValueError(f"{name}.hardness must return a number β ≥ 0, got {beta!r}.")
     is_pair = isinstance(pair, tuple) and len(pair) == 2
-    if not (is_pair and pair[0] != 0 and all(map(_AT_LEAST_0.is_satisfied_by, pair))):
+    if not (is_pair and pair[0] != 0 and all(map(NON_NEGATIVE[0].is_satisfied_by, pair))):
         raise ValueError(
             f"{name}.coefficients must return two numbers, a > 0 and b ≥ 0, got {pair!r}."
         )
@@ -163,8 +157,8 @@ def _check_weights(loss: Loss, scores: Tensor, same_class: Tensor, n_positives: 
         ranks = torch.arange(1, n + 1, dtype=torch.float64, device=scores.device)
         found = _weights(loss, "rank_weights", loss.rank_weights(ranks, n), ranks.shape)
         weights = weights * (by_rank := found.to(scores.dtype))
-        is_all = _is_users(loss, "rank_weights") and not loss.overrides("push_and_pull")
-        if is_all and not 0 < by_rank.sum() < torch.inf:
+        is_ours = belongs_to_package(type(loss).rank_weights)
+        if not (is_ours or loss.overrides("push_and_pull") or 0 < by_rank.sum() < torch.inf):
             raise ValueError(
                 f"{type(loss).__name__}.rank_weights must return numbers whose sum is > 0 and "
                 f"finite in {by_rank.dtype}."
@@ -198,7 +192,7 @@ def _check_anchors(loss: Loss, scores: Tensor, positives: Tensor) -> None:
         "anchor_loss": lambda mean, s: loss.anchor_loss([mean] * n_means, s, n, (-_TOP, top)),
     }
     for method, function in methods.items():
-        if _is_users(loss, method):
+        if not belongs_to_package(getattr(type(loss), method)):
             _check_differentiable(loss, method, function, given)
 
 
@@ -207,12 +201,12 @@ def _check_rows(loss: Loss, scores: Tensor, positives: Tensor, same_class: Tenso
     own = torch.arange(_N_ANCHORS, device=scores.device)[:, None]
     scores = scores.scatter(1, own, -torch.inf).requires_grad_()
     positives = positives.clone().requires_grad_()
-    known = same_class.scatter(1, own, False) if loss.requires_y else None
+    known = [same_class.scatter(1, own, False)] if loss.requires_y else []
 
-    def row_loss(scores: Tensor, positives: Tensor) -> Tensor:
-        return loss.row_loss(scores, positives, *[known] * loss.takes_labels)
+    def row_loss(scores: Tensor, positives: Tensor, same_class: Tensor | None = None) -> Tensor:
+        return loss.row_loss(scores, positives, *[same_class] * loss.takes_labels)
 
-    _check_differentiable(loss, "row_loss", row_loss, [scores, positives])
+    _check_differentiable(loss, "row_loss", row_loss, [scores, positives, *known])
     if loss.takes_labels:
         return  # it may pull all candidates, as those of the anchor's class
     low, positives = torch.where(scores.isinf(), scores, 0.0), torch.zeros_like(positives)
@@ -229,23 +223,28 @@ def _check_rows(loss: Loss, scores: Tensor, positives: Tensor, same_class: Tenso
 def _check_differentiable(
     loss: Loss, method: str, function: Callable[..., Any], given: list[Tensor]
 ) -> None:
-    """Check a loss of each anchor, beside several others, and its gradient for what is given."""
-    owner = f"{type(loss).__name__}.{method}"
-    others = [part[:1].expand_as(part) for part in given]
-    with trial(given[0].device):  # from the same random numbers, if it draws any
-        losses = check_returned(owner, function(*given), (_N_ANCHORS,))
-    with trial(given[0].device):
-        first = function(*others)[0]
+    """Check a loss of each anchor, of its own row alone, and its gradient for what is given."""
+    owner, device = f"{type(loss).__name__}.{method}", given[0].device
+    copies = [part.clone() for part in given]
+    with trial(device):  # from the same random numbers, if it draws any
+        losses = check_returned(owner, function(*copies), (_N_ANCHORS,))
+        draws_none = torch.equal(losses, function(*copies))
+    if not all(map(torch.equal, copies, given)):
+        raise ValueError(f"{owner} changes its arguments in place.")
     if not losses.requires_grad:
         raise ValueError(f"{owner} must return what autograd can differentiate, without detach.")
-    found = [losses, *torch.autograd.grad(losses.sum(), given, materialize_grads=True)]
+    found = [losses, *torch.autograd.grad(losses.sum(), given[:2], materialize_grads=True)]
     if not all(bool(part.isfinite().all()) for part in found):
         raise ValueError(
             f"{owner} and its gradient must be finite for finite scores, got NaN or infinity. A "
             "row_loss gets −inf for excluded candidates."
         )
-    if not torch.allclose(first, losses[0], rtol=1e-3, atol=1e-4):
+    scores, positives, *known = (part[:-1] for part in given)
+    if draws_none:
+        scores, *known = (part.flip([*range(1, part.ndim)]) for part in (scores, *known))
+    with trial(device):
+        others = function(scores, positives, *known)
+    if not torch.allclose(others, losses[:-1], rtol=1e-3, atol=1e-4):
         raise ValueError(
-            f"{owner} must compute the loss of each anchor from its own row, but the first is "
-            f"{losses[0].item():g}, and {first.item():g} beside other anchors."
+            f"{owner} must compute each loss from its own row alone, of candidates in any order."
         )

@@ -169,7 +169,7 @@ def test_a_row_loss_that_is_not_finite_is_refused_by_name(name):
 
 def test_a_loss_that_is_not_finite_on_the_data_alone_diverges():
     def row_loss(scores, positives):
-        is_made = len(scores) == 6
+        is_made = len(scores) <= 6
         return scores.logsumexp(1) - positives.mean(1) * (1 if is_made else torch.inf)
 
     with pytest.raises(ValueError, match=r"Training diverged in epoch 1.*'loss' .* of your own"):
@@ -311,6 +311,10 @@ def test_without_any_weight_the_estimate_is_at_the_floor():
 # Once
 
 
+# Anchors in the calls of a trial.
+TRIED = [6, 6, 5, 6, 6, 6]
+
+
 def counted(calls):
     """Return a class of losses of which each call is noted."""
 
@@ -332,7 +336,7 @@ def test_a_row_loss_is_called_once_for_each_tile(monkeypatch):
     calls, views = [], [view.requires_grad_() for view in random_views(8, 4)]
     own = counted(calls)
     contrastive_loss(*views, loss=own())
-    assert set(calls[:-1]) == {6} and calls[-1] == 16
+    assert calls == [*TRIED, 16]
     calls.clear()
     monkeypatch.setattr(_rows, "_TILE_ELEMENTS", 1)
     monkeypatch.setattr(_rows, "_TILE_ROWS", 4)
@@ -344,11 +348,10 @@ def test_a_fit_tries_a_loss_once(monkeypatch):
     calls = []
     own = counted(calls)
     small(loss=own(), max_epochs=3, batch_size=30).fit(X)
-    n_tried = calls.count(6)
-    assert n_tried and calls == [6] * n_tried + [c for c in calls if c != 6]
+    assert calls[: len(TRIED)] == TRIED and min(calls[len(TRIED) :]) > 6
     calls.clear()
     small(loss=own(), max_epochs=3, batch_size=30).fit(X)
-    assert calls and 6 not in calls
+    assert calls and min(calls) > 6
 
 
 def test_new_parameters_and_a_new_class_are_tried_again():
@@ -356,7 +359,7 @@ def test_new_parameters_and_a_new_class_are_tried_again():
     own = counted(calls)
     for scale in (1.0, 1.0, 2.0):
         contrastive_loss(*VIEWS, loss=own(scale))
-    assert calls == [6] * 5 + [16, 16] + [6] * 5 + [16]
+    assert calls == [*TRIED, 16, 16, *TRIED, 16]
     with pytest.raises(ValueError, match="must fall as positives score higher"):
         contrastive_loss(*VIEWS, loss=own(-1.0))
     calls.clear()
@@ -380,7 +383,7 @@ def test_a_parameter_that_changes_at_each_step_ends_the_trials():
     own = counted(calls)
     for step in range(40):
         contrastive_loss(*VIEWS, loss=own(1.0 + step))
-    assert calls[-8:] == [16] * 8 and calls.count(6) == 5 * 32
+    assert calls[-8:] == [16] * 8 and calls.count(5) == 32
 
 
 def test_what_has_been_tried_holds_nothing():
