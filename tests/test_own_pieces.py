@@ -139,3 +139,27 @@ def test_an_attribute_of_a_loss_is_one_of_its_values(name, value):
     loss = own(Loss, hardness=lambda self: 1.0, **{name: value})()
     with pytest.raises(ValueError, match=rf"The '{name}' parameter of Own must be"):
         contrastive_loss(*torch.from_numpy(X[:20]).repeat(2, 1, 1), loss=loss)
+
+
+def noise(batch, generator):
+    return torch.randn(batch.shape, generator=generator)
+
+
+@pytest.mark.parametrize(
+    "augment, message",
+    [
+        (lambda x, g: noise(x, g), "from no samples"),
+        (lambda x, g: x.flip(0) + noise(x, g), "from other samples"),
+        (
+            lambda x, g: x[torch.randperm(len(x), generator=g)] + noise(x, g),
+            "from other samples",
+        ),
+        (lambda x, g: x - x.mean(0) + noise(x, g), "from other samples"),
+    ],
+)
+def test_an_augmentation_that_does_not_draw_views_of_its_samples_is_told(augment, message):
+    members = {"augment": lambda self, batch, generator=None: augment(batch, generator)}
+    augmentation = own(Augmentation, kind="vectors", **members)()
+    embedder = ContrastiveEmbedder(augmentation=augmentation, max_epochs=1, random_state=0)
+    with pytest.warns(UserWarning, match=rf"Own\.augment draws the view of a sample {message}"):
+        embedder.fit(X)

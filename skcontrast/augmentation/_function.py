@@ -128,7 +128,7 @@ class FunctionAugmentation(Augmentation):
         batch = as_float(batch)
         if not getattr(self, "_was_tried", False):
             self._was_tried = True
-            try_views(self._name, self._views, batch[:2], seed, is_batch=not self.per_sample)
+            try_views(self._name, self._views, batch[:2], seed)
         views = self._views(batch, seed)
         check_values(views, batch, self._name)
         return views

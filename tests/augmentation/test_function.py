@@ -26,7 +26,9 @@ from tests.common import IMAGES, small, small_images, vectors
 
 
 # Functions that leave samples as they are show what they receive.
-pytestmark = pytest.mark.filterwarnings("ignore:.*returned its samples unchanged")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*returned its samples unchanged", "ignore:.*from no samples"
+)
 
 
 def torch_noise(x):
