@@ -186,10 +186,10 @@ def _check_anchors(loss: Loss, scores: Tensor, positives: Tensor) -> None:
     """Check the estimate of the expectation, and the loss of each anchor from estimates."""
     n, top = scores.shape[1], torch.full_like(scores[:, 0], _TOP)
     given = [part.clone().requires_grad_() for part in (scores[:, 0], positives)]
-    n_means = len(loss.estimators())
+    k = len(loss.estimators())
     methods = {
         "log_expectation": lambda mean, s: loss.log_expectation(mean, s, -_TOP),
-        "anchor_loss": lambda mean, s: loss.anchor_loss([mean] * n_means, s, n, (-_TOP, top)),
+        "anchor_loss": lambda mean, s: loss.anchor_loss([mean] * k, s, n, (-_TOP, top[: len(s)])),
     }
     for method, function in methods.items():
         if not belongs_to_package(getattr(type(loss), method)):
