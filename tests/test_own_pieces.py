@@ -41,6 +41,14 @@ def test_an_attribute_that_a_search_would_not_change_is_refused(piece, init, nam
         own(piece, __init__=init)()
 
 
+def test_a_constructor_may_set_attributes_of_other_objects():
+    def init(self, width=3):
+        torch.backends.cudnn.benchmark = torch.backends.cudnn.benchmark
+        self.width = width
+
+    assert own(Encoder, __init__=init)(2).width == 2
+
+
 def test_a_constructor_may_pass_on_what_a_base_takes_and_keep_private_names():
     def init(self, n_best=3):
         HCL.__init__(self, beta=2.0)

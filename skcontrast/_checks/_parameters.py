@@ -5,6 +5,7 @@ from __future__ import annotations
 import dis
 import functools
 import inspect
+import itertools
 from dataclasses import is_dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, Self, dataclass_transform
 
@@ -119,13 +120,13 @@ def _check_stored(cls: Any) -> None:
     What it computes from parameters would stay as it was when a search changes these.
     """
     known = {name for base in cls.__mro__ for name in inspect.signature(base.__init__).parameters}
-    lines = dis.get_instructions(inspect.unwrap(cls.__init__))
-    stored = {one.argval for one in lines if one.opname == "STORE_ATTR"}
+    # Which object is loaded stands before what is set on it.
+    pairs = itertools.pairwise(dis.get_instructions(inspect.unwrap(cls.__init__)))
+    stored = {b.argval for a, b in pairs if b.opname == "STORE_ATTR" and a.argrepr[-4:] == "self"}
     if extra := sorted(name for name in stored - known if name[0] != "_"):
         raise TypeError(
             f"{cls.__name__}.__init__ must store its parameters under their names and nothing "
-            f"else, but sets {extra[0]!r}, which a search would not change: compute it from "
-            "parameters in the method that uses it."
+            f"else, but sets {extra[0]!r}, which a search would not change: compute it in methods."
         )
 
 
