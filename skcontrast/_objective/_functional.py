@@ -21,6 +21,7 @@ from torch import Tensor
 
 from .._checks import StrOptions, check_argument, check_component, names_checked, numbers
 from .._runtime._modes import plain_modes
+from .._warnings import warn
 from ..losses import InfoNCE, Loss
 from ..losses._checks import check_pieces
 from ..schedules._numbers import check_numbers
@@ -93,7 +94,8 @@ def contrastive_loss(
         first view gives the anchors and the others their positives. Without a queue, every view
         is an anchor and its negatives are the views of the other samples.
     y : Tensor of shape (n,), dtype int, default=None
-        Classes of the samples, −1 where unknown, for losses that read labels.
+        Classes of the samples, −1 where unknown, for losses that read labels. Others ignore them,
+        with a warning.
     queue_y : Tensor of shape (m,), dtype int, default=None
         The same for the queue.
     sample_weight : Tensor of shape (n,), default=None
@@ -156,6 +158,8 @@ def contrastive_loss(
     reason = f"{type(loss).__name__} needs labels" if loss.requires_y else None
     # What is known of the rows: classes where the loss asks for them, groups of all or of none.
     labels = _checked_marks("y", (y, queue_y), first, n_queue, reason)
+    if reason is None and (y is not None or queue_y is not None):
+        warn(f"{type(loss).__name__} ignores y: pass a loss that reads classes, or no y.")
     marks = groups, queue_groups
     are_given = any(found is not None for found in marks)
     reason = "groups are those of all samples" if are_given else None

@@ -97,6 +97,14 @@ def test_nested_views_are_refused_by_name():
         contrastive_loss(ragged, ragged)
 
 
+@pytest.mark.parametrize("y", [torch.zeros(4, dtype=torch.int64), torch.zeros(4)], ids=str)
+def test_y_that_a_loss_ignores_is_reported(y):
+    views = random_views(4, 3)
+    with pytest.warns(UserWarning, match="InfoNCE ignores y: pass a loss that reads classes"):
+        value = contrastive_loss(*views, y=y)
+    assert value == contrastive_loss(*views)
+
+
 def test_labels_and_weights_that_do_not_belong_to_the_views_are_refused_by_name():
     views, labels = random_views(4, 3), torch.zeros(4, dtype=torch.int64)
     with pytest.raises(ValueError, match="queue_y is about the samples of a queue: pass queue"):
