@@ -139,11 +139,13 @@ def some_labels(n):
 
 
 def evaluate(*views, loss, **kwargs):
-    """Return the loss, with some labels where it needs them."""
+    """Return the loss, with labels where it needs them, by default some, and nowhere else."""
     if loss.requires_y:
         kwargs.setdefault("y", some_labels(len(views[0])))
         if kwargs.get("queue") is not None:
             kwargs.setdefault("queue_y", some_labels(len(kwargs["queue"])))
+    else:
+        kwargs = {name: value for name, value in kwargs.items() if name not in ("y", "queue_y")}
     return contrastive_loss(*views, loss=loss, **kwargs)
 
 

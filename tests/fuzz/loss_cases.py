@@ -84,7 +84,7 @@ def make_case(number: int) -> LossCase:
     weight = None
     if rng.random() < 0.3:
         weight = torch.tensor([rng.choice([0.0, 1.0, 0.3, 1e-30, 1e2]) for _ in range(n)])
-    return LossCase(
+    case = LossCase(
         views=[draw(n) for _ in range(n_views)],
         loss=_loss(rng, n_queue or n_views * (n - 1), similarity),
         similarity=similarity,
@@ -95,6 +95,7 @@ def make_case(number: int) -> LossCase:
         queue_y=torch.tensor([rng.randrange(-1, 3) for _ in range(n_queue)]) if n_queue else None,
         sample_weight=weight,
     )
+    return case if case.loss.requires_y else replace(case, y=None, queue_y=None)
 
 
 def _similarity(rng: random.Random, form: str, dtype: torch.dtype) -> Any:

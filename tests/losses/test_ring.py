@@ -128,7 +128,7 @@ def gradient_of_pull(z, loss, base, y=None):
     """Return how the gradients of two losses differ that push alike."""
     gradients = []
     for one in (loss, base):
-        value = contrastive_loss(z, z, loss=one, y=y)
+        value = contrastive_loss(z, z, loss=one, y=y if one.requires_y else None)
         gradients.append(torch.autograd.grad(value, z)[0])
     return gradients[0] - gradients[1]
 
