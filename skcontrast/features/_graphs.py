@@ -7,12 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from scipy.linalg import hadamard
-from scipy.sparse import coo_array
+from scipy.sparse import coo_array, csr_array
 from torch import Tensor, nn
 
 from .._checks import FRACTION, POSITIVE_INT, Interval, parameter
-from .._layers._wide import FirstColumns
 from ..graphs import GraphBatch
 from ..graphs._networks import graph_sum, run_sum
 from ..graphs._packed import Topology, owners
@@ -91,7 +91,7 @@ class GraphSize(Features):
 
     def learn(self, batch: GraphBatch, rng: np.random.RandomState) -> nn.Module:
         """Return the logarithms as a module, which learns nothing; see `Features.learn`."""
-        return nn.Sequential(Profile(), FirstColumns(2))
+        return Sizes()
 
 
 class WeisfeilerLehman(Features):
@@ -163,22 +163,33 @@ class WeisfeilerLehman(Features):
         return counts if most is None else Components.of(counts, batch, most)
 
 
+class Sizes(nn.Module):
+    """The columns of :class:`GraphSize`."""
+
+    def forward(self, graphs: GraphBatch) -> Tensor:
+        links, loops = _simple(graphs.topology)
+        n_edges = _over_nodes(links.sum(axis=1) / 2 + loops, graphs.topology)
+        return torch.stack([graphs.topology.sizes.float().log(), n_edges.log1p()], 1)
+
+
 class Profile(nn.Module):
     """The columns of :class:`GraphProfile`."""
 
     def forward(self, graphs: GraphBatch) -> Tensor:
         topology = graphs.topology
         sizes, degrees = topology.sizes.float(), topology.in_degrees
-        # Every triangle is counted at its three nodes.
-        edges, triangles, clustering = _links(topology).T
-        n_edges, n_triangles = graph_sum(torch.stack([edges, triangles / 3], 1), topology).T
+        links, loops = _simple(topology)
+        linked, triangles = links.sum(axis=1), _triangles(links)
+        n_edges = _over_nodes(linked / 2 + loops, topology)
+        n_triangles = _over_nodes(triangles / 3, topology)  # each is counted at three nodes
+        clustering = torch.from_numpy(triangles / np.maximum(linked * (linked - 1) / 2, 1))
         pairs = (sizes * (sizes - 1) / 2).clamp_min(1)
         whole = [sizes.log(), n_edges.log1p(), n_triangles.log1p()]
         whole += [n_edges / sizes, n_edges / pairs]
         # Of what nodes have, a graph gets statistics; a node has its neighbours' degrees, too.
         log_degrees = degrees.float().log1p()[:, None]
         of_neighbours = _statistics(log_degrees[topology.sources], topology.edge_ptr)
-        of_nodes = [log_degrees, of_neighbours, clustering[:, None], graphs.dense]
+        of_nodes = [log_degrees, of_neighbours, clustering[:, None].to(log_degrees), graphs.dense]
         # Of degrees and labels it gets shares, as well as how often a label occurs.
         shares = [_counts(degrees.clamp_max(_LARGEST_DEGREE), _LARGEST_DEGREE + 1, topology)]
         if graphs.codes is not None and not graphs.ordinal:
@@ -215,11 +226,10 @@ def _counts(codes: Tensor, n_codes: int, topology: Topology) -> Tensor:
     return found.view(topology.n_graphs, n_codes).float()
 
 
-def _links(topology: Topology) -> Tensor:
-    """Return the edges, triangles and clustering coefficient of each node, shape (n_nodes, 3).
+def _simple(topology: Topology) -> tuple[csr_array, NDArray[np.bool_]]:
+    """Return the links of simple graphs, 0 and 1 of shape (n_nodes, n_nodes), and who has a loop.
 
-    An edge counts half for either end. Directions, and how often two nodes are linked, do not
-    count; a loop is an edge and nothing else.
+    Directions, and how often two nodes are linked, do not count.
     """
     sources, targets = topology.edge_index.cpu().numpy()
     n_nodes = topology.n_nodes
@@ -227,16 +237,28 @@ def _links(topology: Topology) -> Tensor:
     ends = np.concatenate([sources, targets]), np.concatenate([targets, sources])
     links = coo_array((ones, ends), shape=(n_nodes, n_nodes)).tocsr()
     loops = links.diagonal() > 0
-    # What is left is the matrix A of a simple graph: 0 and 1, with 0 on the diagonal.
     links.setdiag(0)
     links.eliminate_zeros()
     links.data[:] = 1
-    degrees = links.sum(axis=1)
-    # (A² ∘ A) 1 counts paths of three edges back to a node: each triangle in both directions.
-    triangles = (links @ links).multiply(links).sum(axis=1) / 2
-    clustering = triangles / np.maximum(degrees * (degrees - 1) / 2, 1)
-    found = np.stack([degrees / 2 + loops, triangles, clustering], axis=1)
-    return torch.from_numpy(found.astype(np.float32)).to(topology.sources.device)
+    return links, loops
+
+
+def _triangles(links: csr_array) -> NDArray:
+    """Return the number of triangles at each node of simple graphs."""
+    rows, columns = links.nonzero()
+    # From lower to higher degrees, a hub has few links: the work is not the square of a degree.
+    rank = links.sum(axis=1).argsort(kind="stable").argsort()
+    up = rank[rows] < rank[columns]
+    upward = coo_array((links.data[up], (rows[up], columns[up])), shape=links.shape).tocsr()
+    # Of a triangle with the ranks u < v < w, (u, w) and (v, w) count one path over the third node.
+    closed = (links @ upward).multiply(upward)
+    return closed.sum(axis=1) + closed.sum(axis=0) / 2
+
+
+def _over_nodes(values: NDArray, topology: Topology) -> Tensor:
+    """Return the sum of the values of the nodes of each graph, shape (n_graphs,)."""
+    values = torch.from_numpy(values).float().to(topology.sources.device)
+    return graph_sum(values[:, None], topology)[:, 0]
 
 
 class ColourCounts(nn.Module):

@@ -1,11 +1,14 @@
 """GraphProfile against networkx; WeisfeilerLehman against counts by hand and its limits."""
 
+import tracemalloc
+
 import networkx as nx
 import numpy as np
 import pytest
 
 from skcontrast._checks import InvalidParameterError
-from skcontrast.features import GraphProfile, WeisfeilerLehman
+from skcontrast.features import GraphProfile, GraphSize, WeisfeilerLehman
+from skcontrast.graphs import pack_graphs
 from skcontrast.kinds import Graphs
 from tests.graphs.common import attributed
 
@@ -274,3 +277,25 @@ def test_colours_come_from_the_nodes_that_point_to_a_node():
 def test_a_parameter_outside_its_range_is_named(name, bad):
     with pytest.raises(InvalidParameterError, match=f"'{name}' parameter of WeisfeilerLehman"):
         WeisfeilerLehman(**{name: bad}).fit(RANDOM)
+
+
+def two_hubs(n):
+    return nx.Graph([(hub, leaf) for hub in "ab" for leaf in range(n)])
+
+
+@pytest.mark.parametrize(
+    "features", [GraphSize(), GraphProfile()], ids=lambda one: type(one).__name__
+)
+@pytest.mark.parametrize("hub", [nx.star_graph, nx.wheel_graph, two_hubs])
+def test_a_hub_costs_memory_by_its_edges_not_by_their_square(features, hub):
+    def peak(n):
+        graphs = pack_graphs([hub(n)])
+        features.fit(graphs)
+        tracemalloc.start()
+        try:
+            features.transform(graphs)
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    assert peak(2000) < 6 * peak(500)  # 16 times as much, if it were the square
