@@ -68,10 +68,11 @@ class ContrastiveClassifier(ClassifierMixin, TransformerMixin, Declared):
     Parameters
     ----------
     embedder : ContrastiveEmbedder or FrozenEstimator, default=None
-        A copy of it is trained. If it is fitted, it is used as it is and never trained again, in
-        copies of the classifier (as searches and cross-validation make them) neither: there it is
-        a ``FrozenEstimator``. None is a ``ContrastiveEmbedder`` of about 720 steps: 30 epochs of
-        3,000 samples, never fewer than 10 or more than 100.
+        A copy of it is trained, or, if it is fitted, it is used unchanged. Searches and
+        cross-validation fit copies, in which it would be trained again: for them, pass
+        ``FrozenEstimator(embedder)`` from :mod:`sklearn.frozen`. None is a
+        ``ContrastiveEmbedder`` of about 720 steps: 30 epochs of 3,000 samples, at least 10 and at
+        most 100.
     classifier : classifier, default=None
         A classifier of scikit-learn, which gets the standardised embedding; a copy of it is
         fitted. None is ``LogisticRegression(max_iter=1000)``; fitted again to n rows with guesses,
@@ -257,15 +258,6 @@ class ContrastiveClassifier(ClassifierMixin, TransformerMixin, Declared):
                 for name in ("scaler_", "classifier_", "classes_"):
                     self.__dict__.pop(name, None)
                 self.embedder_ = embedder
-
-    def __sklearn_clone__(self) -> Self:
-        """Return a copy that is not fitted, in which a fitted embedder is frozen."""
-        embedder = self.embedder
-        if isinstance(embedder, ContrastiveEmbedder) and embedder.__sklearn_is_fitted__():
-            embedder = FrozenEstimator(embedder)
-        copy = object.__new__(type(self))
-        copy.__dict__.update(self.__dict__, embedder=embedder)
-        return super(ContrastiveClassifier, copy).__sklearn_clone__()
 
     def transform(self, X: Any) -> NDArray:
         """Return what the classifier sees: the embedding, standardised.

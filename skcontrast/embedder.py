@@ -441,7 +441,7 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Dec
         h : ndarray of shape (n_samples, n_components), dtype float32
             Representations, or projections if ``output="projection"``; with concentrations these
             are mean directions, of length 1 for each encoder. The row of a sample does not depend
-            on the others, except for the last digits.
+            on the other samples, up to rounding.
         """
         return labeled_output(self._encode(X, self._transforming()), X, self)
 

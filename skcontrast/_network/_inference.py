@@ -16,8 +16,8 @@ from .._data._arrays import is_lazy, row_blocks
 from ..kinds._base import Kind
 from ..kinds._recognise import naming_kind
 
-# With so many rows, matrix products and convolutions compute every row in the same way, on any
-# number of threads; with AVX-512 those of fewer run in another kernel.
+# Products of fewer rows run in another kernel with AVX-512, which rounds differently: by more than
+# the 1e-7 that scikit-learn's check_methods_subset_invariance allows.
 _FEWEST_ROWS = 16
 # Seconds after which a bar shows how many samples of a Dataset have been read.
 _SILENT = 10.0
@@ -164,11 +164,7 @@ def encode_batches(
 
 
 def _of_any_size(module: Callable, batch: Any) -> Tensor:
-    """Return the output of a module; a row has the same bits in a batch of any size.
-
-    Products with few rows run in a different kernel, which rounds differently. So a small batch
-    is repeated until it has enough rows.
-    """
+    """Return the output of a module, for a small batch by repeating its rows."""
     n = len(batch)
     if n >= _FEWEST_ROWS:
         return module(batch)
