@@ -16,7 +16,7 @@ from .._data._array_like import as_array_like, checked_numbers, refuse_matrices
 from .._data._arrays import as_tensor, row_blocks
 from .._warnings import warn
 from ._base import Request, Schema
-from ._scaling import AffineScaler, ArrayKind, Rescale, Standardize, channel_statistics
+from ._scaling import AffineScaler, ArrayKind, Standardize, channel_statistics
 from ._series import is_long
 
 # Floats beyond it are not in [0, 1], nor standardised by the statistics of a pretrained network.
@@ -228,10 +228,6 @@ class ImageScaler(AffineScaler):  # numpydoc ignore=PR02
             return super().from_tensor(batch, X).reshape(X.shape)
         views = batch.double().numpy() * self.scale_ + self.center_
         return np.rint(views).clip(0, 255).reshape(X.shape).astype(np.uint8)
-
-    def layer(self) -> nn.Module:
-        """Return the map as a layer on tensors of the dtype of `fit`, uint8 or floats."""
-        return Rescale() if self.keeps_uint8_ else super().layer()
 
     def _has_other_unit(self, X: np.ndarray) -> bool:
         """Return whether images seem to have another white than those of `fit`."""

@@ -55,6 +55,7 @@ class AffineScaler:
 
     lowest, highest = -FARTHEST, FARTHEST
     only_casts_: bool
+    keeps_uint8_ = False
     center_: Any = 0.0
     scale_: Any = 1.0
 
@@ -84,12 +85,12 @@ class AffineScaler:
         return (batch.double().numpy() * self.scale_ + self.center_).astype(float_of(X))
 
     def layer(self) -> nn.Module:
-        """Return the map as a layer on tensors of the dtype of `fit`."""
+        """Return the map as a layer on tensors of any dtype."""
         if self.only_casts_:
             return Rescale()
         moments = self.center_, self.scale_
         center, scale = (torch.as_tensor(x, dtype=torch.float64) for x in moments)
-        return Rescale(center, scale, self.lowest, self.highest)
+        return Rescale(center, scale, self.lowest, self.highest, self.keeps_uint8_)
 
 
 class ArrayKind(Kind):
@@ -124,23 +125,32 @@ class Rescale(nn.Module):
         The numbers to subtract and divide by; None only casts to float32.
     lowest, highest : float
         Bounds of the result, where there are a center and a scale.
+    keeps_uint8 : bool
+        Whether uint8 stays uint8.
     """
 
     center: Tensor | None
     scale: Tensor
 
     def __init__(
-        self, center: Any = None, scale: Any = None, lowest: float = 0.0, highest: float = 0.0
+        self,
+        center: Any = None,
+        scale: Any = None,
+        lowest: float = 0.0,
+        highest: float = 0.0,
+        keeps_uint8: bool = False,
     ):
         super().__init__()
         self.register_buffer("center", center)
         self.register_buffer("scale", scale)
-        self.lowest, self.highest = lowest, highest
+        self.lowest, self.highest, self.keeps_uint8 = lowest, highest, keeps_uint8
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return float32, in which uint8 images stay uint8 unless they have a center."""
+        """Return float32, or uint8 as it is."""
+        if self.keeps_uint8 and x.dtype == torch.uint8:
+            return x
         if self.center is None:
-            return x if x.dtype == torch.uint8 else x.float()
+            return x.float()
         x = (x.double() - self.center) / self.scale
         return x.clamp(self.lowest, self.highest).float()
 

@@ -18,7 +18,7 @@ from skcontrast import ContrastiveEmbedder, export
 from skcontrast._files import _export
 from skcontrast.encoders import MLP, ConvNet, PatchNet, Pretrained
 from skcontrast.frameworks import CMC
-from skcontrast.kinds import Images
+from skcontrast.kinds import Images, Vectors
 from skcontrast.similarity import VonMisesFisher
 from tests.common import in_a_process
 
@@ -33,6 +33,14 @@ CASES = {
     "float32": (VECTORS.astype(np.float32), SMALL),
     "far from zero": (VECTORS + 1e7, SMALL),
     "integers": (RNG.integers(0, 9, (40, 6)), SMALL),
+    "vectors of uint8": (RNG.integers(0, 256, (40, 6), dtype=np.uint8), SMALL),
+    "vectors of int8": (RNG.integers(-9, 9, (40, 6), dtype=np.int8), SMALL),
+    "vectors of booleans": (RNG.integers(0, 2, (40, 6)).astype(bool), SMALL),
+    "unscaled uint8": (
+        RNG.integers(0, 2, (40, 6), dtype=np.uint8),
+        {**SMALL, "kind": Vectors(standardize=False)},
+    ),
+    "series of uint8": (RNG.integers(0, 256, (24, 2, 30), dtype=np.uint8), {"projection_dim": 8}),
     "projection": (VECTORS, {**SMALL, "output": "projection"}),
     "mean directions": (
         VECTORS,
@@ -48,7 +56,7 @@ CASES = {
     "grey": (PHOTOS[:, 0], CONV),
     "lightness and colour": (PHOTOS, {**CONV, "framework": CMC()}),
 }
-QUICK = ("patches",)
+QUICK = ("patches", "vectors of uint8")
 HAS_ONNX = all(importlib.util.find_spec(name) for name in ("onnx", "onnxscript", "onnxruntime"))
 NEEDS_ONNX = pytest.mark.skipif(not HAS_ONNX, reason="needs onnxruntime")
 SUFFIXES = [pytest.param(".onnx", marks=NEEDS_ONNX), ".pt2"]
@@ -95,6 +103,17 @@ def test_the_exported_network_is_transform(case, suffix, tmp_path):
     run, rows = _export._WRITERS[suffix][1], _export._example(embedder, X)
     for n in (1, 3, len(X)):
         close(run(path.read_bytes(), rows[:n]), embedder.transform(X[:n]))
+
+
+@pytest.mark.parametrize(
+    ("fitted_on", "passed"),
+    [(PHOTOS, PHOTOS / 1.0), (PHOTOS / 255, (PHOTOS > 99).astype("uint8"))],
+)
+def test_images_may_be_exported_in_another_dtype_of_the_same_unit(fitted_on, passed, tmp_path):
+    embedder = fitted(fitted_on, **CONV)
+    export(embedder, tmp_path / "network.pt2", passed)
+    found = _export._WRITERS[".pt2"][1]((tmp_path / "network.pt2").read_bytes(), passed)
+    close(found, embedder.transform(passed))
 
 
 @NEEDS_ONNX
