@@ -13,11 +13,11 @@ from typing import Any, ClassVar, Self
 
 from numpy.typing import ArrayLike
 from sklearn.metrics import check_scoring
+from skorch.callbacks import Callback
 from torch import Tensor
 
 from ._checks import POSITIVE_INT, InvalidParameterError, names_checked, validate_parameters
 from ._checks._constraints import brief
-from ._skorch import Callback
 from ._warnings import CollapseWarning
 
 __all__ = ["CollapseWarning", "Evaluation"]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
@@ -32,7 +33,8 @@ from ._checks import (
 from ._data._metadata import NAMES
 from ._data._row_labels import labeled_output
 from ._layers._wide import wide_part
-from ._network._inference import Measure, encode, on_device, resolve_device
+from ._network._inference import Measure, encode, on_device
+from ._runtime._device import resolve_device
 from ._runtime._interrupts import NotedInterrupt
 from ._runtime._modes import plain_modes
 from ._runtime._threads import one_thread
@@ -50,10 +52,11 @@ from .similarity import Cosine, Similarity
 
 if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
+    from skorch.callbacks import Callback
+    from skorch.history import History
 
     from ._fit._fit import Fitted
     from ._fit._settings import Settings
-    from ._skorch import Callback, History
 
 __all__ = ["ContrastiveEmbedder"]
 
@@ -449,13 +452,19 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Dec
         """Return the output of a module for samples, shape (n_samples, width)."""
         setup = self._fitted.setup
         scaler = setup.scaler
-        device = resolve_device(self.device, type(self).__name__)
-        with plain_modes(device), one_thread(device, blas=False):
-            setup.use_threads()
+        with self._computing(blas=False) as device:
             # A scaler may find NaN and infinity in the pass in which it converts X.
             X = setup.read(X, self, check_finite=not getattr(scaler, "finds_nonfinite", False))
             module, kind = on_device(module, device), setup.schema.kind
             return encode(module, X, kind, lambda rows: scaler.to_tensor(rows, device))
+
+    @contextmanager
+    def _computing(self, *, blas: bool = True) -> Iterator[torch.device]:
+        """Let the trained network compute on `device`, with torch's own defaults."""
+        device = resolve_device(self.device, type(self).__name__)
+        with plain_modes(device), one_thread(device, blas=blas):
+            self._fitted.setup.use_threads()
+            yield device
 
     def _transforming(self) -> nn.Module:
         """Return the network from samples to what `transform` returns."""
@@ -505,9 +514,7 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Dec
         from ._fit._setup import scored_views
 
         module, setup = self._transforming(), self._fitted.setup
-        device = resolve_device(self.device, type(self).__name__)
-        with plain_modes(device), one_thread(device), naming_kind(setup.schema.kind):
-            setup.use_threads()
+        with self._computing() as device, naming_kind(setup.schema.kind):
             X = setup.read(X, self, min_samples=2)
             if len(X) < min_samples:
                 raise ValueError(
@@ -580,9 +587,7 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Dec
         """
         from ._fit._drawn_views import drawn_views
 
-        device = resolve_device(self.device, type(self).__name__)
-        with plain_modes(device), one_thread(device):
-            return drawn_views(self, X, n_views, rows, random_state).views
+        return drawn_views(self, X, n_views, rows, random_state).views
 
     @available_if(_has_concentrations)
     def concentration(self, X: Any) -> NDArray[np.float32]:

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from .._checks import Interval, checked
-from .._network._inference import resolve_device
+from .._runtime._device import resolve_device
 from .._storage._file import (
     MALFORMED,
     file_path,
@@ -344,8 +344,9 @@ def _embedder(cls: type, parameters: dict[str, Any], parts: dict[str, Any]) -> C
         raise ValueError("it holds no fitted embedder")
     if of_a_run := sorted(parameters.keys() & set(_NOT_SAVED)):
         raise ValueError(f"it sets {', '.join(of_a_run)}, which a file must not set")
+    from skorch.history import History
+
     from .._fit._setup import Fitted, Setup
-    from .._skorch import History
 
     of_setup = [field.name for field in fields(Setup)]
     if wrong := sorted(parts.keys() ^ {*of_setup, *_OF_A_FIT}):

@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from .._checks import POSITIVE_INT, check_argument, naming
 from .._data._arrays import LazySamples, row_blocks
-from .._network._inference import resolve_device
+from .._runtime._device import resolve_device
+from .._runtime._modes import plain_modes
 from .._runtime._random import resolve_seed
+from .._runtime._threads import one_thread
 from ..augmentation import Augmentation
 from ..augmentation._symmetries import may_show_symmetries
 from ..kinds._base import Schema, as_given
@@ -54,22 +56,23 @@ def drawn_views(embedder: Any, X: Any, n_views: int, rows: Any, random_state: An
     """
     check_argument("views", "n_views", n_views, POSITIVE_INT)
     seed = resolve_seed(random_state, "views")
-    if hasattr(embedder, "_fitted"):
-        setup, chain = embedder._fitted.setup, embedder.augmentation_
-        X = setup.read(X, embedder)
-    else:
-        settings = resolve_settings(embedder)
-        X, schema, given = read_training_samples(settings, X, embedder, None)
-        with torch.inference_mode(False):
-            # Before a fit, augmentations learn as in it; where none learns, two samples do.
-            subset = X if _is_learned_from(X, schema, given) else X[:2]
-            setup = new_setup(settings, subset, schema, given)
-        chain = setup.augmentation
-    samples = X[:] if rows is None else X[chosen_rows(rows, len(X))]
-    if not len(samples):
-        raise ValueError("The 'rows' parameter of views must choose at least one sample.")
     device = resolve_device(embedder.device, type(embedder).__name__)
-    views = _draw(setup, chain, samples, int(n_views), seed, device)
+    with plain_modes(device), one_thread(device):
+        if hasattr(embedder, "_fitted"):
+            setup, chain = embedder._fitted.setup, embedder.augmentation_
+            X = setup.read(X, embedder)
+        else:
+            settings = resolve_settings(embedder)
+            X, schema, given = read_training_samples(settings, X, embedder, None)
+            with torch.inference_mode(False):
+                # Before a fit, augmentations learn as in it; where none learns, two samples do.
+                subset = X if _is_learned_from(X, schema, given) else X[:2]
+                setup = new_setup(settings, subset, schema, given)
+            chain = setup.augmentation
+        samples = X[:] if rows is None else X[chosen_rows(rows, len(X))]
+        if not len(samples):
+            raise ValueError("The 'rows' parameter of views must choose at least one sample.")
+        views = _draw(setup, chain, samples, int(n_views), seed, device)
     return DrawnViews(views, samples, X, setup.schema)
 
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import torch
+from skorch.callbacks import PrintLog
 from torch import Tensor
 
 from .._data._batches import BatchSampler, InMemory, Streamed, is_streamed
 from .._data._metadata import check_descriptions
 from .._network._acceleration import in_bf16, trains_in_bf16
 from .._runtime._random import seeded_rng
-from .._skorch import PrintLog
 from .._warnings import warn
 from ..callbacks import Evaluation
 from ..frameworks import FitContext

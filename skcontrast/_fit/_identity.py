@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from sklearn.base import BaseEstimator
+from skorch.callbacks import Callback, EpochTimer, PrintLog, ProgressBar
+from skorch.callbacks.training import ParamMapper
 from torch import Tensor, nn
 
 from .._data._arrays import LazySamples
 from .._data._checksum import checksum
 from .._data._parts import Parts
-from .._skorch import Callback, EpochTimer, ParamMapper, PrintLog, ProgressBar
 from .._storage._user_objects import own_name
 from ..encoders import Encoder
 from ..kinds._base import Kind

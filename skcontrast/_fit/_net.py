@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import torch
+from skorch import NeuralNet
+from skorch.callbacks import Callback, EpochTimer, PassthroughScoring
+from skorch.history import History
 from torch import Tensor, nn
 
 from .._data._batches import Batch, BatchSampler
@@ -17,7 +20,6 @@ from .._network._inference import encode_batches
 from .._objective._functional import Contrast, objective_value
 from .._runtime._interrupts import NotedInterrupt
 from .._runtime._random import LayerDraws, draws_random_numbers
-from .._skorch import Callback, EpochTimer, History, NeuralNet, PassthroughScoring
 from ..frameworks import FitContext, Session
 from ..frameworks._checks import as_contrasts, check_contrasts, started
 from ..losses._checks import check_pieces

@@ -10,6 +10,8 @@ from typing import Any
 import torch
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
+from skorch.callbacks import Callback, LRScheduler
+from skorch.callbacks.scoring import ScoringBase
 
 from .._checks import (
     InvalidParameterError,
@@ -18,9 +20,8 @@ from .._checks import (
     parameter_owners,
     validate_parameters,
 )
-from .._network._inference import resolve_device
+from .._runtime._device import resolve_device
 from .._runtime._random import resolve_seed
-from .._skorch import Callback, LRScheduler, ScoringBase
 from ..augmentation import Augmentation
 from ..callbacks import Evaluation
 from ..encoders import Encoder

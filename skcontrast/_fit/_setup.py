@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from numpy.typing import NDArray
 from sklearn.base import clone
+from skorch.history import History
 from torch import Tensor, nn
 
 from .._checks import check_rows
@@ -18,7 +19,6 @@ from .._network._build import Directions, Network, Widths, build_network
 from .._network._inference import Measure, embedded_views, encode_batches, on_cpu, score_views
 from .._runtime._random import seeded_everywhere
 from .._runtime._threads import use_threads_for
-from .._skorch import History
 from .._warnings import warn
 from ..augmentation import Augmentation, compose
 from ..augmentation._compose import Composition

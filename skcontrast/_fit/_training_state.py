@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 import torch
+from skorch.callbacks import Callback
+from skorch.history import History
 from torch import Tensor, nn
 
 from .._network._inference import map_leaves, tensors_in
-from .._skorch import Callback, History
 from .._storage._user_objects import own_name
 from ._net import ContrastiveNet
 

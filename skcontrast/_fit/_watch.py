@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import torch
+from skorch import NeuralNet
+from skorch.callbacks import Callback
 from torch import nn
 from tqdm.auto import tqdm
 
@@ -16,7 +18,6 @@ from .._data._arrays import spectral_rank
 from .._layers._pretrained import PretrainedNetwork
 from .._layers._wide import learned_alone
 from .._network._inference import encode_batches
-from .._skorch import Callback, NeuralNet
 from .._warnings import CollapseWarning, warn
 from ..callbacks import Evaluation
 from ._defaults import are_photographs

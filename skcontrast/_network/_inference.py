@@ -23,31 +23,6 @@ _FEWEST_ROWS = 16
 _SILENT = 10.0
 
 
-def resolve_device(device: Any, owner: str) -> torch.device:
-    """Return the torch device; "auto" is the first available of CUDA, MPS and CPU.
-
-    Raises
-    ------
-    ValueError
-        If the device is unknown or not available.
-    """
-    if device == "auto":
-        if torch.cuda.is_available():
-            return torch.device("cuda")
-        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
-    try:
-        device = torch.device(device.lower() if isinstance(device, str) else device)
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise ValueError(
-            f"The 'device' parameter of {owner} must be 'auto', 'cpu', 'cuda', 'cuda:N' or 'mps' "
-            f"and be available on this machine, got {device!s}: {str(error).partition('. ')[0]}."
-        ) from error
-    if device.type == "meta":
-        raise ValueError(f"The 'device' parameter of {owner} must hold data, got 'meta'.")
-    return device
-
-
 def on_device(module: nn.Module, device: torch.device) -> nn.Module:
     """Return `module` on `device`; move it only if its first parameter is elsewhere."""
     first = next(module.parameters(), None)

@@ -1,1 +1,1 @@
-"""State of the whole process: signals, threads, torch's modes and random generators."""
+"""State of the process: device, memory, threads, modes of torch and random generators."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
-import os
 import random
 import secrets
 import threading
@@ -16,39 +14,15 @@ import torch
 from sklearn.utils import check_random_state
 from torch import Tensor, nn
 
-# Held while the global generators are a thread's own, and while this process forks: a process that
-# is forked while another thread draws would wait for the generator, which nothing releases there.
+# Held while the global generators are those of one thread.
 _GENERATORS = threading.RLock()
-# Packages of which a first fit imports modules in the middle.
-_PACKAGES = {"skcontrast", "sklearn", "skorch", "torch"}
-
-
-def _prepare_fork() -> None:
-    """Wait for draws and imports of other threads: both would stay locked in the new process."""
-    _GENERATORS.acquire()
-    locks: dict[str, Any] = vars(importlib._bootstrap).get("_module_locks", {})
-    seen: set[str] = set()  # what this thread imports itself stays locked
-    while names := {name for name in list(locks) if name.split(".")[0] in _PACKAGES} - seen:
-        seen |= names
-        for name in names:
-            with contextlib.suppress(ImportError):
-                importlib.import_module(name)
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_prepare_fork,
-        after_in_parent=_GENERATORS.release,
-        after_in_child=_GENERATORS.release,
-    )
 
 
 @contextlib.contextmanager
 def seeded_rng(seed: int, device: torch.device) -> Iterator[None]:
     """Seed torch's global generators within the context, and restore them afterwards.
 
-    The generators belong to the whole process, so only one thread enters at a time, and no process
-    is forked by another thread meanwhile.
+    The generators belong to the whole process, so only one thread enters at a time.
 
     Parameters
     ----------
@@ -102,8 +76,7 @@ class LayerDraws:
 def seed_generators(seed: int, device: torch.device) -> None:
     """Seed torch's global generators of the CPU and of a device, and no others.
 
-    ``torch.manual_seed`` would seed those of all devices, now or when they are first used, under a
-    lock that a process forked meanwhile waits for.
+    ``torch.manual_seed`` would seed those of all devices, now or when they are first used.
     """
     torch.default_generator.manual_seed(seed)
     if device.type != "cpu":

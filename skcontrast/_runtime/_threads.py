@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-import os
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-import joblib
 import torch
 from threadpoolctl import threadpool_limits
 from torch import nn
@@ -25,19 +23,6 @@ _LOCK = threading.Lock()
 # The numbers of threads of those who compute in one meanwhile.
 _LENT: list[int] = []
 _OWN = threading.local()
-# The process in which torch has, as far as is known here, computed in several threads.
-_threaded_process: int | None = None
-
-
-def _forget() -> None:
-    """Forget, in a forked process, those of other threads, which this process lacks."""
-    global _LOCK
-    _LOCK = threading.Lock()
-    _LENT.clear()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
 
 
 @contextmanager
@@ -80,7 +65,6 @@ def one_thread(device: torch.device | str = "cpu", *, blas: bool = True) -> Iter
     blas : bool, default=True
         Whether numpy is limited, too, which takes about a millisecond.
     """
-    settle_threads()
     if torch.device(device).type != "cpu":
         yield
         return
@@ -120,22 +104,3 @@ def _n_places(kind: Any, shape: tuple) -> int:
     """Return the number of pixels or of steps of a sample, 1 where it has neither."""
     image = kind._image_shape(shape)
     return math.prod(image[1:]) if image else getattr(kind, "n_times_", 1)
-
-
-def settle_threads() -> None:
-    """Let a process compute in no more threads than it has and its control group may use.
-
-    To be called before torch computes. GNU's OpenMP, which torch uses on Linux, hangs in
-    a forked process, where it waits for the threads that it had started before the fork: such a
-    process computes in one. OpenMP starts a thread for each processor of the machine also in a
-    container that may use fewer, where the threads would wait for each other most of the time. The
-    first call in a process looks at that, so that a number that is set later stays.
-    """
-    global _threaded_process
-    if torch.get_num_threads() == 1:
-        return
-    if _threaded_process is None:
-        _threaded_process = os.getpid()
-        torch.set_num_threads(min(torch.get_num_threads(), joblib.cpu_count()))
-    elif _threaded_process != os.getpid():
-        torch.set_num_threads(1)

@@ -4,14 +4,13 @@ import math
 
 import numpy as np
 import pytest
-import torch
 from sklearn.pipeline import make_pipeline
 from skorch.callbacks import Callback, EarlyStopping, EpochScoring, LRScheduler
 from torch import nn
 
 from skcontrast import ContrastiveEmbedder
 from skcontrast._fit._samples import kind_hint
-from skcontrast._fit._settings import epoch_progress, resolve_device, resolve_settings
+from skcontrast._fit._settings import epoch_progress, resolve_settings
 from skcontrast.augmentation import GaussianNoise, MarginalCorruption, RandomAffine, Views
 from skcontrast.encoders import MLP, ConvNet, PatchNet, Pretrained, Wide
 from skcontrast.features import OrientedGradients, PatchDictionary
@@ -35,8 +34,6 @@ BAD_PARAMETERS = {
     "optimizer class": ({"optimizer": dict}, TypeError, "'optimizer'.*Optimizer"),
     "lr_schedule": ({"lr_schedule": "linear"}, ValueError, "'lr_schedule'.*cosine"),
     "device": ({"device": "gpu"}, ValueError, "'device'.*'cpu'.*gpu"),
-    "device meta": ({"device": "meta"}, ValueError, "'device'.*must hold data"),
-    "device 99": ({"device": "cuda:99"}, ValueError, "'device'.*available"),
     "loss value": ({"loss": DCL(tau_plus=7)}, ValueError, r"'tau_plus' parameter of DCL.*\[0"),
     "schedule": (
         {"loss": DCL(tau_plus=Linear(0, 2))}, ValueError, "'tau_plus' parameter of DCL"
@@ -132,16 +129,6 @@ def test_a_random_state_gives_one_seed_and_an_instance_the_next():
     rng = np.random.RandomState(3)
     first, second = (resolve_settings(small(random_state=rng)).seed for _ in range(2))
     assert first != second
-
-
-def test_the_device_by_default_is_the_first_accelerator(monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
-    assert resolve_device("auto", "Embedder") == torch.device("cpu")
-    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
-    assert resolve_device("auto", "Embedder") == torch.device("mps")
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    assert resolve_device("auto", "Embedder") == torch.device("cuda")
 
 
 def test_what_reads_X_is_declared_by_the_user_first_and_by_the_pieces_next():

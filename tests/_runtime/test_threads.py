@@ -1,27 +1,17 @@
-"""Threads: one for small fits, and a forked process fits although it has lost its parent's."""
+"""Threads: one for small work, and the numbers of threads are left as they were."""
 
 import contextlib
-import importlib
-import importlib.abc
-import importlib.util
-import multiprocessing
-import os
-import signal
-import sys
 import threading
-import time
 import warnings
 from types import SimpleNamespace
 
-import joblib
 import numpy as np
 import pytest
 import threadpoolctl
 import torch
 
 from skcontrast import ContrastiveClassifier, ContrastiveEmbedder
-from skcontrast._runtime import _modes, _random, _threads
-from skcontrast._runtime._random import seeded_rng
+from skcontrast._runtime import _random, _threads
 from skcontrast.encoders import MLP, PatchNet, ResNet
 from skcontrast.estimation import project_views
 from skcontrast.kinds import Images, Vectors
@@ -30,35 +20,8 @@ from tests.common import in_a_process, vectors
 CPU = torch.device("cpu")
 
 
-def fit_in_a_forked_process():
-    """Fit in two threads, fork, and compare what the other process computes."""
-    X = np.random.default_rng(0).normal(size=(600, 200))
-    torch.set_num_threads(2)
-    embedder = ContrastiveEmbedder(max_epochs=1, device="cpu", random_state=0).fit(X)
-    h, score = embedder.transform(X), embedder.score(X)
-    assert torch.get_num_threads() == 2
-
-    def work(queue):
-        queue.put((embedder.score(X), embedder.transform(X), embedder.fit(X).transform(X)))
-
-    context = multiprocessing.get_context("fork")
-    queue = context.Queue()
-    process = context.Process(target=work, args=(queue,), daemon=True)
-    process.start()
-    other_score, other_h, other_fit = queue.get(timeout=240)
-    process.join()
-    assert abs(other_score - score) < 0.01
-    np.testing.assert_allclose(other_h, h, atol=1e-4)
-    np.testing.assert_allclose(other_fit, h, atol=0.05)
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="forks, and waits for GNU's OpenMP")
-def test_a_forked_process_does_not_wait_for_threads_that_it_does_not_have():
-    in_a_process(fit_in_a_forked_process)
-
-
 class Holder:
-    """A thread that holds locks within the context; `leave` lets go of them, later if asked to."""
+    """A thread that holds locks within the context; `leave` lets go of them."""
 
     def __init__(self, *locks):
         self.locks, self.is_held, self.may_leave = locks, threading.Event(), threading.Event()
@@ -76,75 +39,16 @@ class Holder:
         self.is_held.wait()
         return self
 
-    def leave(self, after=0.0):
-        threading.Timer(after, self.may_leave.set).start()
+    def leave(self):
+        self.may_leave.set()
 
     def __exit__(self, *error):
         self.leave()
         self.thread.join()
 
 
-def end_of(process):
-    return os.waitpid(process, 0)[1]
-
-
-def fit_in_a_process_that_is_forked_while_a_thread_fits():
-    with Holder(_threads._LOCK):
-        process = os.fork()
-        if not process:
-            signal.alarm(60)  # ends this process if it waits
-            with seeded_rng(0, CPU), _modes._float32_by_default():
-                os._exit(0)
-        assert end_of(process) == 0
-
-
-def fork_while_a_thread_draws():
-    with Holder(seeded_rng(0, CPU)) as holder:
-        holder.leave(after=0.3)
-        process = os.fork()
-        if not process:
-            signal.alarm(60)
-            with seeded_rng(0, CPU):
-                os._exit(0)
-        assert holder.may_leave.is_set() and end_of(process) == 0
-
-
-class SlowImport(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds a module whose import by a thread goes on for some time after this has begun."""
-
-    name = "skcontrast._slow"
-
-    def __enter__(self):
-        self.has_begun = threading.Event()
-        sys.meta_path.insert(0, self)
-        self.thread = threading.Thread(target=importlib.import_module, args=(self.name,))
-        self.thread.start()
-        self.has_begun.wait()
-
-    def __exit__(self, *error):
-        self.thread.join()
-        sys.meta_path.remove(self)
-
-    def find_spec(self, name, path, target=None):
-        return importlib.util.spec_from_loader(name, self) if name == self.name else None
-
-    def exec_module(self, module):
-        self.has_begun.set()
-        time.sleep(0.5)
-
-
-def fork_while_a_thread_imports():
-    with SlowImport():
-        process = os.fork()
-        if not process:
-            signal.alarm(60)
-            importlib.import_module(SlowImport.name)
-            os._exit(0)
-        assert end_of(process) == 0
-
-
 def others_may_draw():
-    """Return whether a different thread could draw, or fork the process, now."""
+    """Return whether a different thread could draw now."""
     found = []
 
     def note():
@@ -180,20 +84,7 @@ found: list[int] = []
 DRAWS = torch.nn.Sequential(torch.nn.Linear(5, 8), Noting(0.5))
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="forks")
-@pytest.mark.parametrize(
-    "use",
-    [
-        fit_in_a_process_that_is_forked_while_a_thread_fits,
-        fork_while_a_thread_draws,
-        fork_while_a_thread_imports,
-    ],
-)
-def test_a_forked_process_does_not_wait_for_a_fit_that_it_does_not_have(use):
-    in_a_process(use)
-
-
-def test_no_process_is_forked_within_a_step_that_draws():
+def test_no_other_thread_draws_within_a_step_that_draws():
     found.clear()
     ContrastiveEmbedder(DRAWS, max_epochs=1, batch_size=20).fit(vectors())
     assert len(found) > 2 and not any(found)
@@ -206,37 +97,6 @@ def test_other_threads_draw_while_a_fit_that_draws_reads_its_samples_or_starts_w
     samples = NotingDataset(torch.as_tensor(vectors()))
     ContrastiveEmbedder(dropout, max_epochs=2, batch_size=20).fit(samples)
     assert len(found) > 2 * len(samples) and all(found)
-
-
-@pytest.mark.parametrize(
-    "process, threads, left",
-    [(None, 2, 2), (os.getpid(), 2, 2), (os.getpid() + 1, 2, 1), (os.getpid() + 1, 1, 1)],
-    ids=["first fit", "same process", "forked", "forked, one thread"],
-)
-def test_only_a_forked_process_goes_down_to_one_thread(monkeypatch, process, threads, left):
-    found = [threads]
-    monkeypatch.setattr(joblib, "cpu_count", lambda: 64)
-    monkeypatch.setattr(_threads, "_threaded_process", process)
-    monkeypatch.setattr(torch, "get_num_threads", lambda: found[-1])
-    monkeypatch.setattr(torch, "set_num_threads", found.append)
-    _threads.settle_threads()
-    assert found[-1] == left
-
-
-@pytest.mark.parametrize("limit, left", [(3, 3), (100, 64)])
-def test_a_process_in_a_container_computes_in_no_more_threads_than_it_may(
-    monkeypatch, limit, left
-):
-    found = [64]
-    monkeypatch.setattr(_threads, "_threaded_process", None)
-    monkeypatch.setattr(joblib, "cpu_count", lambda: limit)
-    monkeypatch.setattr(torch, "get_num_threads", lambda: found[-1])
-    monkeypatch.setattr(torch, "set_num_threads", found.append)
-    _threads.settle_threads()
-    assert found[-1] == left
-    found.append(8)  # what the user sets later stays
-    _threads.settle_threads()
-    assert found[-1] == 8
 
 
 class Counts(torch.nn.Linear):
