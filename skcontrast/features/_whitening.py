@@ -96,7 +96,10 @@ class PartialWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declar
         # Equal rows have no variance to take shares of.
         quiet = np.errstate(invalid="ignore", over="ignore")
         with quiet, naming("X", "numbers of finite variance"):
-            self.pca_ = PCA(n_components, random_state=self.random_state).fit(array)
+            # Products of columns far from 0 would leave nothing of their covariance.
+            center = array.mean(axis=0, dtype=np.float64).astype(array.dtype)
+            self.pca_ = PCA(n_components, random_state=self.random_state).fit(array - center)
+            self.pca_.mean_ += center
             spread = np.sqrt(self.pca_.explained_variance_)
             assert_all_finite(spread)
         if not spread.any() and (array != array[0]).any():

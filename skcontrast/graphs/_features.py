@@ -72,9 +72,9 @@ class EdgeFeatures:
 
         A label that is masked or was not seen in `fit` is None.
         """
-        numbers = (edges.dense.double() * self.std_ + self.mean_).float()
+        numbers = edges.dense.double() * self.std_ + self.mean_
         if edges.weight is not None:
-            graphs.edge_weights = (edges.weight.double() * self.unit_).float()
+            graphs.edge_weights = edges.weight.double() * self.unit_
             numbers = numbers[:, :-1]
         if numbers.shape[1]:
             graphs.edge_attributes = numbers
@@ -200,7 +200,7 @@ class NodeFeatures:
         if self.kind_ != "attributes":
             return graphs
         if self.mean_ is not None and len(self.mean_):
-            graphs.attributes = (batch.dense.double() * self.std_ + self.mean_).float()
+            graphs.attributes = batch.dense.double() * self.std_ + self.mean_
         if batch.codes is not None:
             graphs.labels = batch.codes % (batch.n_codes + 1)
             graphs.categories = (*(self.codes_ or {}), None)

@@ -177,15 +177,15 @@ class PackedGraphs:
     ----------
     topology : Topology
         Nodes and edges.
-    attributes : Tensor of shape (n_nodes, n_attributes), dtype float32, default=None
-        Numbers that describe the nodes.
+    attributes : Tensor of shape (n_nodes, n_attributes), default=None
+        Numbers that describe the nodes, float32 or float64.
     labels : Tensor of shape (n_nodes,), dtype int64, default=None
         Categories of the nodes: indices into `categories`.
     categories : tuple, default=()
         The categories, hashable, all different.
-    edge_attributes : Tensor of shape (n_edges, n_edge_attributes), dtype float32, default=None
+    edge_attributes : Tensor of shape (n_edges, n_edge_attributes), default=None
         Numbers that describe the edges, in the order of the edges of `topology`.
-    edge_weights : Tensor of shape (n_edges,), dtype float32, default=None
+    edge_weights : Tensor of shape (n_edges,), default=None
         Weights of the edges.
     edge_labels : Tensor of shape (n_edges,), dtype int64, default=None
         Categories of the edges: indices into `edge_categories`.
@@ -221,7 +221,7 @@ class PackedGraphs:
     index: Any = field(default=None, init=False)
     # Names of attributes of the graphs that were not read.
     ignored: tuple[str, ...] = field(default=(), init=False)
-    # What scikit-learn asks of arrays besides `shape`; the dtype is that of the attributes.
+    # What scikit-learn asks of arrays besides `shape`; the dtype is that of embeddings.
     ndim: ClassVar[int] = 3
     dtype: ClassVar[np.dtype] = np.dtype(np.float32)
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from .._checks import check_entries
+from .._data._arrays import as_array
 from ._packed import is_symmetric
 
 # Attributes in networkx.
@@ -125,14 +126,10 @@ class _Items:
         return None if values is None else self._array("x", values, (len(values), -1), expected)
 
     def _array(self, key: str, values: list, shape: tuple[int, ...], expected: str) -> NDArray:
-        """Return the values of an attribute as float32 of a shape, or say what was expected."""
+        """Return the values of an attribute as floats of a shape, or say what was expected."""
         try:
             check_entries(values, key)
-            with np.errstate(over="ignore"):
-                array = np.array(values)
-                if array.dtype.kind == "c":
-                    raise ValueError("got complex numbers")
-                return array.astype(np.float32).reshape(shape)
+            return _floats(np.array(values)).reshape(shape)
         except (ValueError, TypeError) as error:
             raise ValueError(
                 f"the {self.kind} attribute {key!r} must be {expected}: {error}"
@@ -152,6 +149,13 @@ class _Items:
         if any(_is_missing(label) for label in categories):
             raise ValueError(f"{name} must be a category, got NaN.")
         return labels
+
+
+def _floats(array: NDArray) -> NDArray:
+    """Return numbers as float32 if it holds all of their dtype exactly, else as float64."""
+    if array.dtype.kind == "c":
+        raise ValueError("got complex numbers")
+    return array.astype(np.float32 if np.can_cast(array.dtype, np.float32) else np.float64)
 
 
 def _is_missing(label: Any) -> bool:
@@ -199,7 +203,7 @@ def _edges_of_pyg(data: Any) -> tuple[Tensor, NDArray | None]:
         to_edge_index = sys.modules["torch_geometric.utils"].to_edge_index
         targets_and_sources, values = to_edge_index(data.adj_t)
         edges = targets_and_sources.flip(0)
-        values = None if bool((values == 1).all()) else _plain(values).float().numpy()
+        values = None if bool((values == 1).all()) else _floats(as_array(_plain(values)))
     edges = _numbers_of_nodes(torch.empty(2, 0) if edges is None else _plain(edges))
     if edges.ndim != 2 or len(edges) != 2:
         raise ValueError(f"'edge_index' must have shape (2, n_edges), got {tuple(edges.shape)}.")
@@ -214,7 +218,7 @@ def _rows(data: Any, name: str, n: int) -> NDArray | None:
     if len(values) != n:
         of = "node" if name == "x" else "edge"
         raise ValueError(f"{name!r} must have {n} rows, one for each {of}, got {len(values)}.")
-    return _plain(values).float().reshape(n, -1).numpy() if n else None
+    return _floats(as_array(_plain(values))).reshape(n, -1) if n else None
 
 
 def _numbers_of_nodes(edges: Tensor) -> Tensor:

@@ -52,8 +52,8 @@ def test_weights_of_edges_leave_the_topology_as_it_is():
 )
 def test_attributes_are_numbers_or_vectors(x, width):
     packed = pack_graphs([with_attributes(nx.path_graph(n), x=x) for n in (2, 3)])
-    expected = np.tile(np.reshape(np.asarray(x, dtype=np.float32), (1, width)), (5, 1))
-    assert packed.attributes.dtype == torch.float32
+    expected = np.tile(np.reshape(np.asarray(x, dtype=np.float64), (1, width)), (5, 1))
+    assert packed.attributes.is_floating_point()
     np.testing.assert_array_equal(packed.attributes, expected)
     assert packed.shape == (2, None, width) and packed.dtype == np.float32 and packed.ndim == 3
 
@@ -104,8 +104,8 @@ def test_data_of_pytorch_geometric_is_packed(Data, undirected):
         start += len(graph)
     packed = pack_graphs(packable)
     check_topology(packed.topology, undirected)
-    assert packed.topology.symmetric and packed.attributes.dtype == torch.float32
-    assert packed.attributes[:, 1].equal(torch.arange(start).float())
+    assert packed.topology.symmetric and packed.attributes.dtype == torch.float64
+    assert packed.attributes[:, 1].equal(torch.arange(start).double())
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,6 @@ def path(x=None, label=None):
         ([path(), path(x=1)], "Graph 1 in X has 1 node attributes"),
         ([path(x=1), path(x={0: 1.0, 1: np.nan, 2: 1.0})], "Graph 1 .* NaN or infinite"),
         ([path(x=1), path(x=-np.inf)], "Graph 1 .* NaN or infinite"),
-        ([path(x=1), path(x=1e300)], "Graph 1 .* NaN or infinite"),
         ([path(x=1), path(x={0: 1.0, 2: 1.0})], "Graph 1 in X: node 1 has no attribute 'x'"),
         ([path(x={0: [1], 1: [1, 2], 2: [1]})], "Graph 0 in X: the node attribute 'x' must be"),
         ([path(x="red")], "Graph 0 in X: the node attribute 'x' must be .* numbers"),

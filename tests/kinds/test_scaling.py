@@ -1,12 +1,21 @@
 """How samples are brought to one scale, here or in the network."""
 
+import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 import torch
+from scipy.sparse import csr_array
 
+from skcontrast.datasets import Parts
+from skcontrast.encoders import GIN, MLP, SeriesNet
+from skcontrast.features import Frozen, GraphProfile, OrientedGradients, PartialWhitening, Raw
+from skcontrast.frameworks import CMC
+from skcontrast.kinds import Series
 from skcontrast.kinds._images import ImageScaler
 from skcontrast.kinds._scaling import Standardize, channel_statistics
 from skcontrast.kinds._vectors import VectorScaler
+from tests.common import small, small_images
 
 
 def rng():
@@ -114,3 +123,95 @@ def test_input_is_not_changed():
     x = torch.ones(3, 2)
     Standardize(torch.ones(2), torch.ones(2))(x)
     assert x.equal(torch.ones(3, 2))
+
+
+# E(X + c) = E(X): where zero is does not count, in any kind that standardises.
+
+
+def numbers(*shape, whole=False):
+    """Return random numbers with so few digits that they plus an offset are exact."""
+    found = np.round(1024 * np.random.default_rng(0).normal(size=shape))
+    return found.astype(np.int64) if whole else found / 1024
+
+
+class Items(torch.utils.data.Dataset):
+    def __init__(self, samples):
+        self.samples = samples
+
+    def __len__(self):
+        return len(self.samples)
+
+    def __getitem__(self, row):
+        return self.samples[row]
+
+
+VECTORS, SERIES, IMAGES = numbers(40, 4), numbers(20, 2, 12), numbers(20, 6, 6)
+WHOLE, WHOLE_SERIES = numbers(40, 4, whole=True), numbers(20, 2, 12, whole=True)
+
+
+def cut(series):
+    """Return series of unequal lengths."""
+    return [one[:, : 5 + row % 8] for row, one in enumerate(series)]
+
+
+def described(of, c, *, whole=False):
+    """Return graphs whose nodes or edges have numbers around c."""
+    graphs, x = [], iter((numbers(1000, whole=whole) + (int(c) if whole else c)).tolist())
+    for k in range(12):
+        graph = nx.cycle_graph(4 + k % 3)
+        items = graph.nodes if of == "node" else graph.edges
+        getattr(nx, f"set_{of}_attributes")(graph, {item: [next(x), 1] for item in items}, "x")
+        graphs.append(graph)
+    return graphs
+
+
+def data(name, c, *, whole=False):
+    """Return graphs of PyTorch Geometric with numbers around c in an attribute."""
+    Data = pytest.importorskip("torch_geometric.data").Data
+    edges = torch.tensor([[0, 1, 2, 1, 2, 3], [1, 2, 3, 0, 1, 2]])
+    rows = [0, 1, 2, 3] if name == "x" else [0, 1, 2, 0, 1, 2]
+    x = torch.from_numpy(numbers(12, 4, 1, whole=whole) + (int(c) if whole else c))[:, rows]
+    return [Data(edge_index=edges, num_nodes=4, **{name: one}) for one in x]
+
+
+GRAPHS, NET, PROFILE = small(encoder=GIN(8)), SeriesNet(), GraphProfile()
+WITH_ZERO_AT = {
+    "vectors": (small(), lambda c: VECTORS + c),
+    "whole numbers": (small(), lambda c: WHOLE + int(c)),
+    "objects": (small(), lambda c: (VECTORS + c).astype(object)),
+    "one column": (small(), lambda c: np.c_[VECTORS[:, 0] + c, VECTORS]),
+    "table": (small(), lambda c: pd.DataFrame(WHOLE + int(c)).astype("Int64")),
+    "sparse": (small(), lambda c: csr_array(VECTORS + c)),
+    "Dataset": (small(), lambda c: Items(VECTORS + c)),
+    "streamed": (small(memory_budget=1), lambda c: VECTORS + c),
+    "series": (small(encoder=NET), lambda c: SERIES + c),
+    "unequal series": (small(encoder=NET), lambda c: cut(SERIES + c)),
+    "whole series": (small(encoder=NET), lambda c: cut(WHOLE_SERIES + int(c))),
+    "tensors": (small(encoder=NET), lambda c: [torch.from_numpy(x) for x in cut(SERIES + c)]),
+    "Dataset of series": (small(encoder=NET, kind="series"), lambda c: Items(cut(SERIES + c))),
+    "each series": (small(encoder=NET, kind=Series(standardize="series")), lambda c: SERIES + c),
+    "images": (small_images(), lambda c: IMAGES + c),
+    "nodes": (GRAPHS, lambda c: described("node", c)),
+    "whole nodes": (GRAPHS, lambda c: described("node", c, whole=True)),
+    "edges": (GRAPHS, lambda c: described("edge", c)),
+    "x of Data": (GRAPHS, lambda c: data("x", c)),
+    "whole x of Data": (GRAPHS, lambda c: data("x", c, whole=True)),
+    "edge_attr of Data": (GRAPHS, lambda c: data("edge_attr", c)),
+    "parts": (small(encoder=None, framework=CMC()), lambda c: Parts(VECTORS[:20] + c, SERIES + c)),
+    "profile": (PROFILE, lambda c: described("node", c)),
+    "profile of Data": (PROFILE, lambda c: data("x", c, whole=True)),
+    "Raw": (Raw(), lambda c: SERIES + c),
+    "Frozen": (Frozen(MLP(), random_state=0), lambda c: VECTORS + c),
+    "OrientedGradients": (OrientedGradients(), lambda c: IMAGES + c),
+    "PartialWhitening": (PartialWhitening(2), lambda c: VECTORS + c),
+}
+
+
+@pytest.mark.parametrize("c", [1.7e9, -4.5e6], ids=["Unix seconds", "metres"])
+@pytest.mark.parametrize("name", WITH_ZERO_AT)
+def test_where_zero_is_does_not_count(name, c):
+    embedder, at = WITH_ZERO_AT[name]
+    expected = np.asarray(embedder.fit_transform(at(0.0)))
+    found = np.asarray(embedder.fit_transform(at(c)))
+    assert expected.std() > 0
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-2 * np.abs(expected).max())
