@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import dis
 import functools
 import inspect
-import itertools
 from dataclasses import is_dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, Self, dataclass_transform
 
 from sklearn.base import BaseEstimator
 
 from .._sklearn_compat import StrOptions
-from ._classes import check_names
 from ._constraints import check_values
 from ._names import advice_on, names_checked
 
@@ -114,22 +111,6 @@ def _check_body(cls: type, own: dict[str, _Parameter]) -> None:
             )
 
 
-def _check_stored(cls: Any) -> None:
-    """Raise TypeError if the constructor of a class sets more than what it takes.
-
-    What it computes from parameters would stay as it was when a search changes these.
-    """
-    known = {name for base in cls.__mro__ for name in inspect.signature(base.__init__).parameters}
-    # Which object is loaded stands before what is set on it.
-    pairs = itertools.pairwise(dis.get_instructions(inspect.unwrap(cls.__init__)))
-    stored = {b.argval for a, b in pairs if b.opname == "STORE_ATTR" and a.argrepr[-4:] == "self"}
-    if extra := sorted(name for name in stored - known if name[0] != "_"):
-        raise TypeError(
-            f"{cls.__name__}.__init__ must store its parameters under their names and nothing "
-            f"else, but sets {extra[0]!r}, which a search would not change: compute it in methods."
-        )
-
-
 @dataclass_transform(field_specifiers=(parameter, learned))
 class Declared(BaseEstimator):
     """The base of objects whose classes declare parameters in their body.
@@ -143,9 +124,7 @@ class Declared(BaseEstimator):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         _add_constructor(cls)
         super().__init_subclass__(**kwargs)
-        check_names(cls)
         if "__init__" in vars(cls):
-            _check_stored(cls)
             cls.__init__ = names_checked(cls.__init__)  # type: ignore[method-assign]
 
     @names_checked

@@ -23,7 +23,6 @@ from .._runtime._random import LayerDraws, draws_random_numbers
 from ..frameworks import FitContext, Session
 from ..frameworks._checks import as_contrasts, check_contrasts, started
 from ..losses._checks import check_pieces
-from ..similarity._checks import check_vectors
 from ._estimated_parameters import AutoParameters
 from ._label_spreading import LabelSpreader
 from ._settings import Settings, epoch_progress
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
 
 # What a framework returns is checked in the first step, and in the next, when a memory has filled.
 _STEPS_CHECKED = 2
-# Samples of which users' augmentations are tried in the first step.
-_SAMPLES_TRIED = 2
 # Losses of so many steps wait on the device to be read together.
 _STEPS_UNREAD = 1024
 
@@ -169,8 +166,6 @@ class ContrastiveNet(NeuralNet):
         )
         pieces = self.auto.at(settings.loss, settings.similarity, progress)
         self.loss_, self.similarity_, values = pieces
-        z = torch.empty(0, device=settings.device)
-        check_vectors(self.similarity_, context.width // context.n_parts, z)
         for name, value in values.items():
             self.history.record(name, value)
         # Seeds depend on the epoch alone: a resumed fit draws what one without a break would.
@@ -287,8 +282,6 @@ class ContrastiveNet(NeuralNet):
         returned = self.criterion_.contrast(views, self.similarity_, batch)
         contrasts = as_contrasts(returned, framework, self.loss_)
         # What users wrote is checked on the first batches, not on every one.
-        if self.epoch_ == self.step_ == 0:
-            self.draw.try_views(batch.x[:_SAMPLES_TRIED])
         if self.epoch_ == 0 and self.step_ < _STEPS_CHECKED:
             check_contrasts(contrasts, batch, framework, self.similarity_)
         if self.step_ == 0:

@@ -10,13 +10,12 @@ import torch
 from numpy.typing import NDArray
 from sklearn.base import clone
 from skorch.history import History
-from torch import Tensor, nn
+from torch import nn
 
-from .._checks import check_rows
 from .._data._arrays import representative_array
 from .._layers._images import Reduced
 from .._network._build import Directions, Network, Widths, build_network
-from .._network._inference import Measure, embedded_views, encode_batches, on_cpu, score_views
+from .._network._inference import Measure, embedded_views, on_cpu, score_views
 from .._runtime._random import seeded_everywhere
 from .._runtime._threads import use_threads_for
 from .._warnings import warn
@@ -28,15 +27,11 @@ from ..encoders import Pretrained
 from ..frameworks import Framework
 from ..frameworks._parts import GivenParts, Split
 from ..kinds._base import Kind, Request, Scaler, Schema, with_scaler
-from ..kinds._recognise import is_custom, naming_kind
 from ..losses import Loss
 from ..similarity import Similarity
 from ._defaults import beside_pretrained, default_chain, default_encoder, missing
 from ._identity import network_parameters
 from ._settings import Settings, augmentations_of
-
-# Samples of a custom kind that are embedded together and alone.
-_ROWS_TRIED = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,9 +185,6 @@ def new_setup(
     with seeded_everywhere(settings.seed, settings.device):
         split = settings.framework.split_samples(kind, tuple(batch.shape[1:]))
         network, widths = _new_network(settings, schema, scaler, batch, split)
-        if is_custom(kind):
-            with naming_kind(kind):
-                _check_rows(network.encoder, kind, scaler, array)
     mixes_channels = not (isinstance(split, Split) and split.is_of_channels)
     # They depend on X alone, so that embedders of the same X are scored by the same views.
     can_tell = may_show_symmetries(len(array), kind._image_shape(schema.sample_shape))
@@ -341,21 +333,6 @@ def _new_network(
     )
     _check_trainable(network, settings)
     return network, widths
-
-
-def _check_rows(encoder: nn.Module, kind: Kind, scaler: Scaler, array: Any) -> None:
-    """Raise ValueError if the row of a sample of a custom kind depends on others in its batch."""
-
-    def encoded(rows: Tensor) -> Tensor:
-        batch = scaler.to_tensor(array[rows.numpy()], torch.device("cpu"))
-        return encode_batches(encoder, [batch])
-
-    advice = (
-        f" If {type(kind).__name__}.to_tensor pads samples, the encoder must not read the "
-        "padding: pass a mask, for example in a skcontrast.kinds.TensorBatch."
-    )
-    rows = torch.linspace(0, len(array) - 1, _ROWS_TRIED).long().unique()
-    check_rows(encoded, rows, f"The encoder of {kind.name}", "rows of X", advice)
 
 
 def _check_encoders(settings: Settings, split: Split | GivenParts | None, schema: Schema) -> None:

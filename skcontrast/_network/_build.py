@@ -14,7 +14,7 @@ from .._layers._images import Reduced, reduced_sides
 from .._layers._wide import FirstColumns, wide_part
 from .._runtime._threads import use_threads_for
 from ..encoders import Encoder
-from ..encoders._base import build_encoder, learn_in_place, to_channels_last, try_rows
+from ..encoders._base import build_encoder, learn_in_place, to_channels_last
 from ..encoders._mlp import projection_head
 from ..frameworks._momentum import BATCH_NORM
 from ..frameworks._parts import GivenParts, ParallelNetworks, Split, SplitColumns
@@ -24,8 +24,6 @@ from ..similarity import Similarity
 
 # Samples from which an encoder learns what gradients do not train.
 _ENOUGH_SAMPLES = 2000
-# Samples of which an encoder must make rows that do not depend on each other.
-_SAMPLES_TRIED = 3
 
 
 class Network(nn.Module):
@@ -160,7 +158,9 @@ def build_network(
     widths = [projection_dim or part.learned for part in parts]
     _check_widths(widths, projection_dim, similarity, owner)
     heads = [part.head(projection_dim, similarity.n_extra) for part in parts]
-    channels_last = [to_channels_last(part.encoder, part.kind, part.shape) for part in parts]
+    channels_last = [
+        to_channels_last(part.given, part.encoder, part.kind, part.shape) for part in parts
+    ]
     for part, last in zip(parts, channels_last, strict=True):
         # Parts of one array stand behind one layer.
         part.learn(all(channels_last) if isinstance(split, Split) else last)
@@ -233,9 +233,6 @@ class _Part:
         self.layer = self.kind._first_layer(self.subset, self.scaler, channels_last=channels_last)
         if self.larger is not None:
             self.layer = Reduced(self.layer or nn.Identity(), self.larger, self.shape[-2:])
-        # Zeros, on which encoders of numbers were tried, are alike.
-        few = self.samples(_SAMPLES_TRIED, self.layer)
-        try_rows(self.encoder, few, self.name, self.kind._describe(self.shape))
         if isinstance(self.given, Encoder) and type(self.given).learn is not Encoder.learn:
             batch = self.samples(_ENOUGH_SAMPLES, self.layer)
             rng = np.random.RandomState(int(torch.randint(2**31, ())))

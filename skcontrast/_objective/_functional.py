@@ -26,7 +26,6 @@ from ..losses import InfoNCE, Loss
 from ..losses._checks import check_pieces
 from ..schedules._numbers import check_numbers
 from ..similarity import Cosine, Similarity
-from ..similarity._checks import check_vectors
 from ..similarity._validation import check_views, in_one_dtype, mapped
 from ._contrast import Contrast, embed_views, in_batch, pairs_with
 from ._mean_loss import objective_value
@@ -165,7 +164,6 @@ def contrastive_loss(
     reason = "groups are those of all samples" if are_given else None
     marks = _checked_marks("groups", marks, first, n_queue, reason)
     weights = _check_weights(sample_weight, first)
-    _check_similarity(similarity, views[0])
     # From here on it is a step of a fit: a contrast, and one value for all its anchors.
     with plain_modes(first.device):
         contrast = _contrast(views, similarity, queue, weights, labels, marks)
@@ -175,12 +173,6 @@ def contrastive_loss(
 
 def _first(view: View) -> Tensor:
     return view[0] if isinstance(view, tuple) else view
-
-
-def _check_similarity(similarity: Similarity, view: View) -> None:
-    """Try a similarity, if it is a user's, on vectors like a view."""
-    first, n_extra = _first(view), similarity.n_extra * isinstance(view, tuple)
-    check_vectors(similarity, first.shape[1] + n_extra, first)
 
 
 def _contrast(
@@ -274,7 +266,6 @@ def contrast_of(
     n = len(_first(views[0]))
     if labels is not None and len(labels) != n:
         raise ValueError(f"y must have one entry per sample, {n}, got {len(labels)}.")
-    _check_similarity(similarity, views[0])
     return in_batch(embed_views(views, similarity), similarity, labels), similarity
 
 

@@ -1,6 +1,7 @@
 """Augmentations: transformers that tell the embedder how to draw views of a sample."""
 
 from ._base import Augmentation
+from ._checks import check_augmentation
 from ._compose import compose
 from ._function import FunctionAugmentation
 from ._geometric import RandomAffine, RandomFlip, RandomResizedCrop
@@ -37,6 +38,7 @@ __all__ = [
     "TimeWarp",
     "Unflatten",
     "Views",
+    "check_augmentation",
     "compose",
     "image_symmetries",
 ]

@@ -1,81 +1,128 @@
-"""The door of augmentations: what a user's function or class draws is tried on a few samples."""
+"""Checks of custom augmentations."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
+from sklearn.base import clone
 from torch import Tensor
 
-from .._warnings import warn
+from .._checks import checked
+from .._data._arrays import representative_array
+from ..kinds._base import with_scaler
+from ..kinds._recognise import declared_kind, read_samples
+from ._base import Augmentation
+from ._compose import compose
+from ._views import base_of
 
-# Seeds for which one that never changes a sample is tried.
-_TRIALS = 128
-# Samples and copies of one, and seeds, for which views must not all be alike.
+# Seeds of which one has to change the samples.
+_MANY = 128
+# Samples, copies of one sample, and seeds of which one has to tell views apart.
 _FEW = 8
 # Views of the same samples that differ by less were drawn with the same random numbers.
 _SAME = 1e-4
 
 
-def try_views(
-    name: str, draw: Callable[[Tensor, int], Tensor], samples: Tensor, seed: int = 0
-) -> None:
-    """Warn of views that teach little: unchanged, out of range, or of wrong numbers or samples.
+@checked(augmentation=Augmentation)
+def check_augmentation(augmentation: Augmentation, X: Any) -> None:
+    """Check that a custom augmentation draws a random view of each sample, decided by the seed.
+
+    Call this in a test of your class, or on a :class:`FunctionAugmentation`. ``fit`` only checks
+    the type and the shape of views, and that they are finite.
 
     Parameters
     ----------
-    name : str
-        Who draws them, for messages.
-    draw : callable
-        ``draw(samples, seed)`` returns a view of each sample, which the seed should decide.
-    samples : Tensor of shape (n, ...)
-        A few samples.
-    seed : int, default=0
-        The first seed.
+    augmentation : Augmentation
+        Not modified; a clone is fitted to X.
+    X : array-like of shape (n_samples, ...)
+        Samples that differ from each other, such as the first 100 of a data set.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If views have another type or shape than the samples, or are not finite; if the batch is
+        changed in place; if the same seed draws different views, or no seed changes a sample; if
+        all samples of a batch share their random numbers; if a view depends on other samples, as
+        mixed samples do; or if views of images are far outside of [0, 1].
+
+    See Also
+    --------
+    skcontrast.encoders.check_encoder : The same for an encoder.
+    skcontrast.kinds.check_kind : The same for a kind of data.
+
+    Examples
+    --------
+    >>> import numpy as np, torch
+    >>> from skcontrast.augmentation import FunctionAugmentation, check_augmentation
+    >>> X = np.random.default_rng(0).normal(size=(20, 3))
+    >>> check_augmentation(FunctionAugmentation(lambda x: x + torch.randn(x.shape)), X)
+    >>> check_augmentation(FunctionAugmentation(lambda x: x + torch.randn(1)), X)
+    Traceback (most recent call last):
+    ...
+    ValueError: FunctionAugmentation(<lambda>) draws the same random numbers for all samples of...
     """
-    first, second = draw(samples, seed), draw(samples, seed)
-    seeds = np.random.default_rng(seed).integers(2**32, size=_TRIALS - 1).tolist()
-    is_still = samples.unique().numel() > 1 and torch.equal(first, samples)
-    if is_still and all(torch.equal(draw(samples, seed), samples) for seed in seeds):
-        warn(
-            f"{name} returned its samples unchanged for {_TRIALS} seeds: both views are the same."
-        )
-    low, high = first.min().item(), first.max().item()
-    are_images = samples.ndim == 4 and samples.min() >= 0 and samples.max() <= 1
-    if are_images and 2 < max(high, 1 - low) < math.inf:
-        warn(
-            f"{name} returned intensities from {low:.3g} to {high:.3g}, but images are in [0, 1] "
-            "where it is called: write it for this range, without Normalize, and end it with "
-            ".clamp(0, 1)."
-        )
+    X, schema = read_samples(base_of(X), hint=declared_kind(augmentation), owner=augmentation)
+    fitted = clone(augmentation).fit_checked(representative_array(X), schema)
+    _, scaler, batch = with_scaler(schema.kind, X)
+
+    def convert(samples: Any) -> Any:
+        return scaler.to_tensor(samples, torch.device("cpu"))
+
+    shape = schema.sample_shape
+    composed = compose([fitted], shape, kind=schema.kind, convert=convert)
+    samples = compose([], shape, kind=schema.kind)(batch[torch.arange(len(batch))[:_FEW]])
+
+    def draw(samples: Any, seed: int) -> Any:
+        return composed(samples, torch.Generator().manual_seed(seed))
+
+    name = getattr(augmentation, "_name", f"{type(augmentation).__name__}.augment")
+    if isinstance(samples, Tensor):
+        _check_views(name, draw, samples)
+    else:
+        draw(samples, 0)
+
+
+def _check_views(name: str, draw: Callable[[Tensor, int], Tensor], samples: Tensor) -> None:
+    """Raise ValueError for views that teach little, or that the seed does not decide."""
+    first, second = draw(samples, 0), draw(samples, 0)
     if not torch.allclose(first, second, _SAME, _SAME, equal_nan=True):
-        warn(
+        raise ValueError(
             f"{name} returned two different views of the same samples for the same seed: it draws "
             "from its own generator or a global one, so that random_state does not decide the "
             "views. Let it draw from a parameter 'seed', 'rng' or 'generator' alone."
         )
-    else:
-        _check_draws(name, draw, samples, seeds[:_FEW])
+    if all(torch.equal(draw(samples, seed), samples) for seed in range(_MANY)):
+        raise ValueError(f"{name} returned its samples unchanged for {_MANY} seeds.")
+    low, high = first.min().item(), first.max().item()
+    are_images = samples.ndim == 4 and samples.min() >= 0 and samples.max() <= 1
+    if are_images and 2 < max(high, 1 - low) < math.inf:
+        raise ValueError(
+            f"{name} returned intensities from {low:.3g} to {high:.3g}, but images are in [0, 1] "
+            "where it is called: write it for this range, without Normalize, and end it with "
+            ".clamp(0, 1)."
+        )
+    _check_draws(name, draw, samples)
 
 
-def _check_draws(
-    name: str, draw: Callable[[Tensor, int], Tensor], samples: Tensor, seeds: list[int]
-) -> None:
-    """Warn if views are drawn by the same random numbers, or not from their own sample."""
+def _check_draws(name: str, draw: Callable[[Tensor, int], Tensor], samples: Tensor) -> None:
+    """Raise ValueError for views with shared random numbers, or of other samples."""
+    seeds = np.random.default_rng(0).integers(2**32, size=_FEW).tolist()
     some, copies = samples[torch.arange(_FEW) % len(samples)], samples[[0] * _FEW]
     drawn, of_copies = ([draw(batch, seed) for seed in seeds] for batch in (some, copies))
     are_alike = all(torch.equal(views, views[:1].expand_as(views)) for views in of_copies)
-    ignores = not torch.equal(some, copies) and all(map(torch.equal, drawn, of_copies))
-    first, alone = (torch.stack([v[0] for v in views]) for views in (drawn, of_copies))
     if are_alike and not all(torch.equal(views, of_copies[0]) for views in of_copies):
-        warn(
+        raise ValueError(
             f"{name} draws the same random numbers for all samples of a batch: draw one for each, "
             "such as torch.rand(len(x), ...), or pass FunctionAugmentation(..., per_sample=True)."
         )
-    elif ignores or not torch.allclose(first, alone, _SAME, _SAME, equal_nan=True):
-        warn(
-            f"{name} draws the view of a sample from {'no' if ignores else 'other'} samples: a "
-            "row of views must come from its row of the batch, unless you mix samples on purpose."
+    first, alone = (torch.stack([v[0] for v in views]) for views in (drawn, of_copies))
+    ignores = not torch.equal(some, copies) and all(map(torch.equal, drawn, of_copies))
+    if ignores or not torch.allclose(first, alone, _SAME, _SAME, equal_nan=True):
+        raise ValueError(
+            f"{name} draws the view of a sample from {'no' if ignores else 'other'} samples: row "
+            "i of the views must come from row i of the batch."
         )

@@ -16,7 +16,6 @@ from .._layers._images import reduced
 from ..kinds._base import Kind
 from ..kinds._recognise import kind_of_shape
 from ._base import Augmentation, as_float, check_batch, checked_views, generator_for
-from ._checks import try_views
 from ._function import FunctionAugmentation
 from ._matrices import after, apply, recolor, warp
 
@@ -157,13 +156,6 @@ class Composition:
             return as_float(batch) if self.float_batches else batch
         return as_float(reduced(batch.reshape(-1, *self.image_shape), self.sides))
 
-    def try_views(self, batch: Any) -> None:
-        """Try what augmentations of users' classes draw of samples, if these are a tensor."""
-        samples = self._as_augmented(batch)
-        for one in self.augmentations:
-            if isinstance(samples, Tensor) and not belongs_to_package(type(one)):
-                try_views(f"{type(one).__name__}.augment", partial(_seeded, one), samples)
-
 
 def _drawn(
     augmentation: Augmentation, keeps_ends: bool, batch: Any, generator: torch.Generator
@@ -182,12 +174,6 @@ def _drawn(
             "end of a series that is shorter than others, and nowhere else."
         )
     return views
-
-
-def _seeded(augmentation: Augmentation, batch: Tensor, seed: int) -> Tensor:
-    """Return the views that a seed decides."""
-    generator = torch.Generator(batch.device).manual_seed(seed)
-    return checked_views(augmentation.augment(batch, generator), batch, type(augmentation))
 
 
 def _version(batch: Any) -> int:

@@ -17,7 +17,6 @@ from .._runtime._random import seeded_everywhere
 from ..kinds._base import Kind
 from ..kinds._recognise import is_custom, named_kinds
 from ._base import Augmentation, as_float, check_values, generator_for
-from ._checks import try_views
 
 
 class FunctionAugmentation(Augmentation):
@@ -89,7 +88,7 @@ class FunctionAugmentation(Augmentation):
     """
 
     # Attributes of one run of one program, which neither files nor pickles keep.
-    _transient = ("_moved", "_was_tried")
+    _transient = ("_moved",)
     func: Callable[..., Any] = parameter([callable])
     per_sample: bool = parameter(["boolean"], default=False)
     # checked with the kind of X, with a better message
@@ -126,9 +125,6 @@ class FunctionAugmentation(Augmentation):
             with seeded_everywhere(seed, batch.device):
                 return self._caller(batch.device, seed)(batch)
         batch = as_float(batch)
-        if not getattr(self, "_was_tried", False):
-            self._was_tried = True
-            try_views(self._name, self._views, batch[:2], seed)
         views = self._views(batch, seed)
         check_values(views, batch, self._name)
         return views

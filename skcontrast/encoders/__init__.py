@@ -1,6 +1,7 @@
 """Encoders: networks that turn samples into representations."""
 
 from ._base import Encoder
+from ._checks import check_encoder
 from ._convnet import ConvNet, PatchNet
 from ._graph import GIN
 from ._mlp import MLP
@@ -19,4 +20,5 @@ __all__ = [
     "ResNet",
     "SeriesNet",
     "Wide",
+    "check_encoder",
 ]

@@ -26,7 +26,6 @@ from .._checks import (
     validate_parameters,
 )
 from .._layers._images import PatchLayer
-from .._warnings import warn
 from ..kinds._base import Kind
 from ..kinds._recognise import KindName, check_fits, kind_of_shape
 
@@ -86,6 +85,8 @@ class Encoder(ParameterObject):
     kind: ClassVar[KindOrName | tuple[KindOrName, ...] | None] = None
     largest_side: ClassVar[int | None] = None
     relative_rate: ClassVar[float] = 1.0
+    # Whether the module runs in channels-last memory format.
+    _channels_last: ClassVar[bool] = False
 
     def _check_protocol(self) -> None:
         owner = type(self).__name__
@@ -252,7 +253,7 @@ def build_encoder(
     owner: str = "ContrastiveEmbedder",
     parameter: str = "encoder",
 ) -> tuple[nn.Module, int]:
-    """Return the module that `encoder` describes, tried on a small batch, and its width.
+    """Return the module that `encoder` describes, and the width of its output.
 
     Parameters
     ----------
@@ -301,15 +302,13 @@ def build_encoder(
     name, module = _resolve(encoder, sample_shape, n_components, owner, parameter)
     module = kind._adapt(module.to("cpu"))
     batch = kind._example_batch(sample_shape) if tried_on is None else tried_on
-    found = try_rows(module, batch, name, kind._describe(sample_shape))
+    found = rows_of(module, batch, f"The encoder {name}", kind._describe(sample_shape))
     width, is_trained = found.shape[1], any(one.requires_grad for one in module.parameters())
     if is_trained != found.requires_grad:
         problem = "does not hold parameters that it uses: put lists of layers in nn.ModuleList"
         if is_trained:
             problem = "has no gradient: leave out detach and no_grad, or freeze its parameters"
         raise ValueError(f"The encoder {name} {problem}.")
-    if is_trained and not belongs_to_package(type(encoder)):
-        _warn_of_untrained(module, found, name)
     if n_components is not None and width != n_components:
         raise ValueError(
             f"n_components={n_components}, but the encoder {name} returns {width} components. "
@@ -318,50 +317,17 @@ def build_encoder(
     return module, width
 
 
-def to_channels_last(module: Any, kind: Kind, sample_shape: tuple) -> bool:
-    """Convert a module of images to channels-last memory format, if it runs in that format.
+def to_channels_last(encoder: Any, module: nn.Module, kind: Kind, sample_shape: tuple) -> bool:
+    """Convert the module of an encoder to channels-last memory format, if the encoder asks for it.
 
-    Convolutions are faster in it, on CPUs too. A module that needs contiguous tensors, as
-    ``x.view(len(x), -1)`` does, keeps its format.
-
-    Parameters
-    ----------
-    module : torch.nn.Module
-        Changed in place.
-    kind : Kind
-        The kind of the samples.
-    sample_shape : tuple of int
-        Shape of one sample.
-
-    Returns
-    -------
-    takes_channels_last : bool
-        Whether its input should be in channels-last format too: not that of a dictionary of
-        patches, whose averages over three channels are slower in it.
+    Convolutions are faster in it, on CPUs too. Returns whether the input should be in this format
+    as well: a dictionary of patches averages over three channels, which is slower in it.
     """
     is_image = kind._image_shape(sample_shape) is not None
-    if not is_image or any(map(_corrupts_memory, module.modules())):
-        return False
-    zeros = torch.zeros(2, *sample_shape).to(memory_format=torch.channels_last)
-    try:
-        trial = copy.deepcopy(module).to(memory_format=torch.channels_last).train()
-        with torch.random.fork_rng(devices=[]):
-            trial(zeros).sum().backward()
-            trial.eval()(zeros)
-    except Exception:
+    if not is_image or not getattr(encoder, "_channels_last", False):
         return False
     module.to(memory_format=torch.channels_last)
     return not any(isinstance(layer, PatchLayer) for layer in module.modules())
-
-
-def _corrupts_memory(layer: Any) -> bool:
-    """Return whether a layer must not run in channels-last format.
-
-    On processors without AVX-512, PyTorch 2.13 writes out of bounds in the backward pass of a
-    1×1 convolution that has a stride above 1 and two to seven input channels.
-    """
-    is_pointwise = isinstance(layer, nn.Conv2d) and set(layer.kernel_size) == {1}
-    return is_pointwise and max(layer.stride) > 1 and layer.in_channels < 8
 
 
 def _resolve(
@@ -402,20 +368,8 @@ def checked_module(module: Any, source: str) -> nn.Module:
     return module
 
 
-def _warn_of_untrained(module: nn.Module, rows: Tensor, name: str) -> None:
-    """Warn of trainable parameters of an encoder on which these rows of its do not depend."""
-    trained = {key: one for key, one in module.named_parameters() if one.requires_grad}
-    slopes = torch.autograd.grad(rows.sum(), list(trained.values()), allow_unused=True)
-    if idle := [key for key, slope in zip(trained, slopes, strict=True) if slope is None]:
-        warn(
-            f"The encoder {name} has parameters that get no gradient and are never trained: "
-            f"{', '.join(idle[:5])}{', ...' if len(idle) > 5 else ''}. Leave out detach and "
-            "no_grad, or freeze them by requires_grad_(False)."
-        )
-
-
-def try_rows(module: nn.Module, batch: Any, name: str, samples: str) -> Tensor:
-    """Return the rows that an encoder makes of a batch, checked; for messages, both have names.
+def rows_of(module: nn.Module, batch: Any, owner: str, samples: str) -> Tensor:
+    """Return the rows that a module in eval mode makes of a batch, checked by its owner's name.
 
     Modes and random state are left as they were. Only lazy layers, which draw their weights here,
     advance the random state.
@@ -425,7 +379,10 @@ def try_rows(module: nn.Module, batch: Any, name: str, samples: str) -> Tensor:
     module.eval()
     try:
         with torch.random.fork_rng(devices=[], enabled=not lazy), torch.enable_grad():
-            return check_rows(module, batch, f"The encoder {name}", samples)
+            found = module(batch)
+    except Exception as error:
+        raise ValueError(f"{owner} failed on {samples}: {error}") from error
     finally:
         for part, mode in training.items():
             part.training = mode
+    return check_rows(owner, found, len(batch), samples)

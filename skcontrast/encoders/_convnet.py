@@ -77,6 +77,7 @@ class ConvNet(Encoder):
     """
 
     kind = "images"
+    _channels_last = True
     widths: Sequence[int] | None = parameter([LAYER_WIDTHS, None], default=None)
     batch_norm: bool = parameter(["boolean"], default=True)
     pool_size: int | None = parameter([*POSITIVE_INT, None], default=None)
@@ -177,6 +178,7 @@ class PatchNet(Encoder):
     """
 
     kind = "images"
+    _channels_last = True
     n_patches: int = parameter(POSITIVE_INT, default=128)
     patch_size: int = parameter(POSITIVE_INT, default=6)
     widths: Sequence[int] = parameter([LAYER_WIDTHS], default=(128, 128))

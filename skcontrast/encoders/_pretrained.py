@@ -154,6 +154,11 @@ class Pretrained(Encoder):
         return 0.5 if any(isinstance(one, BATCH_NORM) for one in self._source.modules()) else 0.05
 
     @property
+    def _channels_last(self) -> bool:  # type: ignore[override]
+        """Whether the network runs in channels-last memory format, as those of libraries do."""
+        return type(self._source).__module__.partition(".")[0] in ("timm", "torchvision")
+
+    @property
     def _source(self) -> nn.Module:
         """The network that is copied, loaded if there is only its name."""
         return load_network(self.network) if isinstance(self.network, str) else self.network

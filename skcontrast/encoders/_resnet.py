@@ -64,6 +64,15 @@ class ResNet(Encoder):
     stem: Literal["cifar", "imagenet"] = parameter({"cifar", "imagenet"}, default="cifar")
     width: int = parameter(POSITIVE_INT, default=64)
 
+    @property
+    def _channels_last(self) -> bool:  # type: ignore[override]
+        """Whether the module runs in channels-last memory format.
+
+        On processors without AVX-512, PyTorch 2.13 writes out of bounds in this format, in the
+        backward pass of a strided 1×1 convolution with two to seven input channels.
+        """
+        return self.width >= 8
+
     def build(self, sample_shape: tuple, n_components: int | None = None) -> nn.Module:
         """Return a new residual network for images of shape `sample_shape`.
 

@@ -68,6 +68,7 @@ class Wide(Encoder):
     largest_side = _of_deep("largest_side", None)
     kind = _of_deep("kind", None)
     relative_rate = _of_deep("relative_rate", 1.0)
+    _channels_last = _of_deep("_channels_last", False)
 
     def validate(self) -> None:
         """Raise an error for features that are none, or that have no weight each."""

@@ -12,12 +12,12 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
-from .._checks import Declared, check_rows, learned, validate_parameters
+from .._checks import Declared, learned, validate_parameters
 from .._data._row_labels import labeled_output
 from .._network._inference import encode
 from .._runtime._modes import plain_modes
 from .._runtime._random import generator_of, seeded_everywhere
-from ..encoders._base import checked_module
+from ..encoders._base import checked_module, rows_of
 from ..kinds._base import Kind, Request, Scaler, Schema, with_scaler
 from ..kinds._recognise import check_fits, declared_kind, naming_kind, read_samples
 
@@ -100,12 +100,12 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
         Raises
         ------
         TypeError, ValueError
-            If it is no module, or its rows depend on each other.
+            If it is no module, or does not return finite rows.
         """
         learn, few = f"{type(self).__name__}.learn", batch[torch.arange(len(batch))[:2]]
         module, owner = checked_module(self.learn(batch, rng), learn), f"The module of {learn}"
         with torch.inference_mode():
-            found = check_rows(module.eval(), few, owner, "samples as learn gets them")
+            found = rows_of(module.eval(), few, owner, "samples as learn gets them")
         if not found.isfinite().all():
             raise ValueError(f"{owner} returns NaN or infinity.")
         return module.requires_grad_(False), found.shape[1]

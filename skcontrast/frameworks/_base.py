@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from .._checks import ParameterObject, check_names
+from .._checks import ParameterObject
 from .._data._batches import Batch
 from .._objective._base import ObjectiveName
 from .._objective._contrast import Contrast
@@ -297,10 +297,6 @@ class Session(nn.Module):
     """
 
     objective: ObjectiveName = "contrastive"
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        check_names(cls)
 
     def __init__(self, context: FitContext):
         super().__init__()

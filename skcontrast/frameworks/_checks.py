@@ -1,4 +1,4 @@
-"""The door of frameworks: the contrasts that they return, in a trial and in the first steps."""
+"""Checks of the contrasts that frameworks return: in a test, and in the first steps of a fit."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .._checks import checked, validate_parameters
+from .._checks import check_returned, checked, validate_parameters
 from .._data._batches import Batch
 from .._objective._contrast import Contrast
 from .._objective._mean_loss import objective_value
@@ -46,11 +46,11 @@ _MOST_LOOKED_AT = 64
 
 @checked(framework=Framework)
 def check_framework(framework: Framework) -> None:
-    """Check that a framework of your own contrasts what it is given.
+    """Check that a custom framework contrasts what it is given.
 
-    A network of one layer is trained for three steps on made vectors that have weights, labels and
-    groups. What a framework returns in the first two steps of a fit is checked in the same way; a
-    framework for samples other than vectors is checked there alone.
+    A network of one layer is trained for three steps on synthetic vectors that have weights,
+    labels and groups. ``fit`` checks what a framework returns in its first two steps in the same
+    way, for any kind of samples.
 
     Parameters
     ----------
@@ -241,7 +241,9 @@ def _check_metadata(contrast: Contrast, batch: Batch, owner: str) -> None:
 
 def _check_scores(few: Contrast, similarity: Similarity, owner: str) -> None:
     """Check that scores are in bounds, as those of vectors that were not embedded rarely are."""
-    scores = similarity.scores(few.anchors, few.candidates)
+    scores: Any = similarity.scores(few.anchors, few.candidates)
+    shape = len(few.anchors), len(few.candidates)
+    check_returned(f"{type(similarity).__name__}.scores", scores, shape)
     ends, whose = (few.anchors, few.candidates), f"the Contrast of {owner}"
     vectors = f"Anchors and candidates of {whose}, which must come from similarity.embed, have"
     # A vector's score with itself, which is excluded, may be NaN by rounding.

@@ -6,6 +6,7 @@ The kind of X is guessed by default. To declare it, pass ``ContrastiveEmbedder(k
 
 from .._data._parts import TensorBatch
 from ._base import Kind
+from ._checks import check_kind
 from ._graphs import Graphs
 from ._images import Images
 from ._recognise import PartsKind
@@ -16,4 +17,14 @@ from ._vectors import Vectors
 # Where users find it, in messages and pickles.
 Kind.__module__ = TensorBatch.__module__ = __name__
 
-__all__ = ["Graphs", "Images", "Kind", "PartsKind", "Series", "Tables", "TensorBatch", "Vectors"]
+__all__ = [
+    "Graphs",
+    "Images",
+    "Kind",
+    "PartsKind",
+    "Series",
+    "Tables",
+    "TensorBatch",
+    "Vectors",
+    "check_kind",
+]

@@ -396,24 +396,7 @@ class Kind(ParameterObject):
         request.check_length(X)
         shape = self.sample_shape(X)
         request.check_shape(shape)
-        may_be_padded = None in shape and getattr(X, "dtype", None) != np.dtype(object)
-        if request.seen is None and isinstance(given, (list, np.ndarray)) and not may_be_padded:
-            self._check_ends(given, X)
         return X, Schema(self, shape)
-
-    def _check_ends(self, given: Any, X: Any) -> None:
-        """Raise ValueError unless the first and the last sample are alone as checked among all."""
-        ends = np.array([0, len(X) - 1])
-        expected = [array.copy() for array in self._arrays(X[ends])]
-        few = given[ends] if isinstance(given, np.ndarray) else [given[0], given[-1]]
-        for some in (few, X[ends]):
-            both = zip(self._arrays(self.check(some)), expected, strict=True)
-            if any(a.shape != b.shape or not np.allclose(a, b, equal_nan=True) for a, b in both):
-                raise ValueError(
-                    f"{type(self).__name__}.check must return samples in their order, each as "
-                    "without the others and as when it is checked again, in a copy, but the first "
-                    "or the last is a different one."
-                )
 
     def _check_unusual(self, X: Any, *, is_declared: bool) -> None:
         """Warn about checked samples that look like a mistake, or refuse them; once per fit.

@@ -1,4 +1,4 @@
-"""The door of losses: one of a user's own is tried once, on numbers that are made for it."""
+"""Checks of custom losses, and of a loss with a similarity."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from .._checks import (
     StrOptions,
     belongs_to_package,
     check_argument,
-    check_once,
     check_returned,
     checked,
 )
@@ -34,11 +33,10 @@ _N_CANDIDATES = 8
 
 @checked(loss=Loss, n_candidates=POSITIVE_INT, n_positives=POSITIVE_INT)
 def check_loss(loss: Loss, n_candidates: int = 254, n_positives: int = 1) -> None:
-    """Check that a loss of your own computes what its methods promise.
+    """Check that a custom loss computes what its methods promise.
 
-    Each method that you have overridden is called on made scores of 6 anchors.
-    :meth:`skcontrast.ContrastiveEmbedder.fit` and :func:`skcontrast.contrastive_loss` do the same
-    by themselves, once for each class and its parameters, and nothing of the kind afterwards.
+    Each method that you have overridden is called on synthetic scores of 6 anchors. Call this in a
+    test of your class: ``fit`` and :func:`skcontrast.contrastive_loss` do not.
 
     Parameters
     ----------
@@ -79,18 +77,13 @@ def check_loss(loss: Loss, n_candidates: int = 254, n_positives: int = 1) -> Non
     ValueError: Upwards.row_loss must fall as positives score higher, and candidates lower, but...
     """
     check_numbers(loss)
-    try_loss(loss, n_candidates, n_positives, torch.float32, torch.device("cpu"))
-
-
-def try_loss(loss: Loss, n: int, m: int, dtype: torch.dtype, device: torch.device) -> None:
-    """Call the methods of a loss on made scores of n candidates and m positives of each anchor."""
-    loss, n = copy.copy(loss), max(n, _N_CANDIDATES)
-    with trial(device):
+    loss, n, m = copy.copy(loss), max(n_candidates, _N_CANDIDATES), n_positives
+    with trial(torch.device("cpu")):
         made = torch.arange(_N_ANCHORS * (n + m)).sin().view(_N_ANCHORS, -1)
         made = made * torch.linspace(_TOP, _TOP / 2, _N_ANCHORS)[:, None]  # whose means differ
-        scores, positives = made.to(device, dtype).split([n, m], 1)
+        scores, positives = made.split([n, m], 1)
         places = torch.arange(n) + torch.arange(_N_ANCHORS)[:, None]
-        same_class = (places % 3 == 0).to(device)
+        same_class = places % 3 == 0
         if loss.overrides("row_loss"):
             _check_rows(loss, scores, positives, same_class)
             return
@@ -99,25 +92,14 @@ def try_loss(loss: Loss, n: int, m: int, dtype: torch.dtype, device: torch.devic
         _check_anchors(loss, scores, positives)
 
 
-def check_estimators(loss: Loss, n_candidates: int, n_positives: int, like: Tensor) -> None:
-    """Try a loss and its estimators, if they are users', on scores of the kind of a tensor."""
-    for one in (loss,) if loss.overrides("row_loss") else (loss, *loss.estimators()):
-        check_once(try_loss, one, n_candidates, n_positives, like.dtype, like.device)
-
-
 def check_pieces(
     loss: Loss, similarity: Similarity, contrast: Any, objective: str = "contrastive"
 ) -> None:
-    """Try a loss, if it is a user's, as a contrast needs it, and check that it can be computed.
+    """Raise ValueError if a loss cannot be computed of the scores of a similarity.
 
-    Raises
-    ------
-    TypeError, ValueError
-        As `check_loss` does; if the loss has no Jensen–Shannon form; or if it is floored at the
-        lowest score, which the similarity does not say.
+    It may have no Jensen–Shannon form, or be floored at the lowest score, which the similarity
+    does not give.
     """
-    n_candidates = len(contrast.candidates) - contrast.excluded.shape[1]
-    check_estimators(loss, n_candidates, contrast.positives.shape[1], contrast.anchors)
     name = type(loss).__name__
     if objective == "jensen-shannon" and not loss.is_estimate:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""The door of similarities: one of a user's own is tried once, on vectors that are made for it."""
+"""Checks of custom similarities, and of the scores in a fit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .._checks import POSITIVE_INT, check_once, check_returned, checked
+from .._checks import POSITIVE_INT, check_returned, checked
 from .._runtime._modes import trial
 from ..schedules._numbers import check_numbers
 from ._base import Similarity
@@ -17,12 +17,10 @@ from ._base import Similarity
 
 @checked(similarity=Similarity, width=POSITIVE_INT)
 def check_similarity(similarity: Similarity, width: int = 64) -> None:
-    """Check that a similarity of your own computes what its methods promise.
+    """Check that a custom similarity computes what its methods promise.
 
-    They are called on made vectors of several lengths, some of which are nearly alike or nearly
-    opposite. :meth:`skcontrast.ContrastiveEmbedder.fit` and :func:`skcontrast.contrastive_loss` do
-    the same by themselves, once for each class and its parameters, and nothing of the kind
-    afterwards.
+    The methods are called on synthetic vectors of several lengths, some of which are nearly equal
+    or nearly opposite. Call this in a test of your class: ``fit`` does not.
 
     Parameters
     ----------
@@ -59,25 +57,13 @@ def check_similarity(similarity: Similarity, width: int = 64) -> None:
     ValueError: Narrow.scores returns a score of ... but Narrow.bounds says that ... in [-1, 1].
     """
     check_numbers(similarity)
-    try_similarity(similarity, width, torch.float32, torch.device("cpu"))
-
-
-def check_vectors(similarity: Similarity, width: int, like: Tensor) -> None:
-    """Try a similarity, if it is a user's, on vectors of a width and of the kind of a tensor."""
-    check_once(try_similarity, similarity, width, like.dtype, like.device)
-
-
-def try_similarity(
-    similarity: Similarity, width: int, dtype: torch.dtype, device: torch.device
-) -> None:
-    """Call the methods of a similarity on made vectors, and check what they return."""
     similarity, owner = copy.copy(similarity), type(similarity).__name__
-    with trial(device):
-        # Six directions, and beside each one that is equal, opposite or new; short and long.
+    with trial(torch.device("cpu")):
+        # Six directions, and for each one that is equal, opposite or new; short and long.
         made = torch.arange(1.0, 1 + 12 * width).sin().view(2, 6, width)
         z, noise = torch.nn.functional.normalize(made, dim=-1)
         signs, lengths = torch.tensor([[1.0, -1, 0, 1, -1, 0], [0.1, 0.1, 1, 1, 3, 3]])[..., None]
-        z = (torch.stack([z, signs * z + (1.1 - signs.abs()) * noise]) * lengths).to(device, dtype)
+        z = torch.stack([z, signs * z + (1.1 - signs.abs()) * noise]) * lengths
         u, v = _returned(similarity, "embed", z)
         _returned(similarity, "bank_vectors", z)
         scores = _returned(similarity, "scores", u, v)

@@ -397,16 +397,3 @@ def test_every_field_of_a_contrast_is_taken_or_kept():
             continue
         belongs_to_candidates = name.startswith("candidate")
         assert kept is value if belongs_to_candidates else torch.equal(kept, value[2:5])
-
-
-class OneNumber(Loss):
-    """Returns a number instead of one for each anchor."""
-
-    def row_loss(self, scores, positives):
-        return positives.mean()
-
-
-def test_a_row_loss_of_a_wrong_shape_is_refused():
-    z1, z2 = torch.randn(2, 5, 3)
-    with pytest.raises(ValueError, match=r"OneNumber.row_loss .* shape \(6,\), got shape \(\)"):
-        contrastive_loss(z1, z2, loss=OneNumber())

@@ -1,60 +1,70 @@
-"""Augmentations of one's own whose views teach little, or cannot be drawn again."""
+"""Custom augmentations whose views teach little, or cannot be drawn again, are refused."""
 
 import random
-import re
-import warnings
 
+import networkx as nx
 import numpy as np
 import pytest
 import torch
 
-from skcontrast.augmentation import Augmentation
+from skcontrast.augmentation import (
+    Augmentation,
+    ColorJitter,
+    FunctionAugmentation,
+    GaussianBlur,
+    GaussianNoise,
+    MagnitudeScale,
+    MarginalCorruption,
+    NodeDrop,
+    RandomAffine,
+    RandomFlip,
+    RandomGrayscale,
+    RandomResizedCrop,
+    SimCLRAugmentation,
+    TimeCrop,
+    TimeMask,
+    TimeWarp,
+    check_augmentation,
+)
 from skcontrast.kinds import Kind
-from tests.common import images, small, vectors
+from tests.common import images, vectors
 
 ITS_OWN = torch.Generator().manual_seed(0)
+X, PICTURES = vectors(), images(20, channels=3, side=16)
+SERIES = np.random.default_rng(0).normal(size=(20, 2, 60))
+GRAPHS = [nx.cycle_graph(4 + k) for k in range(8)]
 
 
-def fit(augment, X, **members):
-    """Fit with an augmentation of a class of one's own, and return what is warned about it."""
-    cls = type("Own", (Augmentation,), {"augment": augment, **members})
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        small(encoder=None, augmentation=cls(), max_epochs=1).fit(X)
-    return [str(one.message) for one in caught if "Own.augment" in str(one.message)]
+def own(augment, kind="vectors"):
+    """Return an augmentation of a custom class."""
+    members = {"augment": lambda self, batch, generator=None: augment(batch, generator)}
+    return type("Own", (Augmentation,), {"kind": kind, **members})()
 
 
-def noise(self, batch, generator=None):
-    return batch + torch.randn(batch.shape, generator=generator)
+def noise(batch, generator):
+    return torch.randn(batch.shape, generator=generator)
 
 
-@pytest.mark.parametrize(
-    "augment, message",
-    [
-        (lambda self, batch, generator=None: batch + torch.randn(batch.shape), "a global one"),
-        (lambda self, batch, generator=None: batch + random.random(), "its own generator or a"),
-        (
-            lambda self, batch, generator=None: noise(self, batch, ITS_OWN),
-            "two different views .* 'generator' alone",
-        ),
-        (lambda self, batch, generator=None: batch.clone(), "unchanged for 128 seeds"),
-        (
-            lambda self, batch, generator=None: batch + torch.randn((), generator=generator),
-            "same random numbers for all samples",
-        ),
-    ],
-)
-def test_views_that_teach_little_or_come_once_are_told(augment, message):
-    (told,) = fit(augment, vectors())
-    assert re.search(message, told)
+WRONG = [
+    (lambda x, g: x + torch.randn(x.shape), "two different views .* a global one"),
+    (lambda x, g: x + random.random(), "its own generator or a"),
+    (lambda x, g: x + noise(x, ITS_OWN), "two different views .* 'generator' alone"),
+    (lambda x, g: x.clone(), "unchanged for 128 seeds"),
+    (lambda x, g: x + torch.randn((), generator=g), "same random numbers for all samples"),
+    (lambda x, g: noise(x, g), "from no samples"),
+    (lambda x, g: x.flip(0) + noise(x, g), "from other samples"),
+    (lambda x, g: x[torch.randperm(len(x), generator=g)] + noise(x, g), "from other samples"),
+    (lambda x, g: x - x.mean(0) + noise(x, g), "from other samples"),
+    (lambda x, g: x.add_(noise(x, g)), "changes its batch in place"),
+    (lambda x, g: x / 0, "returned views of X that hold NaN"),
+    (lambda x, g: x[:, 1:], "must return shape"),
+]
 
 
-def test_intensities_of_images_are_told():
-    def normalize(self, batch, generator=None):
-        return noise(self, batch, generator) * 20
-
-    (told,) = fit(normalize, images(), kind="images")
-    assert "intensities from -" in told and "images are in [0, 1]" in told
+@pytest.mark.parametrize("augment, message", WRONG)
+def test_views_that_teach_little_or_come_once_are_refused(augment, message):
+    with pytest.raises(ValueError, match=rf"Own\.augment .*{message}"):
+        check_augmentation(own(augment), X)
 
 
 class Numbers(Kind):
@@ -67,15 +77,62 @@ class Numbers(Kind):
         return torch.from_numpy(X).to(device)
 
 
-def test_views_by_the_generator_are_drawn_in_silence():
-    assert fit(noise, vectors()) == []
+def test_those_of_a_custom_kind_are_checked_too():
+    check_augmentation(own(lambda x, g: x + noise(x, g), Numbers()), X)
+    with pytest.raises(ValueError, match=r"Own\.augment returned its samples unchanged"):
+        check_augmentation(own(lambda x, g: x, Numbers()), X)
 
 
-def test_those_of_a_kind_of_one_s_own_are_tried_too():
-    augmentation = type("Own", (Augmentation,), {"augment": noise, "kind": Numbers()})
-    embedder = small(encoder=torch.nn.Linear(5, 4), augmentation=augmentation(), max_epochs=1)
-    embedder.fit(vectors())
-    wrong = type("Own", (Augmentation,), {"augment": lambda self, batch, generator=None: batch})
-    wrong.kind = Numbers()
-    with pytest.warns(UserWarning, match="Own.augment returned its samples unchanged"):
-        embedder.set_params(augmentation=wrong()).fit(vectors())
+def test_intensities_far_outside_of_images_are_refused():
+    far = FunctionAugmentation(lambda x: x + 50 * torch.randn_like(x))
+    with pytest.raises(ValueError, match=r"intensities from .* images are in \[0, 1\]"):
+        check_augmentation(far, PICTURES)
+    check_augmentation(FunctionAugmentation(lambda x: x + 0.1 * torch.randn_like(x)), PICTURES)
+    check_augmentation(far, X)
+
+
+@pytest.mark.parametrize("samples", [X, PICTURES], ids=["vectors", "images"])
+def test_a_function_that_draws_once_for_a_batch_is_refused(samples):
+    with pytest.raises(ValueError, match=r"same random numbers for all samples .*per_sample=True"):
+        check_augmentation(FunctionAugmentation(lambda x: x * torch.rand(1)), samples)
+    each = FunctionAugmentation(lambda x: x * torch.rand(len(x), *[1] * (x.ndim - 1)))
+    check_augmentation(each, samples)
+    one_by_one = FunctionAugmentation(lambda x: x * torch.rand(1), per_sample=True)
+    check_augmentation(one_by_one, samples)
+    check_augmentation(FunctionAugmentation(lambda x: x.flip(-1)), samples)
+
+
+def test_a_view_that_rarely_changes_its_sample_passes():
+    rarely = FunctionAugmentation(lambda x: torch.where(torch.rand(len(x), 1) < 0.1, -x, x))
+    check_augmentation(rarely, X)
+
+
+@pytest.mark.parametrize(
+    "augmentation, samples",
+    [
+        *((one, X) for one in (GaussianNoise(), MarginalCorruption())),
+        *(
+            (one, PICTURES)
+            for one in (
+                *(ColorJitter(), GaussianBlur(), RandomAffine(), RandomFlip()),
+                *(RandomGrayscale(), RandomResizedCrop(), SimCLRAugmentation()),
+            )
+        ),
+        *((one, SERIES) for one in (MagnitudeScale(), TimeCrop(), TimeMask(), TimeWarp())),
+        (NodeDrop(), GRAPHS),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_the_augmentations_of_the_package_pass(augmentation, samples):
+    check_augmentation(augmentation, samples)
+
+
+def test_it_stays_unfitted():
+    augmentation = MarginalCorruption()
+    check_augmentation(augmentation, X)
+    assert not augmentation.__sklearn_is_fitted__()
+
+
+def test_what_is_no_augmentation_is_refused():
+    with pytest.raises(TypeError, match="'augmentation' parameter of check_augmentation must be"):
+        check_augmentation(lambda x: x, X)

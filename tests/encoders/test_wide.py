@@ -116,15 +116,6 @@ def test_a_shape_without_sizes_is_refused():
         Wide(MLP(), [Raw()]).build([None])
 
 
-def test_features_whose_rows_depend_on_each_other_are_refused():
-    class Ranks(Features):
-        def learn(self, batch, rng):
-            return nn.Sequential(nn.Flatten(), nn.Softmax(0))
-
-    with pytest.raises(ValueError, match=r"Ranks\.learn must map each sample by itself"):
-        small(encoder=Wide(MLP(), [Ranks()])).fit(random_batch(30, (5,)).numpy())
-
-
 def test_nodes_have_no_features_of_graphs_beside_them():
     import networkx as nx
 

@@ -14,7 +14,6 @@ from skcontrast.losses import (
     HCL,
     PUCL,
     InfoNCE,
-    Loss,
     NonparametricBCL,
     PositiveDebiased,
     Ring,
@@ -166,13 +165,6 @@ def test_the_recall_of_nothing_is_undefined():
     sample = ScoreSample.from_views(*random_views(12, 6), y=np.arange(12))
     found = reliability(Ring(1.0, 0.25), sample, 4)
     assert np.isnan(found.recall).all() and (found.precision == 0).all()
-
-
-@pytest.mark.parametrize("function", [negative_bias, push_share])
-def test_a_loss_of_ones_own_is_tried_before(function):
-    own = type("Own", (Loss,), {"rank_weights": lambda self, ranks, n_candidates: ranks - 3})
-    with pytest.raises(ValueError, match=r"Own\.rank_weights must return numbers ≥ 0"):
-        function(own(), real())
 
 
 def test_what_has_no_answer_is_refused():

@@ -191,11 +191,6 @@ def test_features_may_be_of_two_kinds():
         OfEither().fit(GRAPHS)
 
 
-def test_a_misspelled_method_is_refused():
-    with pytest.raises(TypeError, match=r"Own\.learns would never be used: did you mean learn"):
-        type("Own", (Features,), {"learns": lambda self, batch, rng: nn.Identity()})
-
-
 class RandomProjection(Features):
     """Draws from torch's generator."""
 
@@ -222,7 +217,6 @@ def test_images_with_their_channels_last_are_refused():
 @pytest.mark.parametrize(
     "function, error, message",
     [
-        (lambda x: x - x.mean(0), ValueError, "must map each sample by itself"),
         (
             lambda x: x[:1],
             ValueError,

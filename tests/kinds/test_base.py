@@ -153,13 +153,6 @@ def test_the_package_asks_a_kind_and_seldom_tests_what_x_is():
     assert {path: kinds for path, kinds in found.items() if kinds} == TESTED_FOR
 
 
-def test_a_private_name_of_the_package_is_not_replaced_unawares():
-    with pytest.raises(
-        TypeError, match=r"Files\._read would take the place of a method of the pa"
-    ):
-        type("Files", (Kind,), {"_read": lambda self, path: path})
-
-
 class Names(Tokens):
     """Names of documents, which are read when they are needed."""
 

@@ -54,17 +54,6 @@ def embedder(encoder, **kwargs):
     return ContrastiveEmbedder(encoder, **{**params, **kwargs})
 
 
-def test_an_encoder_that_reads_the_padding_is_refused():
-    message = (
-        r"encoder of recordings .* depend on the other samples.*skcontrast\.kinds\.TensorBatch"
-    )
-    with pytest.raises(ValueError, match=message):
-        embedder(Mean()).fit(recordings())
-    fitted, X = embedder(Sum()).fit(recordings()), recordings()
-    alone = np.concatenate([fitted.transform(X[k : k + 1]) for k in range(5)])
-    np.testing.assert_allclose(alone, fitted.transform(X)[:5], atol=1e-5)
-
-
 def test_nan_in_a_custom_kind_is_nan_in_X():
     X = recordings()
     X[7][2, 1] = np.nan
@@ -177,24 +166,6 @@ def test_a_width_that_changes_from_batch_to_batch_is_a_fault_of_to_tensor():
     for use in (fitted.transform, fitted.score):
         with pytest.raises(ValueError, match=r"Recordings\.to_tensor must return rows that fit"):
             use(recordings(width=5))
-
-
-class Shortest(Recordings):
-    def check(self, X):
-        return super().check(sorted(X, key=len))
-
-
-class Centred(Recordings):
-    def check(self, X):
-        mean = np.concatenate(X).mean(0)
-        return super().check([x - mean for x in X])
-
-
-@pytest.mark.parametrize("kind", [Shortest(), Centred()])
-def test_a_check_that_moves_samples_or_mixes_them_is_refused(kind):
-    message = rf"{type(kind).__name__}\.check must return samples in their order, each as without"
-    with pytest.raises(ValueError, match=message):
-        embedder(Sum(), kind=kind).fit(recordings()[::-1])
 
 
 class Halves:

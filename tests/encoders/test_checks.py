@@ -1,0 +1,134 @@
+"""Custom encoders that mix samples, read padding or hold idle parameters are refused."""
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from skcontrast.encoders import (
+    GIN,
+    MLP,
+    ConvNet,
+    Encoder,
+    PatchNet,
+    SeriesNet,
+    Wide,
+    check_encoder,
+)
+from skcontrast.features import OrientedGradients
+from skcontrast.kinds import Kind
+from tests.common import images, vectors
+
+X = vectors()
+GRAPHS = [nx.cycle_graph(4 + k) for k in range(8)]
+
+
+def own(module, **members):
+    """Return an encoder of a custom class that builds a module each time."""
+    build = {"build": lambda self, sample_shape, n_components=None: module}
+    return type("Own", (Encoder,), {**build, **members})()
+
+
+class Applied(nn.Linear):
+    """A layer, and a function of what it returns."""
+
+    def __init__(self, function):
+        super().__init__(5, 8)
+        self.function = function
+
+    def forward(self, x):
+        return self.function(super().forward(x))
+
+
+@pytest.mark.parametrize("wrap", [own, Wide, lambda module: module], ids=["own", "wide", "module"])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda h: h - h.mean(0),
+        lambda h: h.flip(0),
+        lambda h: nn.functional.dropout(h, 0.5),
+        lambda h: h.softmax(0),
+    ],
+)
+def test_rows_that_depend_on_other_samples_or_on_chance_are_refused(wrap, function):
+    with pytest.raises(ValueError, match="must be deterministic and treat samples independently"):
+        check_encoder(wrap(Applied(function)), X)
+
+
+class HalfDetached(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.last, self.unused = nn.Linear(5, 8), nn.Linear(8, 4), nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.last(self.first(x).detach())
+
+
+def test_parameters_without_a_gradient_are_named_unless_they_are_frozen():
+    names = "first.weight, first.bias, unused.weight, unused.bias"
+    for encoder in (HalfDetached(), own(HalfDetached())):
+        with pytest.raises(ValueError, match=f"that get no gradient: {names}. Leave out"):
+            check_encoder(encoder, X)
+    frozen = HalfDetached()
+    frozen.first.requires_grad_(False), frozen.unused.requires_grad_(False)
+    check_encoder(frozen, X)
+
+
+def test_what_learn_does_is_checked_too():
+    def learn(self, module, batch, rng):
+        module.function = lambda h: h - h.mean(0)
+
+    with pytest.raises(ValueError, match="treat samples independently"):
+        check_encoder(own(Applied(torch.relu), learn=learn), X)
+    with pytest.raises(TypeError, match=r"Own\.learn must change its module in place"):
+        check_encoder(own(Applied(torch.relu), learn=lambda *args: 1), X)
+
+
+class Recordings(Kind):
+    """Recordings of unequal lengths, padded with zeros."""
+
+    name = "recordings"
+
+    def check(self, X):
+        samples = np.empty(len(X), dtype=object)
+        samples[:] = [np.asarray(x, dtype=np.float32) for x in X]
+        return samples
+
+    def to_tensor(self, X, device):
+        return nn.utils.rnn.pad_sequence([torch.from_numpy(x) for x in X], True).to(device)
+
+
+class Mean(nn.Linear):
+    """Reads the padding too: the mean over all steps."""
+
+    def forward(self, x):
+        return super().forward(x).mean(1)
+
+
+class Sum(nn.Linear):
+    def forward(self, x):
+        return (super().forward(x) * (x != 0).any(2, keepdim=True)).sum(1)
+
+
+def test_an_encoder_that_reads_the_padding_is_refused():
+    rng = np.random.default_rng(0)
+    recordings = [rng.normal(size=(4 + k % 5, 3)) for k in range(24)]
+    with pytest.raises(ValueError, match=r"ignore the padding.*skcontrast\.kinds\.TensorBatch"):
+        check_encoder(Mean(3, 4), recordings, Recordings())
+    check_encoder(Sum(3, 4), recordings, Recordings())
+
+
+@pytest.mark.parametrize(
+    "encoder, samples",
+    [
+        (MLP((8,)), X),
+        (Wide(ConvNet((4,)), [OrientedGradients()]), images(40)),
+        (PatchNet(4, 3, (4,)), images(40, side=16)),
+        (SeriesNet(), np.random.default_rng(0).normal(size=(20, 2, 40))),
+        (GIN(1, 4), GRAPHS),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_the_encoders_of_the_package_pass(encoder, samples):
+    check_encoder(encoder, samples)

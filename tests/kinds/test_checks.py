@@ -1,0 +1,78 @@
+"""Custom kinds that move, mix or change samples are refused."""
+
+import numpy as np
+import pytest
+import torch
+
+from skcontrast.kinds import Kind, check_kind
+from tests.common import vectors
+
+X = vectors()
+
+
+class Rows(Kind):
+    """Rows of numbers."""
+
+    def check(self, X):
+        return np.asarray(X, dtype=np.float32)
+
+    def to_tensor(self, X, device):
+        return torch.tensor(np.stack(list(X)), dtype=torch.float32, device=device)
+
+
+def sorted_behind_the_second(X):
+    X = np.asarray(X)
+    return np.concatenate([X[:2], X[2:][np.argsort(X[2:, 0])]])
+
+
+def halved_in_place(X):
+    X /= 2
+    return X
+
+
+def halved_in_place_one_by_one(X):
+    for x in X:
+        x /= 2
+    return np.array([*X, None], dtype=object)[:-1]
+
+
+@pytest.mark.parametrize(
+    "check, given",
+    [
+        (sorted_behind_the_second, X.copy()),
+        (lambda X: 2 * np.asarray(X), X.copy()),
+        (lambda X: np.asarray(X) - np.mean(X, 0), X.copy()),
+        (halved_in_place, X.copy()),
+        (halved_in_place_one_by_one, list(X.copy())),
+    ],
+)
+def test_a_check_that_changes_samples_or_their_order_is_refused(check, given):
+    kind = type("Own", (Rows,), {"check": lambda self, X: check(X)})()
+    with pytest.raises(ValueError, match=r"Own\.check must keep the order, treat samples indep"):
+        check_kind(kind, given)
+
+
+def test_a_kind_that_reads_samples_one_by_one_passes():
+    check_kind(Rows(), X)
+    check_kind(Rows(), list(X))
+
+
+def test_what_fit_refuses_is_refused():
+    short = type("Own", (Rows,), {"check": lambda self, X: np.asarray(X)[1:]})()
+    with pytest.raises(ValueError, match=r"Own\.check must return one sample for each of the 60"):
+        check_kind(short, X)
+    nothing = type("Own", (Rows,), {"to_tensor": lambda self, X, device: None})()
+    with pytest.raises(TypeError, match=r"to_tensor must return a batch of .* got a NoneType"):
+        check_kind(nothing, X)
+
+
+def test_samples_that_check_pads_to_the_longest_pass():
+    class Padded(Rows):
+        def check(self, X):
+            width = max(map(len, X))
+            return np.stack([np.pad(np.float32(x), (0, width - len(x))) for x in X])
+
+        def sample_shape(self, X):
+            return (None,)
+
+    check_kind(Padded(), [[1, 2, 3], [4], [5, 6]])
