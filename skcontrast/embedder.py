@@ -43,7 +43,7 @@ from ._warnings import warn
 from .augmentation import Augmentation
 from .encoders import Encoder
 from .frameworks import Framework
-from .kinds import Kind, Tables
+from .kinds import Kind
 from .kinds._recognise import KindName, naming_kind
 from .losses import Loss
 from .optimizers import ALGORITHMS, Algorithm, Optimizer, as_optimizer
@@ -148,7 +148,7 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Dec
         Weight decay, at least 0.
     lr_schedule : {"cosine", "constant"} or Schedule, default="cosine"
         Factor on the learning rate by the progress of the fit; `partial_fit` has none.
-    kind : {"auto", "vectors", "tables", "series", "images", "graphs"} or Kind, default="auto"
+    kind : {"auto", "vectors", "series", "images", "graphs"} or Kind, default="auto"
         The kind of data in X; an object of :mod:`skcontrast.kinds` also says how it is prepared.
         "auto" recognises it, see :ref:`declare-kind`.
     device : str, int or torch.device, default="auto"
@@ -181,7 +181,7 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Dec
     encoder_ : torch.nn.Module
         The trained encoder, in inference mode, which standardises: it takes vectors as float32,
         images as uint8 or as floats in [0, 1]. Graphs come standardised, as a
-        :class:`~skcontrast.graphs.GraphBatch`, tables as rows of standardised numbers and codes.
+        :class:`~skcontrast.graphs.GraphBatch`.
     projector_ : torch.nn.Module
         The trained projection head.
     loss_, framework_, similarity_ : Loss, Framework, Similarity
@@ -322,14 +322,14 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Dec
         Parameters
         ----------
         X : array-like or Views
-            At least 2 samples: vectors (n_samples, n_features), dense or sparse; a DataFrame, see
-            :ref:`tables`; series (n_samples, n_channels, n_times), or a list of arrays of unequal
-            lengths, see :ref:`series`; images (n_samples, height, width) or (n_samples, channels,
-            height, width), uint8 or float; a list of networkx graphs or of PyTorch Geometric's
-            ``Data``, or :class:`~skcontrast.graphs.PackedGraphs`; tensors, memory maps, or a torch
-            Dataset whose items are samples or tuples that start with one; with ``CMC()`` also
-            :class:`~skcontrast.datasets.Parts`; a :ref:`kind of your own <own-kind>`; or the views
-            that an augmentation step of a Pipeline returns.
+            At least 2 samples: vectors (n_samples, n_features), dense or sparse; a DataFrame of
+            numbers, see :ref:`tables` for others; series (n_samples, n_channels, n_times), or a
+            list of arrays of unequal lengths, see :ref:`series`; images (n_samples, height, width)
+            or (n_samples, channels, height, width), uint8 or float; a list of networkx graphs or
+            of PyTorch Geometric's ``Data``, or :class:`~skcontrast.graphs.PackedGraphs`; tensors,
+            memory maps, or a torch Dataset whose items are samples or tuples that start with one;
+            with ``CMC()`` also :class:`~skcontrast.datasets.Parts`; a :ref:`kind of your own
+            <own-kind>`; or the views that an augmentation step of a Pipeline returns.
         y : array-like of shape (n_samples,), default=None
             Classes; −1, None, NaN or ``pandas.NA`` where unknown, as in `groups` and `domains`.
             Used by ``Supervised``, ``SupCon`` and ``SemiSupCon``, and to estimate hyperparameters
@@ -683,10 +683,8 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Dec
     ) -> NDArray[np.object_]:
         """Return the names of the columns of the embedding.
 
-        Columns of X that stand beside what is learned, as with the default encoders of vectors
-        and tables, keep their names, such as ``age``; what a table makes of a column is
-        ``port_Cherbourg``, ``age_missing`` or ``born_day_sin``. All others are numbered:
-        ``contrastiveembedder0``.
+        Columns of X that stand beside what is learned, as with the default encoder of vectors,
+        keep their names, such as ``age``. All others are numbered: ``contrastiveembedder0``.
 
         Parameters
         ----------
@@ -713,9 +711,7 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Dec
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
-        takes_tables = self.kind == "tables" or isinstance(self.kind, Tables)
-        tags.input_tags.sparse = not takes_tables
-        tags.input_tags.allow_nan = tags.input_tags.string = takes_tables
+        tags.input_tags.sparse = True
         tags.target_tags.required = getattr(self.loss, "requires_y", False)
         tags.transformer_tags.preserves_dtype = ["float32"]
         return tags

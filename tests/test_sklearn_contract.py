@@ -47,7 +47,7 @@ VARIANTS = [
         optimizer="sgd",
     ),
     brief(
-        kind="tables",
+        kind="vectors",
         optimizer=Optimizer("adamw", betas=(0.9, 0.9), param_groups=[("enc*", {"lr": 1e-4})]),
         lr_schedule="constant",
     ),

@@ -2,11 +2,11 @@
 Tables with categories, times and gaps
 ======================================
 
-The embedder takes a DataFrame directly. This one is made up: customers of three kinds, which each
-column separates only a little.
+skrub turns the columns of a DataFrame into numbers, and the embedder learns from these. The table
+is synthetic: customers of three kinds, which each column separates only a little.
 
-The result: a view of a row has some of its values from other rows, each from its own column; and
-the three kinds are far apart in the embedding, though no column names them.
+The result: a view of a row has some of its values from other rows, and the three kinds are far
+apart in the embedding, though no column names them.
 """
 
 # %%
@@ -17,7 +17,10 @@ the three kinds are far apart in the embedding, though no column names them.
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+import skrub
 from sklearn.decomposition import PCA
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
 
 from skcontrast import ContrastiveEmbedder
 
@@ -47,20 +50,31 @@ X.loc[rng.random(n) < 0.1, "device"] = None
 X.head()
 
 # %%
+# Numbers
+# -------
+# The month of a date, a column for each device, and so on. Missing numbers become the mean.
+
+vectorizer = make_pipeline(skrub.TableVectorizer(), SimpleImputer())
+vectorizer.set_output(transform="pandas")
+numbers = vectorizer.fit_transform(X)
+numbers.head()
+
+# %%
 # Views
 # -----
-# By default, three columns in ten are swapped: here two of five.
+# By default, three features in ten are swapped; the columns of a category are one feature.
 
-embedder = ContrastiveEmbedder(max_epochs=15, n_components=32, random_state=0).fit(X)
-first, second = embedder.views(X, rows=slice(3), random_state=0)
-pd.DataFrame(first, columns=X.columns)
+embedder = ContrastiveEmbedder(max_epochs=15, n_components=16, random_state=0)
+pipe = make_pipeline(vectorizer, embedder).fit(X)
+first, second = embedder.views(numbers, rows=slice(3), random_state=0)
+pd.DataFrame(first, columns=numbers.columns).round(1)
 
 # %%
 # The embedding
 # -------------
 
 figure, axis = plt.subplots(figsize=(6, 4.2), layout="constrained")
-points = PCA(2).fit_transform(embedder.transform(X))
+points = PCA(2).fit_transform(pipe.transform(X))
 for k, name in enumerate(kinds):
     axis.plot(*points[kind == k].T, ".", label=name)
 axis.set(xlabel="first principal component", ylabel="second", title="The embedded customers")

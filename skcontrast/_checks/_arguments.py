@@ -170,8 +170,8 @@ def check_entries(values: Any, name: str) -> None:
     dtypes = values.dtypes if is_table else {getattr(value, "dtype", None) for value in held}
     if any(map(_is_of_dates, dtypes)):
         raise TypeError(
-            f"{name} holds dates or durations, not numbers: pass samples that have some as a "
-            "DataFrame, or convert them to numbers."
+            f"{name} holds dates or durations, not numbers: convert them to numbers, or pass a "
+            "DataFrame with them through skrub.TableVectorizer()."
         )
 
 

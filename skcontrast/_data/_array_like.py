@@ -64,6 +64,8 @@ def as_array_like(X: Any, *, one_shape: bool = True) -> Any:
         names of files, or has more dimensions than images.
     """
     _refuse_other(X)
+    if hasattr(X, "to_pandas") and hasattr(X, "column_names"):  # pyarrow, Hugging Face
+        return X.to_pandas()
     if isinstance(X, Dataset) or _acts_like_dataset(X) or _is_cut_from_dataset(X):
         X = LazySamples(X)
     if getattr(X, "ndim", 0) == 1 and getattr(X, "dtype", None) == np.dtype(object):
@@ -184,8 +186,8 @@ def _is_list_of_pairs(sample: Any) -> bool:
 
 _NOT_NUMBERS = (
     ", not numbers. Molecules become graphs, see 'Molecules' on the page 'Graphs' of the user "
-    "guide; other texts become vectors first, by TfidfVectorizer or a language model; a column of "
-    "categories is a DataFrame."
+    "guide; other texts become vectors first, by TfidfVectorizer or a language model; categories, "
+    "by skrub.TableVectorizer() or OneHotEncoder()."
 )
 # Samples that something else has to read first, and what a message says of a list of them.
 _UNREAD: dict[Callable[[Any], bool], str] = {
@@ -391,14 +393,9 @@ def warn_of_long_table(X: Any) -> None:
 
 
 def _order(column: Any) -> NDArray | None:
-    """Return the values of a column as numbers that grow with them, None if they have gaps."""
+    """Return the values of a column as ranks, None unless they are integers."""
     values = np.asarray(column)
-    if values.dtype.kind in "fc" or (values.dtype == object and not isinstance(values[0], str)):
-        return None
-    try:
-        return np.unique(values, return_inverse=True)[1]
-    except TypeError:
-        return None
+    return np.unique(values, return_inverse=True)[1] if values.dtype.kind in "iu" else None
 
 
 def _starts(values: NDArray) -> NDArray | None:

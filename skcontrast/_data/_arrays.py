@@ -260,23 +260,6 @@ def moments(X: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return centre + half * mean, half * np.sqrt(variance)
 
 
-def known_moments(X: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return `moments` of each column without its NaN; zeros for a column that has nothing else.
-
-    X is searched only if the sum of a column is NaN.
-    """
-    with np.errstate(over="ignore", invalid="ignore"):
-        has_gaps = np.isnan(X.sum(axis=0))
-    if not has_gaps.any():
-        return moments(X)
-    mean, std = np.zeros((2, X.shape[1]))
-    for j in range(X.shape[1]):
-        known = X[~np.isnan(X[:, j]), j : j + 1]
-        if len(known):
-            mean[j : j + 1], std[j : j + 1] = moments(known)
-    return mean, std
-
-
 def mean_and_std(X: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return what to subtract from each column of X, and what to divide it by; float64."""
     mean, std = moments(X)

@@ -20,7 +20,6 @@ from ..kinds._base import Schema, Unscaled
 from ..kinds._images import ImageScaler
 from ..kinds._recognise import PartsScaler
 from ..kinds._series import SeriesScaler
-from ..kinds._tables import Column, TableScaler
 from ..kinds._vectors import VectorScaler
 
 # Layers that crash on odd attributes instead of raising an error.
@@ -37,13 +36,13 @@ _PRIVATE = (
     "_layers._images", "_layers._kernels", "_layers._pretrained", "_layers._wide",
     "_network._build", "encoders._graph", "encoders._mlp", "encoders._resnet",
     "encoders._series_net", "features._graphs", "features._signals", "frameworks._parts",
-    "graphs._features", "graphs._networks", "kinds._scaling", "kinds._table_input",
+    "graphs._features", "graphs._networks", "kinds._scaling",
 )  # fmt: skip
 # Everything else that a fitted embedder consists of, under the names of the classes.
 _PARTS: tuple[type, ...] = (
-    Column, ContrastiveEmbedder, EdgeFeatures, ImageScaler, NodeFeatures,
+    ContrastiveEmbedder, EdgeFeatures, ImageScaler, NodeFeatures,
     NonDynamicallyQuantizableLinear, PartsScaler, Schema, SeriesScaler, StandardScaler,
-    TableScaler, Unscaled, VectorScaler, Widths, *LINEAR,
+    Unscaled, VectorScaler, Widths, *LINEAR,
 )  # fmt: skip
 
 

@@ -62,7 +62,7 @@ def export(
     ------
     ValueError
         If the suffix is neither, if X is not such an array, if samples of the embedder's kind
-        cannot be exported (graphs, tables, several parts, custom kinds), if the classifier is a
+        cannot be exported (graphs, several parts, custom kinds), if the classifier is a
         different one, or if the exported network differs from `transform` or `predict_proba` by
         more than a thousandth of the largest number.
     ImportError

@@ -416,7 +416,6 @@ def _outputs(setup: Setup, device: str) -> list[Tensor]:
         network = copy.deepcopy(network, {id(tensor): tensor.to(device) for tensor in tensors})
     with torch.device(device):
         zeros = kind._example_batch(setup.schema.sample_shape)
-        # Below 1, so that they are codes of categories too.
         h = network.encoder(torch.linspace(0, 0.9, zeros.numel()).reshape(zeros.shape))
         return [h, network.projector(h)]
 

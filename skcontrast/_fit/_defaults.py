@@ -39,7 +39,7 @@ from ..features import (
     Raw,
     WeisfeilerLehman,
 )
-from ..kinds import Graphs, Images, Kind, PartsKind, Series, Tables, Vectors
+from ..kinds import Graphs, Images, Kind, PartsKind, Series, Vectors
 from ..kinds._base import Schema
 
 # Smaller images are little else than a patch, and a crop does not keep what they show.
@@ -168,11 +168,6 @@ def _features_of_images(seed: int) -> dict[str, Features]:
     return {"gradients": OrientedGradients(), "patches": PatchDictionary(random_state=seed)}
 
 
-def _views_of_columns(*_: Any, **__: Any) -> list[Augmentation]:
-    """Return the augmentations of vectors and tables."""
-    return [MarginalCorruption(rate=0.3)]
-
-
 def _views_of_parts(
     kind: PartsKind, sample_shape: tuple, *, takes_one_view: bool = False, **_: Any
 ) -> list[Augmentation] | None:
@@ -232,8 +227,7 @@ def missing(parameter: str, kind: Kind) -> ValueError:
 
 
 DEFAULTS: dict[type[Kind], Defaults] = {
-    Vectors: Defaults(_encoder_of_vectors, _views_of_columns),
-    Tables: Defaults(lambda *_: Wide(MLP(n_learned=16), [Raw()]), _views_of_columns),
+    Vectors: Defaults(_encoder_of_vectors, lambda *_, **__: [MarginalCorruption(rate=0.3)]),
     Images: Defaults(_encoder_of_images, _views_of_images, _features_of_images, "images"),
     Series: Defaults(
         # With this weight, few labels are as good as from the kernels alone.

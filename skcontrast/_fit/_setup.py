@@ -287,8 +287,7 @@ def _fitted(
 ) -> list[Augmentation]:
     """Return augmentations fitted to X; the steps of a Pipeline already are.
 
-    These are fitted again only if they read X as other batches, such as tables whose categories
-    have other codes.
+    These are fitted again only if they read X as a different kind.
     """
     from_pipeline = settings.augmentation is None
 

@@ -33,7 +33,7 @@ class Augmentation(Transformer):
 
     Attributes
     ----------
-    kind : {"vectors", "tables", "series", "images", "graphs"}, Kind, a tuple of these or None
+    kind : {"vectors", "series", "images", "graphs"}, Kind, a tuple of these or None
         The kind of samples that it augments, see :class:`skcontrast.kinds.Kind`; None is for
         vectors and images.
 

@@ -37,7 +37,7 @@ class FunctionAugmentation(Augmentation):
         Whether `func` is called with one sample at a time instead of a batch. Pass True for
         functions that draw the same random numbers for the whole of what they receive, such as
         most transforms of torchvision and albumentations.
-    kind : {"vectors", "tables", "series", "images", "graphs"}, Kind or None, default=None
+    kind : {"vectors", "series", "images", "graphs"}, Kind or None, default=None
         The data that `func` takes, see :class:`skcontrast.kinds.Kind`; None is for vectors, images
         and the custom kind of an embedder. Graphs and samples of a custom kind are passed in
         batches, unchanged.

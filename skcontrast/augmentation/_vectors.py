@@ -1,4 +1,4 @@
-"""Augmentations of vectors and tables: noise and marginal corruption."""
+"""Augmentations of vectors: noise and marginal corruption."""
 
 from __future__ import annotations
 
@@ -12,16 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from .._checks import FRACTION, NON_NEGATIVE, StrOptions, learned, parameter
-from .._data._arrays import as_tensor, known_moments, subset
-from ..kinds._tables import Tables, place_of
+from .._data._arrays import as_tensor, moments, subset
 from ._base import Augmentation, as_float, changed, generator_for
 from ._matrices import uniform
 
 
 class GaussianNoise(Augmentation):
     """Add independent Gaussian noise to features of vectors, steps of series, pixels of images.
-
-    In tables, to numbers and times; categories and gaps stay.
 
     .. math:: \\tilde x_j = x_j + \\mathrm{scale} \\cdot \\sigma_j\\, \\varepsilon_j,
         \\qquad \\varepsilon_j \\sim \\mathcal{N}(0, 1)
@@ -41,8 +38,7 @@ class GaussianNoise(Augmentation):
     Attributes
     ----------
     mean_, std_ : ndarray of shape (n_features,)
-        Mean and standard deviation of each feature; only after fitting vectors or tables. Both
-        are 0 for categories.
+        Mean and standard deviation of each feature; only after fitting vectors.
 
     See Also
     --------
@@ -63,7 +59,7 @@ class GaussianNoise(Augmentation):
 
     scale: float = parameter(NON_NEGATIVE, default=0.1)
 
-    kind = ("vectors", "tables", "series", "images")
+    kind = ("vectors", "series", "images")
     mean_: Any = learned()
     std_: Any = learned()
 
@@ -71,9 +67,7 @@ class GaussianNoise(Augmentation):
         self.__dict__.pop("mean_", None)
         self.__dict__.pop("std_", None)
         if X.ndim == 2:
-            self.mean_, self.std_ = known_moments(X)
-            codes = ~self._schema.kind._numeric(X.shape[1])
-            self.mean_[codes] = self.std_[codes] = 0.0
+            self.mean_, self.std_ = moments(X)
 
     def prepared(self, convert: Callable[[Any], Tensor]) -> Augmentation:
         """Return a copy whose ``std_`` is in the units of the training batches."""
@@ -105,7 +99,7 @@ class MarginalCorruption(Augmentation):
     least one unless the rate is 0), chosen uniformly without replacement, take their values in a
     training sample, drawn uniformly and independently for each replaced group. A group is a
     feature, or features that encode one variable together, such as the columns of a one-hot
-    encoder. In tables, a column is a feature, and its gaps are swapped along with its values.
+    encoder.
 
     Parameters
     ----------
@@ -157,17 +151,16 @@ class MarginalCorruption(Augmentation):
         [StrOptions({"one-hot"}), list, tuple, None], default="one-hot"
     )
 
-    kind = ("vectors", "tables")
+    kind = "vectors"
 
     _samples = ("marginals_",)
 
     def learn(self, X: NDArray) -> None:
         X = X.reshape(len(X), -1)
         self.marginals_ = subset(X).copy()
-        # A column of a table is a variable.
-        if isinstance(self.groups, str) and not isinstance(self._schema.kind, Tables):
+        if isinstance(self.groups, str):
             self.groups_ = one_hot_groups(self.marginals_)
-        elif self.groups is None or isinstance(self.groups, str):
+        elif self.groups is None:
             self.groups_ = np.arange(X.shape[1])
         else:
             names = self._schema.feature_names_in
@@ -239,7 +232,7 @@ def _numbered(groups: Sequence, d: int, names: NDArray | None) -> NDArray[np.int
         if not isinstance(members, (list, tuple, np.ndarray)):
             raise ValueError(f"groups must be a list of lists of features, got {members!r} in it.")
         for member in members:
-            if (place := place_of(member, known, d)) is None:
+            if (place := _place_of(member, known, d)) is None:
                 raise ValueError(f"groups names the feature {member!r}, which X does not have.")
             if group_of[place] >= 0:
                 raise ValueError(f"groups has the feature {member!r} twice.")
@@ -248,6 +241,14 @@ def _numbered(groups: Sequence, d: int, names: NDArray | None) -> NDArray[np.int
     alone = group_of < 0
     group_of[alone] = len(groups) + np.arange(alone.sum())
     return np.unique(group_of, return_inverse=True)[1]
+
+
+def _place_of(column: Any, names: Sequence[str], n: int) -> int | None:
+    """Return which of n columns a name or a number means, None for neither; a mask has none."""
+    if isinstance(column, str):
+        return names.index(column) if column in names else None
+    is_number = isinstance(column, (int, np.integer)) and not isinstance(column, bool)
+    return int(column) if is_number and 0 <= column < n else None
 
 
 def _largest(keys: Tensor, count: int) -> Tensor:

@@ -19,13 +19,12 @@ _ACTIVATIONS = {"relu": nn.ReLU, "gelu": nn.GELU, "silu": nn.SiLU, "tanh": nn.Ta
 
 
 class MLP(Encoder):
-    """A multilayer perceptron: the default encoder of vectors and tables.
+    """A multilayer perceptron: the default encoder of vectors.
 
     Each hidden layer is a linear map, batch normalisation, a non-linearity and dropout. A last
     linear layer gives the representation. Images are flattened. The embedder's default has the
     features that the network gets, from which no detail is lost, beside it:
-    ``Wide(MLP(), [Raw()])`` for vectors of up to 1,000 features, and
-    ``Wide(MLP(n_learned=16), [Raw()])`` for tables.
+    ``Wide(MLP(), [Raw()])`` for vectors of up to 1,000 features.
 
     Parameters
     ----------

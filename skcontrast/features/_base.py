@@ -32,7 +32,7 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
 
     Attributes
     ----------
-    kind : {"vectors", "tables", "series", "images", "graphs"}, Kind, a tuple of these or None
+    kind : {"vectors", "series", "images", "graphs"}, Kind, a tuple of these or None
         The kind of samples, see :class:`skcontrast.kinds.Kind`.
     one_scale : bool, default=False
         Whether all columns have one unit, so that :class:`~skcontrast.encoders.Wide` divides them

@@ -18,9 +18,8 @@ from ._base import Features
 class Raw(Features):
     """The numbers of each sample, standardised as an encoder gets them, as one row.
 
-    Of vectors and tables these are the columns, of tables also one-hot vectors of categories; of
-    images and of series of one length, all pixels and steps. Beside what is learned, see
-    :class:`~skcontrast.encoders.Wide`, they keep every detail.
+    Of vectors these are the columns, of images and of series of one length all pixels and steps.
+    Beside what is learned, see :class:`~skcontrast.encoders.Wide`, they keep every detail.
 
     Attributes
     ----------

@@ -11,7 +11,6 @@ from ._graphs import Graphs
 from ._images import Images
 from ._recognise import PartsKind
 from ._series import Series
-from ._tables import Tables
 from ._vectors import Vectors
 
 # Where users find it, in messages and pickles.
@@ -23,7 +22,6 @@ __all__ = [
     "Kind",
     "PartsKind",
     "Series",
-    "Tables",
     "TensorBatch",
     "Vectors",
     "check_kind",

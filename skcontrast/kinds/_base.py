@@ -6,7 +6,7 @@ places that test what X is. The package's kinds have a module each.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -67,7 +67,7 @@ class Schema:
             The names of X, if it had none in `fit`.
         """
         given = self.feature_names_in if given is None else given
-        own = [] if given is None or place is None else self.kind._encoded_names(given)
+        own = [] if given is None or place is None else list(given)
         if place is None or len(own) != len(names[place]):
             return names
         named = names.copy()
@@ -358,20 +358,12 @@ class Kind(ParameterObject):
         return module
 
     def _reads_like(self, other: Kind) -> bool:
-        """Return whether another kind, fitted to other samples, makes the same batches of X."""
+        """Return whether another kind, fitted to other samples, reads X in the same way."""
         return type(self) is type(other)
-
-    def _numeric(self, n_features: int) -> np.ndarray:
-        """Return which features hold numbers, shape (n_features,), and not codes."""
-        return np.ones(n_features, dtype=bool)
 
     def _encoded_shape(self, sample_shape: tuple) -> tuple:
         """Return the shape of a sample of a batch behind the first layer."""
         return sample_shape
-
-    def _encoded_names(self, names: Sequence[str]) -> list[str]:
-        """Return names of the numbers of a sample behind the first layer, by those of X."""
-        return list(names)
 
     def _check_encoder(self, module: nn.Module, samples: Callable, name: str) -> None:
         """Warn about what an encoder does not read of a batch, ``samples(n)`` of at most n."""

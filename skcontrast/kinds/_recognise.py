@@ -18,12 +18,11 @@ from ._base import Kind, Request, Scaler, Schema, as_given
 from ._graphs import Graphs
 from ._images import Images
 from ._series import Series
-from ._tables import Tables
 from ._vectors import Vectors
 
-KindName: TypeAlias = Literal["vectors", "tables", "series", "images", "graphs"]
+KindName: TypeAlias = Literal["vectors", "series", "images", "graphs"]
 # In the order in which they are asked whether X is theirs; vectors take what is left.
-KINDS: dict[str, Any] = {kind.name: kind for kind in (Graphs, Tables, Series, Images, Vectors)}
+KINDS: dict[str, Any] = {kind.name: kind for kind in (Graphs, Series, Images, Vectors)}
 
 
 def read_samples(
@@ -97,7 +96,7 @@ def named_kind(kind: str | Kind, *, owner: str, parameter: str = "kind") -> Kind
 
     Parameters
     ----------
-    kind : {"vectors", "tables", "series", "images", "graphs"} or Kind
+    kind : {"vectors", "series", "images", "graphs"} or Kind
         The declared kind.
     owner : str
         The class that declared it, for messages.
@@ -205,23 +204,23 @@ class PartsKind(Kind):
 
     Examples
     --------
-    The first part is a table, where an array of codes could be a vector:
+    Two vectors, of which the first, counts, is not standardised:
 
     >>> import numpy as np
     >>> from skcontrast import ContrastiveEmbedder
     >>> from skcontrast.datasets import Parts
     >>> from skcontrast.frameworks import CMC
-    >>> from skcontrast.kinds import PartsKind, Tables, Vectors
+    >>> from skcontrast.kinds import PartsKind, Vectors
     >>> rng = np.random.default_rng(0)
     >>> X = Parts(rng.integers(5, size=(50, 2)), rng.normal(size=(50, 6)))
     >>> embedder = ContrastiveEmbedder(
     ...     framework=CMC(),
-    ...     kind=PartsKind([Tables(categorical=[0, 1]), Vectors()]),
+    ...     kind=PartsKind([Vectors(standardize=False), Vectors()]),
     ...     max_epochs=1,
     ...     random_state=0,
     ... )
     >>> embedder.fit_transform(X).shape
-    (50, 160)
+    (50, 264)
     """
 
     name = "samples of several parts"
@@ -289,7 +288,7 @@ class PartsKind(Kind):
                 kind._check_unusual(part, is_declared=is_declared)
 
     def _reads_like(self, other: Kind) -> bool:
-        """Return whether another kind makes the same batches of each part."""
+        """Return whether the parts are of the same kinds as those of another kind."""
         return isinstance(other, PartsKind) and all(
             mine._reads_like(theirs)
             for mine, theirs in zip(self.kinds_, other.kinds_, strict=True)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from decimal import Decimal
 from functools import partial
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -14,13 +16,23 @@ from sklearn.utils.validation import validate_data
 from torch import Tensor, nn
 
 from .._checks import parameter
+from .._checks._constraints import brief
 from .._data._array_like import as_array_like, checked_numbers
 from .._data._arrays import SparseSamples, mean_and_std
 from ._base import Kind, Request, Schema
 from ._scaling import AffineScaler, ArrayKind, Standardize
 
 _EXPECTED = (
-    "vectors of numbers, shape (n_samples, n_features), or columns of other types in a DataFrame"
+    "vectors of numbers, shape (n_samples, n_features), into which skrub.TableVectorizer() turns "
+    "columns of other types"
+)
+# Turns a DataFrame with columns of any types, and gaps, into vectors.
+_LINE = (
+    "make_pipeline(skrub.TableVectorizer(), sklearn.impute.SimpleImputer(), ContrastiveEmbedder())"
+)
+_GAPS = (
+    f"Input X contains NaN, and vectors must not have missing values: fit {_LINE}, without "
+    "TableVectorizer if all columns are numbers."
 )
 
 
@@ -28,6 +40,7 @@ class Vectors(ArrayKind):
     """Vectors of numbers, shape (n_samples, n_features): all that scikit-learn takes as X.
 
     Sparse matrices are vectors too. Their rows are made dense batch by batch, never all at once.
+    So are DataFrames of numbers and booleans without missing values; see :ref:`tables` for others.
 
     Parameters
     ----------
@@ -37,7 +50,6 @@ class Vectors(ArrayKind):
 
     See Also
     --------
-    Tables : For columns of numbers, categories and times, with gaps.
     Series, Images : For arrays of three or four dimensions.
     Kind : The base class.
 
@@ -83,6 +95,9 @@ class Vectors(ArrayKind):
             )
         stand_in = _stand_in(request)
         convert = partial(validate_data, stand_in, accept_sparse="csr", reset=request.seen is None)
+        if hasattr(X, "columns"):
+            _refuse_columns(X)
+            convert(X, skip_check_array=True)  # names, whose errors need no more words
         with _gaps_explained():
             X = checked_numbers(X, _EXPECTED, convert, request.min_samples, request.check_finite)
         request.check_shape(X.shape[1:])
@@ -138,16 +153,65 @@ class VectorScaler(AffineScaler):  # numpydoc ignore=PR02
 
 @contextmanager
 def _gaps_explained() -> Iterator[None]:
-    """Say in the error about NaN in X how gaps are accepted."""
+    """Say in the error about NaN in X how gaps are filled."""
     try:
         yield
     except ValueError as error:
         if "contains NaN" not in str(error):
             raise
-        raise ValueError(
-            "Input X contains NaN. Vectors must not have gaps: pass kind='tables' to "
-            "ContrastiveEmbedder, also for an array, or impute them."
-        ) from error
+        raise ValueError(_GAPS) from error
+
+
+def _refuse_columns(X: Any) -> None:
+    """Raise TypeError or ValueError for a DataFrame with columns that are not all of numbers."""
+    if all(map(_is_numeric, set(X.dtypes))):
+        return
+    by_name = X.items() if hasattr(X, "items") else zip(X.columns, X.get_columns(), strict=True)
+    for name, column in by_name:
+        known = column.dropna() if hasattr(column, "dropna") else column.drop_nulls()
+        if (example := _not_a_number(known)) is None:
+            if len(known) < len(column):
+                raise ValueError(_GAPS)
+            continue
+        if np.ndim(example) > 0:
+            raise TypeError(
+                f"Column {name!r} of X holds arrays: pass np.stack(X[{name!r}]) if they are "
+                "samples. If columns are channels of series, pass [np.stack(row) for row in "
+                "X.to_numpy()]."
+            )
+        converted = f"X[{name!r}] = pandas.to_numeric(X[{name!r}], errors='coerce')"
+        first = f", or {converted} if it should" if _are_mostly_numbers(known) else ""
+        raise TypeError(
+            f"Column {name!r} of X must hold numbers, got {brief(example, 40)} (dtype "
+            f"{column.dtype}). Pass {_LINE}{first}."
+        )
+
+
+def _is_numeric(dtype: Any) -> bool:
+    """Return whether a dtype of pandas or polars is one of numbers, booleans or gaps alone."""
+    if hasattr(dtype, "kind"):
+        return dtype.kind in "biufc"
+    return dtype.is_numeric() or str(dtype) in ("Boolean", "Null")
+
+
+def _not_a_number(column: Any) -> Any:
+    """Return the first value that is not a number, or is a category; None if there is none."""
+    numbers = () if hasattr(column.dtype, "categories") else (Real, Decimal, np.bool_)
+    is_numeric = _is_numeric(column.dtype)
+    return next((x for x in column if not (is_numeric or isinstance(x, numbers))), None)
+
+
+def _are_mostly_numbers(column: Any) -> bool:
+    """Return whether at least half of the values of a column are numbers, perhaps as text."""
+
+    def reads(value: Any) -> bool:
+        try:
+            return bool(float(value) == float(value))
+        except (TypeError, ValueError):
+            return False
+
+    is_text = str(column.dtype) in ("object", "str", "string", "String")
+    return is_text and 2 * sum(map(reads, column)) >= len(column)
 
 
 def _stand_in(request: Request) -> Any:

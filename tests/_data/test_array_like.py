@@ -186,7 +186,7 @@ def test_an_object_with_a_length_and_items_is_a_dataset():
 def test_a_lazy_frame_of_polars_is_refused_by_name():
     frame = pytest.importorskip("polars").LazyFrame(vectors())
     fitted = small(max_epochs=1).fit(vectors())
-    for use in (fitted.fit, small(kind="tables").fit, fitted.transform):
+    for use in (fitted.fit, small(kind="vectors").fit, fitted.transform):
         with pytest.raises(TypeError, match=r"pass X\.collect\(\)"):
             use(frame)
 

@@ -33,7 +33,7 @@ from skcontrast.features import (
 )
 from skcontrast.frameworks import CMC, InfoGraph
 from skcontrast.graphs import pack_graphs
-from skcontrast.kinds import Graphs, Images, Kind, Tables, Vectors
+from skcontrast.kinds import Graphs, Images, Kind, Vectors
 from skcontrast.kinds._recognise import KINDS
 from tests._fit.common import GRAPHS
 from tests.common import images, small, vectors
@@ -185,7 +185,6 @@ def test_views_drawn_before_a_fit_follow_what_a_dataset_shows(stripes):
         (Vectors(), (5,), Wide(MLP(), [Raw()])),
         (Vectors(), (1000,), Wide(MLP(), [Raw()])),
         (Vectors(), (1001,), MLP()),
-        (Tables(), (5,), Wide(MLP(n_learned=16), [Raw()])),
         (Images(), (1, 8, 8), ConvNet()),
         (Images(), (3, 15, 32), ConvNet()),
         (Images(), (1, 16, 16), WIDE_IMAGES),

@@ -10,8 +10,6 @@ from sklearn.preprocessing import OneHotEncoder
 
 from skcontrast.augmentation import GaussianNoise, MarginalCorruption
 from skcontrast.augmentation._vectors import one_hot_groups
-from skcontrast.kinds import Tables
-from skcontrast.kinds._base import Request
 
 
 @pytest.fixture
@@ -262,33 +260,3 @@ def test_groups_are_found_behind_a_column_transformer(generator):
     assert augmentation.groups_.tolist() == [0, 0, 0, 1]
     views = augmentation.augment(torch.from_numpy(np.asarray(X)), generator)
     assert (views[:, :3].sum(dim=1) == 1).all()
-
-
-# Tables
-
-
-TABLE = pd.DataFrame({"a": [1.0, 2.0, None, 4.0] * 10, "b": ["x", "y", "x", None] * 10, "c": 5.0})
-
-
-def coded(augmentation):
-    """Return a fitted augmentation, and the table as it gets it."""
-    augmentation.fit(TABLE)
-    return augmentation, torch.from_numpy(Tables()._read(TABLE, Request(augmentation))[0])
-
-
-def test_noise_leaves_categories_and_gaps(generator):
-    noise, batch = coded(GaussianNoise(1.0))
-    np.testing.assert_allclose(noise.std_, [np.std([1, 2, 4]), 0, 0])
-    views = noise.augment(batch, generator)
-    torch.testing.assert_close(views[:, 1:], batch[:, 1:], equal_nan=True, rtol=0, atol=0)
-    assert views[:, 0].isnan().equal(batch[:, 0].isnan())
-    assert (views[:2, 0] != batch[:2, 0]).all()
-
-
-def test_gaps_are_swapped_like_values(generator):
-    corruption, batch = coded(MarginalCorruption(1.0))
-    views = corruption.augment(batch.repeat(50, 1), generator)
-    for j in range(3):
-        share = batch[:, j].isnan().double().mean().item()
-        assert views[:, j].isnan().double().mean().item() == pytest.approx(share, abs=0.03)
-    assert corruption.groups_.tolist() == [0, 1, 2]

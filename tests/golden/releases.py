@@ -11,7 +11,6 @@ from pathlib import Path
 
 import networkx as nx
 import numpy as np
-import pandas as pd
 
 import skcontrast
 from skcontrast import ContrastiveClassifier, ContrastiveEmbedder
@@ -47,16 +46,12 @@ SAMPLES = {
     "images": RNG.randint(0, 256, size=(N, 1, 16, 16)).astype(np.uint8),
     "series": np.stack([np.sin(STEPS), np.cos(STEPS)], axis=1),
     "graphs": [_graph(k) for k in range(N)],
-    "tables": pd.DataFrame(
-        {"number": np.where(np.arange(N) % 4, VECTORS[:, 0], np.nan), "name": NAMES}
-    ),
 }
 
 
 def models():
     """Yield names and fitted models."""
     fast = {"max_epochs": 2, "random_state": 0, "device": "cpu", "projection_dim": 4}
-    table_encoder = MLP(widths=(8,), n_learned=4)
     patches = Wide(
         PatchNet(widths=(8,), n_patches=8, patch_size=4),
         [PatchDictionary(8, 4, grid=3), OrientedGradients()],
@@ -72,12 +67,13 @@ def models():
             Wide(GIN(n_layers=1, width=8), [GraphProfile(), WeisfeilerLehman(n_components=8)]),
             **fast,
         ),
-        "tables": ContrastiveEmbedder(table_encoder, **fast),
     }
     for name, embedder in embedders.items():
         yield name, embedder.fit(SAMPLES[name])
     few = np.where(np.arange(N) % 2, None, NAMES)
-    model = ContrastiveClassifier(ContrastiveEmbedder(table_encoder, **fast), random_state=0)
+    model = ContrastiveClassifier(
+        ContrastiveEmbedder(MLP(widths=(8,), n_learned=4), **fast), random_state=0
+    )
     yield "classifier", model.fit(SAMPLES["classifier"], few)
 
 

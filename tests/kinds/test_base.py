@@ -21,7 +21,7 @@ from skcontrast._checks import ParameterObject
 from skcontrast.augmentation import Augmentation, RandomAffine
 from skcontrast.encoders import Encoder
 from skcontrast.frameworks import CMC, MoCo
-from skcontrast.kinds import Graphs, Images, Kind, PartsKind, Series, Tables, Vectors
+from skcontrast.kinds import Graphs, Images, Kind, PartsKind, Series, Vectors
 from skcontrast.kinds._base import Request
 from skcontrast.losses import BCL, DCL
 
@@ -102,7 +102,7 @@ def test_a_kind_of_ones_own_trains_and_transforms():
     assert probe.score(h[40:], y[40:]) > 0.9
 
 
-@pytest.mark.parametrize("kind", [Tokens, Graphs, Images, PartsKind, Series, Tables, Vectors])
+@pytest.mark.parametrize("kind", [Tokens, Graphs, Images, PartsKind, Series, Vectors])
 def test_a_kind_shows_only_the_names_that_its_page_tells(kind):
     attributes = {"name", "float_batches", "has_gaps"}
     methods = {"check", "to_tensor", "sample_shape", "scaler"}
@@ -115,10 +115,6 @@ def test_a_kind_shows_only_the_names_that_its_page_tells(kind):
 
 # By file, the kinds that are tested for outside their room, and why it does not ask the kind.
 TESTED_FOR = {
-    # The class says what an embedder takes before it has read the columns.
-    "embedder.py": ["Tables"],
-    # A column of a table is a variable; one of vectors may be a part of a one-hot code.
-    "augmentation/_vectors.py": ["Tables"],
     # The scale of uint8 images is known without reading them.
     "_fit/_drawn_views.py": ["Images"],
     # An encoder says whether its images are standardised, and which samples have parts.

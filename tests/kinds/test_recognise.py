@@ -240,9 +240,5 @@ DATES = (np.datetime64("2020-01-01", "s") + np.arange(320)).reshape(20, 16)
     ],
 )
 def test_dates_are_not_silently_numbers(use):
-    with pytest.raises(TypeError, match="X holds dates or durations"):
+    with pytest.raises(TypeError, match=r"dates or durations|must hold numbers"):
         use()
-
-
-def test_an_array_of_dates_may_be_a_table():
-    assert np.isfinite(small(kind="tables").fit_transform(DATES)).all()

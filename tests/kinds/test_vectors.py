@@ -1,9 +1,20 @@
-"""Vectors: forms, scales, extremes."""
+"""Vectors: forms, scales, extremes, DataFrames."""
+
+import datetime
+from decimal import Decimal
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 import torch
+from sklearn.compose import make_column_transformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
+from skcontrast.augmentation import MarginalCorruption
 from skcontrast.encoders import MLP
 from skcontrast.kinds import Vectors
 from skcontrast.kinds._recognise import recognised
@@ -80,7 +91,7 @@ def test_extreme_vectors_give_finite_embeddings(X):
     assert np.isfinite(embedder.transform(X * 0 + 1e300 if X.dtype == float else X)).all()
 
 
-@pytest.mark.parametrize("kind", ["vectors", "tables", "series"])
+@pytest.mark.parametrize("kind", ["vectors", "series"])
 def test_denormal_numbers_are_scaled_as_others(kind):
     X = vectors(20, 3)[:, None] if kind == "series" else vectors(20, 3)
     found = small(kind=kind, encoder=None).fit_transform(X * 2.0**-1040)
@@ -99,3 +110,159 @@ def test_what_has_at_most_two_dimensions_is_guessed_to_be_vectors():
     for X in (vectors(), [[1.0]], np.ones(3)):
         assert isinstance(recognised(X)[0], Vectors)
     assert not isinstance(recognised(np.ones((2, 4, 4)))[0], Vectors)
+
+
+# DataFrames
+
+
+A, B = vectors(40, 2).T
+C = np.arange(40) % 3
+FLAGS = C > 0
+NUMBERS = pd.DataFrame({"a": A, "b": B, "c": C, "flag": FLAGS})
+MIXED = pd.DataFrame(
+    {
+        "age": np.where(C, 30 + 5 * A, np.nan),
+        "port": np.array(["Cherbourg", None, "Southampton"], dtype=object)[C],
+        "born": pd.date_range("1870-01-01", periods=40, freq="100D"),
+    }
+)
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        NUMBERS.assign(c=pd.array(C, "Int64"), flag=pd.array(FLAGS, "boolean")),
+        NUMBERS.convert_dtypes(dtype_backend="pyarrow"),
+        NUMBERS.assign(c=[Decimal(int(c)) for c in C], flag=FLAGS.astype(object)),
+        pl.from_pandas(NUMBERS),
+        pa.Table.from_pandas(NUMBERS),
+    ],
+    ids=["nullable", "pyarrow dtypes", "objects", "polars", "pyarrow"],
+)
+def test_a_dataframe_of_numbers_and_booleans_is_vectors_with_names(X):
+    embedder = small(max_epochs=1).fit(NUMBERS.to_numpy(float))
+    named = small(max_epochs=1).fit(X)
+    assert named.feature_names_in_.tolist() == list(NUMBERS)
+    assert isinstance(named._fitted.setup.schema.kind, Vectors)
+    np.testing.assert_array_equal(named.transform(X), embedder.transform(NUMBERS.to_numpy(float)))
+    with pytest.raises(ValueError, match="Feature names must be in the same order"):
+        named.transform(NUMBERS[["b", "a", "c", "flag"]])
+
+
+def test_a_dataset_with_columns_as_hugging_face_has_it_is_its_dataframe():
+    class Columns:
+        column_names = list(NUMBERS)
+
+        def __len__(self):
+            return len(NUMBERS)
+
+        def __getitem__(self, row):
+            return NUMBERS.iloc[row].to_dict()
+
+        def __iter__(self):
+            return map(self.__getitem__, range(len(self)))
+
+        def to_pandas(self):
+            return NUMBERS
+
+    H = small(max_epochs=1).fit_transform(Columns())
+    np.testing.assert_array_equal(H, small(max_epochs=1).fit_transform(NUMBERS))
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.Series(["x", "y"] * 20),
+        pd.Series(["x", "y"] * 20, dtype=object),
+        pd.Series(["x", "y"] * 20, dtype="string[pyarrow]"),
+        pd.Series(["True", "False"] * 20),
+        pd.Series(pd.Categorical([1, 2] * 20)),
+        pd.Series(["x", 1] * 20, dtype=object),
+        pd.Series(pd.date_range("2020", periods=40)),
+        pd.Series(pd.period_range("2020", periods=40)),
+        pd.Series(pd.to_timedelta(range(40), "h")),
+        pd.Series([datetime.date(2020, 1, 1)] * 40),
+        pl.Series(["x", "y"] * 20),
+        pl.Series(["1", "2"] * 20, dtype=pl.Categorical),
+        pl.Series([datetime.date(2020, 1, 1)] * 40),
+        pl.Series([datetime.time(3)] * 40),
+    ],
+    ids=lambda column: f"{type(column).__module__.split('.')[0]} {column.dtype}",
+)
+def test_columns_that_are_not_numbers_are_refused_with_the_line_that_works(column):
+    X = NUMBERS.assign(u=column) if isinstance(column, pd.Series) else None
+    X = pl.from_pandas(NUMBERS).with_columns(u=column) if X is None else X
+    match = r"Column 'u' of X must hold numbers.* make_pipeline\(skrub\.TableVectorizer\(\), "
+    fitted = small(max_epochs=1).fit(NUMBERS)
+    for use in (
+        small().fit,
+        small(kind="vectors").fit,
+        fitted.transform,
+        MarginalCorruption().fit,
+    ):
+        with pytest.raises(TypeError, match=match):
+            use(X)
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.where(C[:, None], vectors(40, 2), np.nan),
+        NUMBERS.assign(a=NUMBERS.a.where(C > 0)),
+        NUMBERS.assign(c=pd.array([None, *C[1:]], "Int64")),
+        NUMBERS.assign(c=pd.Series([pd.NA, *C[1:]], dtype=object)),
+        NUMBERS.assign(c=pd.Series([None] * 40, dtype="string")),
+        NUMBERS.assign(c=pd.NaT),
+        pl.from_pandas(NUMBERS).with_columns(c=pl.lit(None)),
+        pa.table({"a": [1.0, None], "b": [1, 2]}),
+    ],
+    ids=["array", "NaN", "NA", "NA in objects", "no text", "NaT", "polars", "pyarrow"],
+)
+def test_missing_values_are_refused_with_the_line_that_works(X):
+    with pytest.raises(ValueError, match=r"X contains NaN.*TableVectorizer\(\), .*SimpleImputer"):
+        small().fit(X)
+
+
+def test_numbers_as_text_are_refused_with_the_conversion():
+    for column in (["1.5", "n/a"] * 20, [1.5, 2.5, "n/a", None] * 10):
+        with pytest.raises(
+            TypeError, match=r"got '.*pandas.to_numeric\(X\['a'\], errors='coerce'"
+        ):
+            small().fit(NUMBERS.assign(a=column))
+
+
+def test_arrays_in_cells_are_refused_with_their_stack():
+    for cells in (pd.Series(list(vectors(40))), pl.Series(vectors(40).tolist())):
+        frame = (pd if isinstance(cells, pd.Series) else pl).DataFrame({"u": cells})
+        with pytest.raises(TypeError, match=r"Column 'u' of X holds arrays: .*np.stack\(X\['u'\]"):
+            small().fit(frame)
+        small(max_epochs=1).fit(np.stack(frame["u"]))
+
+
+def test_names_that_are_not_strings_are_ignored_as_scikit_learn_does():
+    embedder = small(max_epochs=1).fit(NUMBERS.set_axis(range(4), axis=1))
+    assert not hasattr(embedder, "feature_names_in_") and embedder.n_features_in_ == 4
+    with pytest.raises(TypeError, match="only supported if all input features have string names"):
+        small().fit(NUMBERS.set_axis(["a", "b", "c", 3], axis=1))
+
+
+def test_mixed_columns_are_embedded_behind_a_table_vectorizer():
+    skrub = pytest.importorskip("skrub")
+    for convert in (pd.DataFrame, pl.from_pandas):
+        pipe = make_pipeline(skrub.TableVectorizer(), SimpleImputer(), small())
+        H = pipe.fit_transform(convert(MIXED))
+        assert len(H) == 40 and np.isfinite(H).all()
+        gaps = MIXED.assign(age=np.nan, port=None)
+        assert np.isfinite(pipe.transform(convert(gaps))).all()
+
+
+def test_an_embedder_may_be_one_transformer_of_columns():
+    transformer = make_column_transformer(
+        (small(n_components=2), ["a", "b", "c"]), (OneHotEncoder(sparse_output=False), ["port"])
+    )
+    X = NUMBERS.assign(port=MIXED.port)
+    transformer.set_output(transform="pandas")
+    H = transformer.fit_transform(X)
+    assert H.shape == (40, 5) and transformer.transform(X[X.columns[::-1]]).equals(H)
+    names = ["contrastiveembedder0", "contrastiveembedder1", "port_Cherbourg"]
+    assert [name.split("__")[1] for name in H.columns[:3]] == names
