@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -14,6 +16,8 @@ from skcontrast import _version
 
 ROOT = Path(__file__).parents[1]
 EXTRAS_ALIKE = ("graphs", "images", "plot", "docs", "test")
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+README_BLOCKS = re.findall(r"^```python\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
 
 
 def project():
@@ -69,6 +73,24 @@ def test_links_between_files_lead_somewhere(page):
     links = re.findall(r"\]\(([^)]+)\)", (ROOT / page).read_text(encoding="utf-8"))
     for link in links:
         assert link.startswith("https://") or (ROOT / link).exists(), link
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(len(README_BLOCKS)))
+def test_a_block_of_the_readme_runs_as_printed(number, tmp_path):
+    # PyTorch Geometric, which skorch imports where it is installed, compiles a class.
+    pyg = "ignore:`torch.jit.script` is deprecated:DeprecationWarning"
+    command = [sys.executable, "-W", "error", "-W", pyg, "-c", README_BLOCKS[number]]
+    subprocess.run(command, cwd=tmp_path, check=True, timeout=600)
+
+
+def test_ci_runs_every_block_of_the_readme_here_and_with_the_wheel():
+    assert README.count("```python") == README.count("```py") == len(README_BLOCKS) == 5
+    ci = ROOT / ".ci" / "run"
+    if not ci.exists():
+        pytest.skip("the sdist has no .ci/run")
+    command = "-m pytest -q -n 0 -m slow -k readme tests/test_project_files.py"
+    assert ci.read_text(encoding="utf-8").count(command) == 2
 
 
 def test_the_oldest_versions_are_the_lower_bounds():
