@@ -127,6 +127,20 @@ def worth():
     return found, contents
 
 
+def images_of_96():
+    """Return accuracies on images of 96 pixels, from a pretrained network and from scratch."""
+    found, contents = {}, []
+    for name, table, names in IMAGES_OF_96:
+        content, rows = stored(f"studies/results/{name}", table)
+        contents.append(content)
+        for row in rows:
+            data = row.get("set", table.split(",")[0])
+            if title := names.get(row.get("columns", row.get("row"))):
+                of_data = found.setdefault(data, {"data": data})
+                of_data[title] = f"{row['5 labels']}, {row['neighbours']}"
+    return [row for data, row in found.items() if data not in SETS], contents
+
+
 def loss_engine():
     """Return the time of losses relative to plain NT-Xent, and their memory at B = 4,096."""
     time, rows = stored("speed/results/loss_engine", "time")
@@ -172,6 +186,19 @@ def helps():
 
 
 CALLS = "transform", "score", "patches", "kernels", "colours"
+PRETRAINED = {
+    "frozen": "frozen network",
+    "nothing learned": "frozen, patches, HOG",
+    "whole": "adapted (default)",
+}
+SCRATCH = {"pixels, 24×24": "pixels", "codes": "patches", "default": "from scratch (default)"}
+# benchmark, table, the page's columns by its rows
+IMAGES_OF_96 = (
+    ("pretrained", "lite0, GPU", PRETRAINED),
+    ("pretrained", "lite0, GPU, satellite", PRETRAINED),
+    *(("image_sizes", f"{name}, 96", SCRATCH) for name in ("cells", "steel", "textures")),
+    ("image_sizes", "satellite, 96", SCRATCH),
+)
 FASHION, CIFAR = SETS["Fashion-MNIST"], SETS["CIFAR-10"]
 # what, data, benchmark, table, the row without it and the row with it
 HELPS = (
@@ -188,7 +215,13 @@ HELPS = (
 LOSS_COLUMNS = ["row", "1 label", "5 labels", "20 labels", "20-NN", "linear", "95 %", "p", "n"]
 LABEL_COLUMNS = ["representation", "logistic regression", "20-NN", "95 %", "p", "n"]
 PEER_COLUMNS = ["row", "CPU s", "CPU ratio", "5 labels", "20-NN", "linear", "95 %", "n"]
-LEFT_OUT = ["untrained", "training and test images", "labeled images alone", "SupCon, few labels"]
+LEFT_OUT = [
+    "as they are",
+    "untrained",
+    "training and test images",
+    "labeled images alone",
+    "SupCon, few labels",
+]
 LOSS_SETS = {
     "digits": "digits, temperature 0.2",
     "Fashion-MNIST": "Fashion-MNIST, 2,000, temperature 0.2",
@@ -201,6 +234,7 @@ LABEL_SETS = {
 PEER_SETS = {"digits": "digits", "Fashion-MNIST": "Fashion-MNIST, 2,000", "PTC_MR": "PTC_MR"}
 MEASURED = {
     "worth": worth,
+    "images of 96 pixels": images_of_96,
     "losses": partial(joined, "studies/results/worth", LOSS_SETS, LOSS_COLUMNS),
     "what helps": helps,
     "few labels": partial(joined, "studies/results/few_label_recipes", LABEL_SETS, LABEL_COLUMNS),
