@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -69,6 +70,13 @@ class LabeledFolds(BaseCrossValidator):
         with naming("groups", "an array of groups, one for each entry of y"):
             check_consistent_length(is_known, groups)
             groups = None if groups is None else np.asarray(groups)[known]
+        most = np.unique(values, return_counts=True)[1].max()
+        if isinstance(self.cv, Integral) and most < self.cv:
+            advice = f"LabeledFolds({most}) or fewer folds" if most > 1 else "more labels"
+            raise ValueError(
+                f"LabeledFolds({self.cv}) needs a class with {self.cv} labels, and the largest in "
+                f"y has {most}: pass {advice}."
+            )
         with naming("cv", "a number of folds, or a splitter, that suits y and groups"):
             folds = check_cv(self.cv, values, classifier=True).split(known, values, groups)
             folds = [(np.r_[unknown, known[train]], known[test]) for train, test in folds]

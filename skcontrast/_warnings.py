@@ -6,6 +6,8 @@ import contextlib
 import os
 import sys
 import warnings
+from collections.abc import Iterator
+from contextvars import ContextVar
 from importlib.util import find_spec
 
 # Folders whose lines a warning passes by: between the user's line and ours stand those of skorch,
@@ -34,6 +36,20 @@ class CollapseWarning(UserWarning):
     """
 
 
+# What was said since `each_once` began.
+_SAID: ContextVar[set[str] | None] = ContextVar("said", default=None)
+
+
+@contextlib.contextmanager
+def each_once() -> Iterator[None]:
+    """Issue each warning at most once, such as those of a network that is built twice."""
+    token = _SAID.set(set())
+    try:
+        yield
+    finally:
+        _SAID.reset(token)
+
+
 def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
     """Issue a warning that points at the innermost line outside this package and its engines.
 
@@ -44,6 +60,11 @@ def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
     category : type, default=UserWarning
         A subclass of Warning.
     """
+    said = _SAID.get()
+    if said is not None:
+        if str(message) in said:
+            return
+        said.add(str(message))
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PASSED_BY):
         frame = frame.f_back

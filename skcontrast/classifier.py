@@ -209,6 +209,11 @@ class ContrastiveClassifier(ClassifierMixin, TransformerMixin, Declared):
 
     def _new_classifier(self, metadata: dict[str, Any]) -> Any:
         """Return the classifier, not fitted; raise TypeError if it is none or takes no weights."""
+        if isinstance(self.classifier, ContrastiveEmbedder) or hasattr(self.embedder, "predict"):
+            raise TypeError(
+                f"The embedder comes first, got embedder={self.embedder!r}: write "
+                "ContrastiveClassifier(embedder, classifier)."
+            )
         if self.classifier is None:
             return LogisticRegression(max_iter=1000)
         is_object = not isinstance(self.classifier, type)

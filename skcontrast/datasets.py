@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch.utils.data import Dataset
 from tqdm.auto import tqdm
 
-from ._checks import POSITIVE_INT, Interval, StrOptions, check_argument, checked
+from ._checks import POSITIVE_INT, Interval, InvalidParameterError, StrOptions, checked
 from ._data._array_like import SUFFIXES
 from ._data._parts import Parts
 from ._data._row_labels import along_rows
@@ -162,8 +162,11 @@ class ImageFolder(Dataset):
             raise ImportError("ImageFolder needs Pillow: pip install 'skcontrast[images]'")
         self.folder = Path(folder).expanduser()
         sides = size if isinstance(size, (tuple, list)) and len(size) == 2 else (size, size)
-        for side in sides:
-            check_argument("ImageFolder", "size", side, POSITIVE_INT)
+        if not all(map(POSITIVE_INT[0].is_satisfied_by, sides)):
+            raise InvalidParameterError(
+                "The 'size' parameter of ImageFolder must be an int or (height, width), at least "
+                f"1, got {size!r}."
+            )
         self.size = int(sides[0]), int(sides[1])
         self.mode, self.resize = mode, resize
         n_numbers = math.prod(self.size) * (3 if mode == "RGB" else 1)

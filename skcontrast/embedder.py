@@ -39,7 +39,7 @@ from ._runtime._interrupts import NotedInterrupt
 from ._runtime._modes import plain_modes
 from ._runtime._threads import one_thread
 from ._version import __version__
-from ._warnings import warn
+from ._warnings import each_once, warn
 from .augmentation import Augmentation
 from .encoders import Encoder
 from .frameworks import Framework
@@ -48,7 +48,7 @@ from .kinds._recognise import KindName, naming_kind
 from .losses import Loss
 from .optimizers import ALGORITHMS, Algorithm, Optimizer, as_optimizer
 from .schedules import Schedule
-from .similarity import Cosine, Similarity
+from .similarity import Similarity
 
 if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
@@ -71,15 +71,18 @@ _OUTPUTS = {"representation", "projection"}
 _FEWEST_SCORED, _FEW_SCORED = 12, 100
 
 
+# Methods that an embedder lacks, or lacks by default, and what has them.
+_ABSENT = {
+    "concentration": "ContrastiveEmbedder(similarity=VonMisesFisher())",
+    "log_score": "ContrastiveEmbedder(similarity=VonMisesFisher())",
+    "predict": "ContrastiveClassifier(embedder)",
+    "predict_proba": "ContrastiveClassifier(embedder)",
+}
+
+
 def _has_concentrations(embedder: ContrastiveEmbedder) -> bool:
     similarity = getattr(embedder, "similarity_", embedder.similarity)
-    similarity = Cosine() if similarity is None else similarity
-    if not getattr(similarity, "n_extra", 0):
-        raise AttributeError(
-            f"The similarity {similarity!r} has no concentrations: an embedder with "
-            "similarity=VonMisesFisher() learns how sure each embedding is."
-        )
-    return True
+    return getattr(similarity, "n_extra", 0) > 0
 
 
 class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
@@ -284,6 +287,13 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Dec
     feature_names_in_: NDArray[np.str_] = learned()
     _fitted: Fitted = learned()
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            owner, there = type(self).__name__, _ABSENT.get(name)
+            advice = "" if there is None else f": {there} has it"
+            raise AttributeError(f"{owner!r} object has no attribute {name!r}{advice}")
+
     def set_params(self, **params: Any) -> Self:
         """Set parameters, including the parameters of components that are None.
 
@@ -399,7 +409,7 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Dec
         """Train, and take over all that was learned."""
         from ._fit._fit import fit_network
 
-        with plain_modes(settings.device), one_thread(settings.device):
+        with plain_modes(settings.device), one_thread(settings.device), each_once():
             return self._adopt(fit_network(settings, X, y, metadata, past, owner=self))
 
     def _as_fitted(self, fitted: Fitted) -> Self:

@@ -434,8 +434,6 @@ def test_metadata_that_are_none_are_none():
 def test_parameters_of_what_is_not_there_name_it():
     with pytest.raises(ValueError, match="'embedder' parameter of ContrastiveClassifier is None"):
         ContrastiveClassifier().set_params(embedder__max_epochs=2)
-    with pytest.raises(TypeError, match="'temperature': its parameters are embedder"):
-        ContrastiveClassifier(temperature=0.1)
 
 
 def test_the_output_of_pandas_changes_no_prediction():

@@ -106,9 +106,8 @@ def test_log_score_names_the_array_that_is_wrong(embedder, bad):
 def test_only_where_the_similarity_has_concentrations(similarity, name):
     embedder = small(similarity=similarity)
     assert not hasattr(embedder, name)
-    with pytest.raises(AttributeError, match=f"has no attribute '{name}'") as error:
+    with pytest.raises(AttributeError, match=f"no attribute '{name}'.*similarity=VonMisesFisher"):
         getattr(embedder, name)
-    assert "similarity=VonMisesFisher()" in str(error.value.__cause__)
 
 
 def test_the_fitted_similarity_decides(embedder):

@@ -120,7 +120,9 @@ def naming(name: str, expected: str, values: Any = None) -> Iterator[None]:
         if re.search(named, str(error)) and not place:
             raise
         kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"{name} must be {expected}{place}: {error}") from error
+        # Behind the first line, scikit-learn prints whole arrays.
+        reason = str(error).partition("\n")[0].rstrip(":")
+        raise kind(f"{name} must be {expected}{place}: {reason}") from error
 
 
 def numbers(values: Any, name: str, expected: str = "an array of numbers", **options: Any) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 
 from .._sklearn_compat import Interval as _Interval
 from .._sklearn_compat import InvalidParameterError, StrOptions, validate_parameter_constraints
-from ._names import choices_instead
+from ._names import SYNONYMS, choices_instead
 
 Closed: TypeAlias = Literal["left", "right", "both", "neither"]
 # The longest value that is shown in a message.
@@ -49,10 +49,15 @@ def check_values(constraints: dict[str, Any], values: dict[str, Any], owner: str
 
 def _advice(name: str, value: Any, constraints: Sequence[Any]) -> str:
     """Return the end of a message: what to write instead, if that can be told."""
-    if isinstance(value, str):
-        options = [one.options for one in constraints if isinstance(one, StrOptions)]
-        if close := difflib.get_close_matches(value.lower(), chain(*options), 1, 0.7):
-            return f" Did you mean {close[0]!r}?"
+    options = [one.options for one in constraints if isinstance(one, StrOptions)]
+    known = sorted(chain(*options))
+    meant = SYNONYMS.get(str(value).removeprefix("torch.").lower())
+    if meant in known:
+        return f" Mixed precision is {meant!r}."
+    if name == "tau_plus" and isinstance(value, Real):
+        return " It is a probability, such as 1/10 for ten classes."
+    if close := difflib.get_close_matches(str(value).lower(), known, 1, 0.7):
+        return f" Did you mean {close[0]!r}?"
     base = constraints[0]
     if len(constraints) > 1 or not inspect.isclass(base):
         return ""
@@ -60,7 +65,9 @@ def _advice(name: str, value: Any, constraints: Sequence[Any]) -> str:
         return choices_instead(value, base, name)
     if inspect.isclass(value) and issubclass(value, base):
         return f" Write {name}={value.__name__}() instead."
-    if inspect.isroutine(value):
+    if isinstance(value, Real) and name == "similarity":
+        return f" Write similarity=Cosine({value!r}) instead."
+    if callable(value) and not inspect.isclass(value):
         return f" Derive a class from {base.__name__}: see 'Your own pieces' in the user guide."
     return ""
 

@@ -11,8 +11,40 @@ from typing import Any, TypeVar, cast
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
+# Parameters of papers and of other libraries, by what to write instead: a name of the same
+# object, or the object that has them.
+_INSTEAD = {
+    "similarity=Cosine(temperature=...)": "temperature tau",
+    "loss=DCL(tau_plus=...)": "tau_plus class_prior",
+    "loss=BCL(alpha=...)": "alpha",
+    "loss=HCL(beta=...)": "beta",
+    "loss=PUCL(c=...)": "c",
+    "framework=MoCo(queue_size=...)": "queue_size memory_bank_size",
+    "framework=MoCo(momentum=...)": "momentum",
+    "callbacks=[Evaluation(scoring, X, y, patience=...)]": "early_stopping patience",
+    "encoder=MLP(widths=...)": "hidden_layer_sizes hidden_dim",
+    "encoder=MLP(dropout=...)": "dropout",
+    "encoder=Pretrained(network)": "pretrained",
+    "precision='bf16'": "amp fp16 mixed_precision",
+    "device='cuda'": "cuda gpu use_gpu",
+    "n_components": "embedding_dim embedding_size latent_dim output_dim",
+    "lr": "learning_rate eta0",
+    "max_epochs": "epochs n_epochs num_epochs n_iter max_iter",
+    "batch_size": "batch",
+    "lr_schedule": "scheduler lr_scheduler",
+    "encoder": "backbone model module network",
+    "augmentation": "transform transforms augmentations",
+    "random_state": "seed",
+    "n_workers": "n_jobs num_workers",
+    "y": "labels target",
+    "embedder=ContrastiveEmbedder(...)": "batch_size device encoder loss lr max_epochs",
+}
+ELSEWHERE = {name: there for there, names in _INSTEAD.items() for name in names.split()}
+# Names of values in other libraries.
+SYNONYMS = dict.fromkeys(("bfloat16", "float16", "fp16", "half", "16", "amp", "mixed"), "bf16")
 
-def advice_on(name: str, known: Iterable[str]) -> str:
+
+def advice_on(name: str, known: Iterable[str], *, is_set: bool = False) -> str:
     """Return the end of a message about a name that is none of the known ones.
 
     Parameters
@@ -21,8 +53,20 @@ def advice_on(name: str, known: Iterable[str]) -> str:
         What the user wrote.
     known : iterable of str
         The names of the parameters.
+    is_set : bool, default=False
+        Whether it was set by `set_params`, as in a search.
     """
-    known = list(known)
+    known, instead = list(known), ELSEWHERE.get(name, "")
+    if instead in known:
+        return f". Did you mean {instead!r}?"
+    role, _, value = instead.partition("=")
+    path = f"{role}__{name}"
+    if instead and "embedder" in known and role != "embedder":
+        path, role = f"embedder__{path if value else instead}", "embedder"
+        instead = f"embedder=ContrastiveEmbedder({instead if value else f'{instead}=...'})"
+    if role in known or (value and role in ("loss", "similarity")):
+        nested = f", in a search {path}" if is_set and f"{name}=" in value else ""
+        return f". Write {instead}{nested}."
     if meant := difflib.get_close_matches(name, known, 1, 0.7):
         return f". Did you mean {meant[0]!r}?"
     return f": its parameters are {', '.join(known)}." if known else ": it has no parameters."
@@ -34,16 +78,27 @@ def names_checked(function: _F) -> _F:
     if any(p.kind is p.VAR_KEYWORD for p in parameters):
         return function
     known = [p.name for p in parameters if p.name != "self"]
+    needed = [
+        p.name for p in parameters if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD
+    ]
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        for name in kwargs:
-            if name not in known:
-                is_class = function.__name__ == "__init__"
-                owner = type(args[0]).__name__ if is_class else function.__qualname__
-                advice = advice_on(name, known)
-                raise TypeError(f"{owner}() got an unexpected keyword argument {name!r}{advice}")
-        return function(*args, **kwargs)
+        unknown = [name for name in kwargs if name not in known]
+        missing = [name for name in needed[len(args) :] if name not in kwargs]
+        if not (unknown or missing):
+            return function(*args, **kwargs)
+        owner = (
+            type(args[0]).__name__ if function.__name__ == "__init__" else function.__qualname__
+        )
+        if unknown:
+            text = (
+                f"got an unexpected keyword argument {unknown[0]!r}{advice_on(unknown[0], known)}"
+            )
+        else:
+            call = ", ".join(name for name in needed if name != "self")
+            text = f"missing a required argument: {missing[0]!r}. Write {owner}({call})."
+        raise TypeError(f"{owner}() {text}")
 
     return cast(_F, call)
 
@@ -51,9 +106,14 @@ def names_checked(function: _F) -> _F:
 def choices_instead(value: str, base: type, parameter: str) -> str:
     """Return the end of a message: which objects, derived from `base`, there are for a string."""
     names = {name.lower(): name for name in _public_classes(base)}
-    close = difflib.get_close_matches(value.lower().replace("_", ""), names, 1, 0.6)
+    written = value.lower().replace("_", "")
+    if parameter == "encoder" and any(map(str.isdigit, written)):  # such as "resnet18"
+        return f" Write encoder=Pretrained({value!r}) for the weights of timm, or pass a network."
+    close = difflib.get_close_matches(written, names, 1, 0.6)
+    if written not in names and (parts := [name for name in names if written in name]):
+        close = parts
     if close:
-        return f" Write {parameter}={names[close[0]]}() instead."
+        return f" Write {parameter}={' or '.join(f'{names[one]}()' for one in close)} instead."
     return f" Choose from {', '.join(f'{name}()' for name in names.values())}." if names else ""
 
 

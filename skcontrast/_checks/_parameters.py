@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self, dataclass_transform
 from sklearn.base import BaseEstimator
 
 from .._sklearn_compat import StrOptions
-from ._constraints import check_values
+from ._constraints import brief, check_values
 from ._names import advice_on, names_checked
 
 _REQUIRED = inspect.Parameter.empty
@@ -136,13 +136,15 @@ class Declared(BaseEstimator):
         known, owner = self.get_params(deep=False), type(self).__name__
         for name, _, nested in (name.partition("__") for name in params):
             if name not in known:
-                advice = advice_on(name, known)
+                advice = advice_on(name, known, is_set=True)
                 raise ValueError(f"Invalid parameter {name!r} for estimator {owner}{advice}")
             value = params.get(name, known[name])
             if nested and not hasattr(value, "set_params"):
+                is_list = isinstance(value, (list, tuple))
+                advice = "set the list" if is_list else f"pass an object as {name} first"
                 raise ValueError(
-                    f"The {name!r} parameter of {owner} is {value!r} and has no parameters to "
-                    f"set: pass an object as {name} first."
+                    f"The {name!r} parameter of {owner} is {brief(value)} and has no parameters "
+                    f"to set: {advice}."
                 )
         return super().set_params(**params)
 

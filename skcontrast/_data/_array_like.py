@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from itertools import permutations
+from numbers import Number
 from pathlib import PurePath
 from typing import Any
 
@@ -68,6 +69,7 @@ def as_array_like(X: Any, *, one_shape: bool = True) -> Any:
         return X.to_pandas()
     if isinstance(X, Dataset) or _acts_like_dataset(X) or _is_cut_from_dataset(X):
         X = LazySamples(X)
+    _refuse_flat(X)
     if getattr(X, "ndim", 0) == 1 and getattr(X, "dtype", None) == np.dtype(object):
         X = list(X)  # an array of objects, or a Series of pandas
     if isinstance(X, (list, tuple)) and len(X):
@@ -95,10 +97,28 @@ def _refuse_other(X: Any) -> None:
         raise TypeError("X is a tuple of samples and their classes: pass both, fit(X, y).")
     if isinstance(X, Parts) or (is_pair and all(getattr(x, "ndim", 0) > 1 for x in X)):
         raise ValueError(
-            f"X is a {type(X).__name__} of several arrays, parts of each sample, which needs "
-            "framework=CMC(). Pass two images as a list."
+            f"X is a {type(X).__name__} of several arrays. If they are parts of each sample, pass "
+            f"framework=CMC(); if they are pairs of one kind, {PAIRS_ADVICE}."
         )
     _refuse_pairs(X)
+
+
+def _refuse_flat(X: Any) -> None:
+    """Raise ValueError if X holds nothing, or numbers in one dimension."""
+    is_row = isinstance(X, (list, tuple)) or getattr(X, "ndim", 0) == 1
+    if getattr(X, "shape", None) == (0, 0) or (is_row and not len(X)):
+        raise ValueError("X is empty: fit needs at least 2 samples, other methods 1.")
+    first = next(iter(X)) if is_row else None
+    if not (isinstance(first, Number) or getattr(first, "ndim", None) == 0):
+        return
+    if hasattr(X, "to_frame"):
+        got, advice = "a Series", "table.iloc[[0]] is one row of a table, table[['a']] one column"
+    else:
+        got, advice = f"shape ({len(X)},)", "X[None] is one sample, X[:, None] one feature"
+    raise ValueError(
+        f"X must have two dimensions, (n_samples, n_features), got {got}. Reshape your data: "
+        f"{advice}."
+    )
 
 
 def _joined(X: Any, one_shape: bool) -> Any:
@@ -134,6 +154,8 @@ def refuse_unordered(X: Any) -> None:
     # scikit-learn refuses a dok_matrix, which is a mapping too, as a sparse matrix.
     if isinstance(X, (Iterator, Mapping, Set)) and not hasattr(X, "shape"):
         advice = ": pass list(X)" if isinstance(X, Iterator) else ""
+        if isinstance(X, Mapping):
+            advice = ": if it holds columns, pass pandas.DataFrame(X)"
         raise TypeError(
             f"X must be an array or a sequence of samples, got a {type(X).__name__}{advice}."
         )
@@ -194,6 +216,8 @@ _UNREAD: dict[Callable[[Any], bool], str] = {
     _is_picture: "X must hold samples, got images of Pillow: of one size, pass "
     "np.stack([np.asarray(image) for image in images]), colours after .transpose(0, 3, 1, 2), and "
     "labels as y; of any size, skcontrast.datasets.ImageFolder(folder) reads files.",
+    lambda x: isinstance(x, Mapping): "X is a list of dicts: pass pandas.DataFrame(X) if "
+    "they are rows of a table, [networkx.node_link_graph(x) for x in X] if they are graphs.",
     lambda x: isinstance(x, str): f"X holds texts, such as {{!r}}{_NOT_NUMBERS}",
     lambda x: type(x).__module__.startswith("rdkit."): f"X holds molecules of RDKit{_NOT_NUMBERS}",
     lambda x: hasattr(x, "columns") and hasattr(x, "to_numpy"): "X is a list of DataFrames: if "

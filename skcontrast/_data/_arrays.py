@@ -56,7 +56,11 @@ class LazySamples:
         self.ndim = len(self.shape)
 
     def _item(self, row: int) -> np.ndarray:
-        item = self.dataset[int(row)]
+        try:
+            item = self.dataset[int(row)]
+        except Exception as error:
+            error.add_note(f"This is item {row} of the Dataset in X.")
+            raise
         # Most Datasets return a sample with its label.
         if isinstance(item, (tuple, list)):
             if not item:

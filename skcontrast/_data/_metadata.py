@@ -160,7 +160,8 @@ def split_known(
         assert_all_finite(known, input_name=name)
     if known.dtype.kind in "US" and "-1" in known.astype(str):
         raise ValueError(
-            f"{name} holds the string '-1': mark what is unknown by the number -1 or None."
+            f"{name} holds the string '-1'. Rename it if it is one of the {what}; what is unknown "
+            "is the number -1 or None."
         )
     return known, is_known
 

@@ -142,7 +142,8 @@ def default_with(role: str, parameters: dict[str, Any], framework: Any = None) -
     unknown = {name.partition("__")[0] for name in parameters} - known
     if unknown:
         name = min(unknown)
-        advice, others = advice_on(name, known), parameter_owners(base, name)
+        advice = advice_on(name, known, is_set=True)
+        others = parameter_owners(base, name)
         if others:
             examples = " or ".join(f"{other}()" for other in others)
             advice = f": pass an object as {role} first, such as {examples}."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import torch
@@ -19,14 +20,24 @@ def resolve_device(device: Any, owner: str) -> torch.device:
         if torch.cuda.is_available():
             return torch.device("cuda")
         return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+    name = f"cuda:{device}" if isinstance(device, Integral) else str(device).lower()
+    kind = name.partition(":")[0]
     try:
-        device = torch.device(device.lower() if isinstance(device, str) else device)
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise ValueError(
-            f"The 'device' parameter of {owner} must be 'auto', 'cpu', 'cuda', 'cuda:N' or 'mps' "
-            f"and be available on this machine, got {device!s}: {str(error).partition('. ')[0]}."
-        ) from error
-    if device.type == "meta":
-        raise ValueError(f"The 'device' parameter of {owner} must hold data, got 'meta'.")
-    return device
+        if kind != "meta":
+            torch.empty(0, device=name)
+            return torch.device(name)
+    except (RuntimeError, AssertionError, NotImplementedError):
+        pass
+    no_gpu = "no GPU was found" if torch.version.cuda else "this PyTorch is built for CPUs only"
+    reasons = {
+        "meta": "meta holds no data",
+        "gpu": "a GPU is 'cuda'",
+        "cuda": f"this machine has {n} GPU(s)" if (n := torch.cuda.device_count()) else no_gpu,
+        "mps": "this machine has no MPS",
+    }
+    shown = repr(device) if name == str(device) else f"{device!r}, that is {name!r}"
+    raise ValueError(
+        f"The 'device' parameter of {owner} must be 'auto', 'cpu', 'cuda', 'cuda:N' or 'mps' and "
+        f"available, got {shown}: {reasons.get(kind, 'PyTorch has none here')}. Write "
+        "device='auto' for what this machine has."
+    )

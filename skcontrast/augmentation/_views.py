@@ -67,6 +67,7 @@ class Views:
         self.base = base
         self.chain = tuple(chain)
         self.inputs = inputs
+        self._is_reported = False
 
     @property
     def shape(self) -> tuple:
@@ -104,13 +105,14 @@ class Views:
         return Views(base, self.chain)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
-        names = ", ".join(type(augmentation).__name__ for augmentation in self.chain)
-        warn(
-            f"The views of {names} were turned into plain data and the augmentation is lost: "
-            f"augmentations must stand directly before the embedder. Move {names} there: behind "
-            "the steps that prepare X, before all that use the embedding.",
-            AugmentationDropped,
-        )
+        if not self._is_reported:  # a step reads them in fit and in transform
+            self._is_reported = True
+            names = ", ".join(type(augmentation).__name__ for augmentation in self.chain)
+            warn(
+                f"The views of {names} were turned into plain data and the augmentation is lost. "
+                f"Move {names} directly before the embedder, behind the steps that prepare X.",
+                AugmentationDropped,
+            )
         return np.array(self.base, dtype=dtype, copy=copy)
 
     def __repr__(self) -> str:

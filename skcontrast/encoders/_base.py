@@ -381,7 +381,9 @@ def rows_of(module: nn.Module, batch: Any, owner: str, samples: str) -> Tensor:
         with torch.random.fork_rng(devices=[], enabled=not lazy), torch.enable_grad():
             found = module(batch)
     except Exception as error:
-        raise ValueError(f"{owner} failed on {samples}: {error}") from error
+        is_flat = "mat1 and mat2 shapes" in str(error) and getattr(batch, "ndim", 2) > 2
+        hint = ". Put torch.nn.Flatten() before it" if is_flat else ""
+        raise ValueError(f"{owner} failed on {samples}: {error}{hint}") from error
     finally:
         for part, mode in training.items():
             part.training = mode

@@ -131,8 +131,13 @@ class _Items:
             check_entries(values, key)
             return _floats(np.array(values)).reshape(shape)
         except (ValueError, TypeError) as error:
+            words = (k for k, value in enumerate(values) if isinstance(value, str))
+            reason: Any = error
+            if (k := next(words, None)) is not None:
+                reason = f"{self.kind} {self.names()[k]!r} has {key}={values[k]!r}"
+                reason += ". Categories go to the attribute 'label'"
             raise ValueError(
-                f"the {self.kind} attribute {key!r} must be {expected}: {error}"
+                f"the {self.kind} attribute {key!r} must be {expected}: {reason}"
             ) from error
 
     def _labels(self) -> list | None:

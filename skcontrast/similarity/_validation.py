@@ -82,7 +82,11 @@ def check_kinds(named: Mapping[str, Embeddings], similarity: Any) -> dict[str, T
 def _check_tensor(name: str, tensor: Any, shape: str = "(n, d)") -> None:
     if not isinstance(tensor, Tensor) or not tensor.is_floating_point():
         got = tensor.dtype if isinstance(tensor, Tensor) else type(tensor).__name__
-        raise TypeError(f"{name} must be a floating tensor of shape {shape}, got {got}.")
+        advice = ""
+        if hasattr(tensor, "get_params"):  # a loss or a similarity
+            role = "similarity" if hasattr(tensor, "scores") else "loss"
+            got, advice = repr(tensor), f" Pass it by name, {role}={tensor!r}."
+        raise TypeError(f"{name} must be a floating tensor of shape {shape}, got {got}.{advice}")
     if tensor.is_nested or tensor.layout != torch.strided:
         got = "a nested one" if tensor.is_nested else f"layout {tensor.layout}"
         raise TypeError(f"{name} must be a dense tensor of shape {shape}, got {got}.")

@@ -23,7 +23,7 @@ from tests.frameworks.common import X
 def test_arrays_that_might_be_a_pair_are_refused_with_a_hint(framework):
     pair = [X[:, :20], X[:, 20:]]
     pair = pair if isinstance(framework, CMC) else tuple(pair)
-    with pytest.raises(ValueError, match=r"arrays.* needs framework=CMC\(\)"):
+    with pytest.raises(ValueError, match=r"arrays.* (needs|pass) framework=CMC\(\)"):
         small(framework=framework).fit(pair)
 
 
@@ -65,7 +65,7 @@ def test_a_dataset_and_what_scikit_learn_cuts_from_it_are_lazy():
     [
         (None, ValueError, "must be an array of samples, got None"),
         (iter([1, 2]), TypeError, r"got a list_iterator: pass list\(X\)"),
-        ({"a": 1}, TypeError, r"got a dict\."),
+        ({"a": 1}, TypeError, r"got a dict: if it holds columns, "),
         ({1, 2}, TypeError, r"got a set\."),
         ([IMAGE, IMAGE, IMAGE[:, 1:]], ValueError, r"one shape, got 2: \[\(1, 2, 4\), \(1, 3, 4"),
     ],
@@ -115,7 +115,7 @@ def test_what_holds_no_samples_is_refused_with_advice():
     loader = DataLoader(TensorDataset(torch.zeros(4, 3)))
     with pytest.raises(TypeError, match=r"got a DataLoader: pass its Dataset, loader\.dataset"):
         as_array_like(loader)
-    with pytest.raises(TypeError, match=r"vectors of numbers.*, but item 0 is a dict"):
+    with pytest.raises(TypeError, match="X is a list of dicts"):
         small().fit([{"image": np.eye(2), "label": 2}] * 9)
     with pytest.raises(TypeError, match=r"got a path, 'a.png': .*Dataset that reads them"):
         as_array_like([Path("a.png")])

@@ -77,7 +77,9 @@ def test_views_can_be_split_into_train_and_test(X):
 
 def test_a_step_between_augmentation_and_embedder_warns(X):
     pipe = make_pipeline(GaussianNoise(), MarginalCorruption(), StandardScaler())
-    with pytest.warns(AugmentationDropped, match="before the embedder.*MarginalCorruption"):
+    with pytest.warns(
+        AugmentationDropped, match="MarginalCorruption directly before the embedder"
+    ):
         scaled = pipe.fit_transform(X)
     np.testing.assert_allclose(scaled, StandardScaler().fit_transform(X))
 
@@ -86,10 +88,8 @@ def test_views_as_an_array_are_the_base(X):
     views = GaussianNoise().fit_transform(X)
     with pytest.warns(AugmentationDropped, match="GaussianNoise"):
         assert np.asarray(views) is X
-    with pytest.warns(AugmentationDropped):
-        assert np.asarray(views, dtype=np.float32).dtype == np.float32
-    with pytest.warns(AugmentationDropped):
-        assert not np.shares_memory(np.array(views), X)
+    assert np.asarray(views, dtype=np.float32).dtype == np.float32
+    assert not np.shares_memory(np.array(views), X)
 
 
 def test_a_pipeline_with_memory_fits_from_its_cache(X, tmp_path):

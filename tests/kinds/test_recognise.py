@@ -111,7 +111,7 @@ def test_a_pair_of_series_is_not_silently_a_pair_of_images():
 def test_a_pair_of_arrays_needs_a_framework_for_it():
     X = np.random.default_rng(0).normal(size=(40, 6))
     for pair in ((X, X), (X, X[:, :3])):
-        with pytest.raises(ValueError, match=r"tuple of several arrays.* needs framework=CMC\(\)"):
+        with pytest.raises(ValueError, match=r"tuple of several arrays.* pass framework=CMC\(\)"):
             small().fit(pair)
     with pytest.raises(ValueError, match=r"PartsKind\(\): .* need a framework .*=CMC\(\)"):
         small(kind=PartsKind()).fit(X)
