@@ -155,6 +155,12 @@ MISTAKES = [
     (lambda: fit(list(X[0])), "X[None] is one sample"),
     (lambda: fit(torch.from_numpy(X[0])), "X[None] is one sample"),
     (lambda: fit(TABLE).transform(TABLE.iloc[0]), "table.iloc[[0]] is one row of a table"),
+    (
+        lambda: fit(TABLE.assign(e=np.resize(["n/k", "1.5"], 40))),
+        "pandas.to_numeric(X['e'], errors='coerce')",
+    ),
+    (lambda: fit(pd.DataFrame({"v": list(X)})), "pass np.stack(X['v'])"),
+    (lambda: fit(TABLE).transform(TABLE.where(TABLE > 0)), "SimpleImputer()"),
     (lambda: fit(TABLE.to_dict("records")), "pass pandas.DataFrame(X)"),
     (lambda: fit(TABLE.to_dict("list")), "pass pandas.DataFrame(X)"),
     (lambda: fit((X, X)), "ContrastiveEmbedder(same_group='positive').fit("),

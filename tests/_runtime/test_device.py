@@ -18,7 +18,13 @@ def test_auto_is_the_first_device_that_is_available(monkeypatch):
 
 @pytest.mark.parametrize(
     "device, message",
-    [("gpu", "'cpu'.*got gpu"), ("meta", "hold data"), ("cuda:99", "available.*cuda:99")],
+    [
+        ("gpu", "got 'gpu': a GPU is 'cuda'"),
+        ("meta", "meta holds no data"),
+        ("cuda:99", "available, got 'cuda:99'"),
+        (99, "got 99, that is 'cuda:99'"),
+        ("tpu", "PyTorch has none here"),
+    ],
 )
 def test_other_devices_are_refused_by_name(device, message):
     with pytest.raises(ValueError, match=f"'device' parameter of Embedder must.*{message}"):
