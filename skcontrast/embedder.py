@@ -196,9 +196,6 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Dec
         ``loss__alpha``, and scores of an ``Evaluation``.
     estimates_ : dict of str to float
         The last values of the loss's hyperparameters that are "auto".
-    improvement_ : float or None
-        How much `fit` has raised `score`, without features that are not learned, on at most 256
-        training samples; a new fit warns below 0.01. None where that is noise or has no views.
     n_epochs_ : int
         Epochs trained in total.
     n_features_in_ : int
@@ -281,7 +278,6 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Dec
     augmentation_: list[Augmentation] = learned()
     history_: History = learned()
     estimates_: dict[str, float] = learned()
-    improvement_: float | None = learned()
     n_epochs_: int = learned()
     n_features_in_: int = learned()
     feature_names_in_: NDArray[np.str_] = learned()
@@ -426,7 +422,7 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Dec
             self.similarity_, self.augmentation_ = setup.similarity, setup.augmentation
             self.encoder_, self.projector_ = setup.network.encoder, setup.network.projector
             self.history_, self.n_epochs_ = fitted.history, fitted.n_epochs
-            self.estimates_, self.improvement_ = fitted.estimates, fitted.improvement
+            self.estimates_ = fitted.estimates
             setup.schema.assign_names(self)
         if fitted.interrupted or interrupt.came:
             raise KeyboardInterrupt(

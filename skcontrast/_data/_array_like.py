@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from itertools import permutations
 from numbers import Number
 from pathlib import PurePath
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 from torch.utils.data import DataLoader, Dataset
 
 from .._checks import check_entries, naming
-from .._warnings import warn
 from ._arrays import LazySamples, as_array, map_of, refuse_nonfinite, row_blocks
 from ._parts import Parts
 
@@ -36,16 +33,6 @@ _NUMBERS = [
 _SPARSE_NUMBERS = [np.float64, np.float32]
 # Dtypes whose finiteness scikit-learn looks at without a copy.
 _CHECKED_IN_PLACE = (np.dtype(np.float32), np.dtype(np.float64))
-# A list of no more arrays may be one of batches, if they have more rows.
-_FEW_SAMPLES = 3
-# Images have seldom more channels.
-_MOST_CHANNELS = 4
-# So many matrices tell whether all are those of graphs.
-_MATRICES_TRIED = 64
-# So many rows tell whether a table is a long one.
-_ROWS_TRIED = 10_000
-# Runs of rows of a long table, and rows in each of them on average, at least.
-_LEAST_RUNS, _LEAST_STEPS = 3, 3
 
 
 def as_array_like(X: Any, *, one_shape: bool = True) -> Any:
@@ -201,11 +188,6 @@ def _is_picture(sample: Any) -> bool:
     return hasattr(sample[0] if isinstance(sample, tuple) and sample else sample, "getbands")
 
 
-def _is_list_of_pairs(sample: Any) -> bool:
-    pair = sample[0] if isinstance(sample, list) and sample else None
-    return isinstance(pair, tuple) and len(pair) == 2
-
-
 _NOT_NUMBERS = (
     ", not numbers. Molecules become graphs, see 'Molecules' on the page 'Graphs' of the user "
     "guide; other texts become vectors first, by TfidfVectorizer or a language model; categories, "
@@ -219,15 +201,9 @@ _UNREAD: dict[Callable[[Any], bool], str] = {
     lambda x: isinstance(x, Mapping): "X is a list of dicts: pass pandas.DataFrame(X) if "
     "they are rows of a table, [networkx.node_link_graph(x) for x in X] if they are graphs.",
     lambda x: isinstance(x, str): f"X holds texts, such as {{!r}}{_NOT_NUMBERS}",
-    lambda x: type(x).__module__.startswith("rdkit."): f"X holds molecules of RDKit{_NOT_NUMBERS}",
     lambda x: hasattr(x, "columns") and hasattr(x, "to_numpy"): "X is a list of DataFrames: if "
     "their rows are steps of series, pass [x.to_numpy().T for x in X]; if they are batches of one "
     "table, pandas.concat(X).",
-    issparse: "X is a list of sparse matrices: if they are adjacency matrices, pass "
-    "[networkx.from_scipy_sparse_array(x) for x in X]; if they are batches of vectors, "
-    "scipy.sparse.vstack(X).",
-    _is_list_of_pairs: "X is a list of lists of pairs: if these are edges, pass "
-    "[networkx.Graph(x) for x in X]; if they are points, arrays.",
 }
 
 
@@ -353,78 +329,3 @@ def _advice_on_shapes(shapes: set[tuple[int, ...]]) -> str:
         "Images must have one size, to which ImageFolder(folder, size=32) brings files. Series "
         "(n_channels, n_times) may differ in n_times alone."
     )
-
-
-def refuse_batches(X: Any) -> None:
-    """Raise ValueError for a list of few arrays of many rows: are these samples, or batches?"""
-    are_arrays = isinstance(X, list) and all(isinstance(x, (np.ndarray, torch.Tensor)) for x in X)
-    if not are_arrays or len({tuple(x.shape[1:]) for x in X}) != 1 or X[0].ndim not in (2, 3):
-        return
-    n_rows = min(len(x) for x in X)
-    is_few = len(X) <= _FEW_SAMPLES if X[0].ndim == 2 else n_rows > _MOST_CHANNELS
-    if is_few and len(X) < n_rows:
-        raise ValueError(
-            f"X is a list of {len(X)} arrays, the first of shape {tuple(X[0].shape)}, which may be"
-            " batches of samples or samples: pass np.concatenate(X) if they are batches; if each "
-            "is one sample, declare what it is, such as kind='images' or kind='series'."
-        )
-
-
-@np.errstate(over="ignore")
-def refuse_matrices(X: NDArray) -> None:
-    """Raise ValueError for square images that may be adjacency matrices of graphs."""
-    some = X[:: -(-len(X) // _MATRICES_TRIED)]
-    some = some.astype(np.uint8) if some.dtype == bool else some
-    is_diagonal = np.eye(X.shape[1], dtype=bool)
-    off = some[:, ~is_diagonal]
-    slack = 1e-5 * float(some.max()) - 1e-5 * float(some.min())
-    are_mirrored = np.allclose(some, some.swapaxes(1, 2), rtol=0, atol=slack)
-    are_links = np.isin(off, [0, 1]).all() and not some[:, is_diagonal].any()
-    # Flat images are symmetric, too, and no graph.
-    if X.shape[1] < 3 or not (are_mirrored or are_links) or not np.ptp(off, axis=1).any():
-        return
-    raise ValueError(
-        f"X of shape {X.shape} holds matrices that are all "
-        f"{'symmetric' if are_mirrored else '0 and 1, with 0 on the diagonal'}: if they are "
-        "adjacency matrices, pass [networkx.from_numpy_array(x) for x in X], with "
-        "create_using=networkx.DiGraph if edges have a direction; if they are images, "
-        "kind='images'."
-    )
-
-
-def warn_of_long_table(X: Any) -> None:
-    """Warn of a DataFrame whose rows seem to be steps of series, one series after the other."""
-    if not (hasattr(X, "columns") and hasattr(X, "groupby")) or len(X.columns) < 3:
-        return
-    X = X.iloc[:_ROWS_TRIED]
-    found = {str(name): _order(X[name]) for name in X.columns}
-    codes = {name: values for name, values in found.items() if values is not None}
-    # A column may say which series a row is of if each of its values has one run of rows.
-    starts = {name: _starts(values) for name, values in codes.items()}
-    runs = {name: places for name, places in starts.items() if places is not None}
-    # Another one is the step if it falls exactly where such runs begin.
-    falls = {name: np.flatnonzero(np.diff(values) <= 0) + 1 for name, values in codes.items()}
-    for series, step in permutations(codes, 2):
-        if series in runs and np.array_equal(falls[step], runs[series]):
-            warn(
-                f"X looks like a long table of series: {step!r} grows within each "
-                f"{series!r}. Its rows are read as samples. If each series is a sample, "
-                "pass [part[channels].to_numpy().T for _, part in X.groupby(series)], where "
-                "series is the one of these columns that says which series a row belongs to, "
-                "and channels are the names of the others."
-            )
-            return
-
-
-def _order(column: Any) -> NDArray | None:
-    """Return the values of a column as ranks, None unless they are integers."""
-    values = np.asarray(column)
-    return np.unique(values, return_inverse=True)[1] if values.dtype.kind in "iu" else None
-
-
-def _starts(values: NDArray) -> NDArray | None:
-    """Return where runs of equal values begin but the first; None unless each has one long run."""
-    starts = np.flatnonzero(np.diff(values)) + 1
-    n_runs = len(starts) + 1
-    is_id = n_runs == values.max() + 1 and _LEAST_RUNS <= n_runs <= len(values) / _LEAST_STEPS
-    return starts if is_id else None

@@ -23,7 +23,6 @@ from ..kinds._recognise import is_custom, naming_kind
 from ._checkpoint import EpochState, opened_state
 from ._estimated_parameters import AutoParameters
 from ._identity import identity_of
-from ._improvement import improvement_from_now, scored_rows
 from ._label_spreading import LabelSpreader
 from ._net import ContrastiveNet
 from ._samples import TrainingData, read_training_data
@@ -82,9 +81,6 @@ def fit_network(
         setup = _setup(settings, data, past)
         net = _net(settings, setup, data, past, epoch_state, owner)
         with net.interrupt_:
-            rows = scored_rows(net)
-            scored = None if rows is None else data.X[rows]
-            improvement = improvement_from_now(net, scored, is_new=past is None)
             train(net)
             check_embeddings(net)
             is_continued = settings.warm_start or settings.one_epoch
@@ -93,7 +89,6 @@ def fit_network(
                 history=net.history,
                 estimates=net.auto.values,
                 n_samples=n_samples,
-                improvement=improvement(),
                 **(states_to_resume(net, data) if is_continued else {}),
             )
         return replace(fitted, interrupted=net.interrupted_ or net.interrupt_.came)

@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
-from .._data._array_like import warn_of_long_table
 from .._data._arrays import row_blocks
 from .._data._batches import bytes_allowed
 from .._data._checksum import fingerprint
@@ -26,9 +25,6 @@ from ..kinds._recognise import PartsKind, declared_kind, is_custom, read_samples
 from ._estimated_parameters import auto_parameters
 from ._identity import check_same_network, same_kind
 from ._settings import Settings, encoders_of
-
-# Labels of so many values, each of two or three samples, are hardly classes.
-_LEAST_GROUPS, _MOST_IN_GROUP = 10, 3
 
 
 @dataclass(frozen=True)
@@ -79,8 +75,8 @@ def read_training_data(
     X, schema, chain = read_training_samples(settings, X, owner, past)
     uses_classes = bool(auto_parameters(settings.loss))
     tensors = read_metadata(y, metadata, len(X), settings.loss, uses_classes=uses_classes)
-    if "groups" not in tensors and "labels" not in tensors:
-        _warn_of_missing_groups(settings, y)
+    if settings.same_group != "neutral" and "groups" not in tensors:
+        warn("same_group has no effect: fit got no groups. Pass them by name, fit(X, groups=...).")
     framework = settings.framework
     # Negatives of other domains would be told by the domain alone.
     if "domains" in tensors and framework.remembers_samples:
@@ -106,10 +102,7 @@ def read_training_samples(
     if inputs is not None and len(inputs[0]) > 1 and _is_read_by(settings, hint, inputs[1].kind):
         X, schema = inputs  # as an augmentation has checked it
     else:
-        given = X
         X, schema = read_samples(X, settings.kind, hint=hint, owner=owner, min_samples=2)
-        if settings.kind is None:
-            warn_of_long_table(given)
     for encoder in encoders_of(settings.encoder):
         wanted = getattr(encoder, "kind", None)
         if isinstance(wanted, Images) and type(schema.kind) is Images:
@@ -118,21 +111,6 @@ def read_training_samples(
     if _are_alike(X):
         warn("All samples in X are alike: there is nothing to learn that tells them apart.")
     return X, schema, chain
-
-
-def _warn_of_missing_groups(settings: Settings, y: Any) -> None:
-    """Warn if groups seem to be passed as y, which the loss does not read."""
-    values = np.asarray(y)
-    is_row = values.ndim == 1 and values.dtype.kind in "iuUS"
-    counts = np.unique(values, return_counts=True)[1] if is_row else ()
-    are_groups = len(counts) >= _LEAST_GROUPS and 1 < min(counts) <= max(counts) <= _MOST_IN_GROUP
-    if y is not None and (are_groups or settings.same_group != "neutral"):
-        warn(
-            f"y is not used by {type(settings.loss).__name__}. If it says which samples belong "
-            "together, pass it by its name, fit(X, groups=...)."
-        )
-    elif settings.same_group != "neutral":
-        warn("same_group has no effect: fit got no groups.")
 
 
 def _decoded(settings: Settings, X: Any) -> Any:

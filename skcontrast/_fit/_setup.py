@@ -136,8 +136,6 @@ class Fitted:
         The states from which a later fit resumes.
     interrupted : bool
         Whether the user interrupted the fit.
-    improvement : float or None
-        How much the score without labels has risen in this fit, where it is measured.
     """
 
     setup: Setup
@@ -147,7 +145,6 @@ class Fitted:
     optimizer_state: dict[str, Any] | None = None
     framework_state: dict[str, Any] | None = None
     interrupted: bool = False
-    improvement: float | None = None
 
     @property
     def n_epochs(self) -> int:

@@ -40,7 +40,7 @@ class CollapseCheck(Callback):
     def on_train_begin(self, net: Any, **kwargs: Any) -> None:
         """Forget an earlier fit."""
         self.rows_: Any = None
-        self.rank_, self.has_warned_ = np.nan, False
+        self.rank_ = np.nan
 
     def on_batch_begin(self, net: Any, batch: Any = None, **kwargs: Any) -> None:
         """Choose samples of the first batch before the network has learned from them."""
@@ -62,7 +62,7 @@ class CollapseCheck(Callback):
                 "norm in 'encoder'.",
                 CollapseWarning,
             )
-            self.rank_, self.has_warned_ = np.nan, True
+            self.rank_ = np.nan
 
 
 def _is_due(net: Any) -> bool:
@@ -75,7 +75,7 @@ def _rank(net: Any, rows: torch.Tensor) -> float:
     """Return the effective rank of the representations of samples, NaN if they are not finite."""
     encoder, samples = net.module_.encoder, net.sampler_.source.take(rows)
     # What stands beside the learned part cannot collapse, and a scale would hide that it has.
-    with learned_alone(encoder, raw=True):
+    with learned_alone(encoder):
         h = encode_batches(encoder, [samples])
     net.module_.train()
     return spectral_rank(h.cpu().double().numpy()) if bool(h.isfinite().all()) else np.nan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -31,8 +31,8 @@ class SideFeatures(nn.Module):
         Width of the learned block, which is the first.
     """
 
-    # What `learned_alone` asks for, while it is entered.
-    _shows: Literal["all", "learned", "raw"] = "all"
+    # False within `learned_alone`.
+    _shows_all = True
 
     def __init__(self, learned_width: int):
         super().__init__()
@@ -59,14 +59,13 @@ class SideFeatures(nn.Module):
 
     def forward(self, learned: Tensor, x: Any) -> Tensor:
         """Map the learned block (n, learned_width) of a batch x to (n, width)."""
-        shows = "learned" if self.training else self._shows
         # A block of weight w has w shares of the squared length, however many columns it has.
         unit = self.width / sum(self.weights)
-        if shows != "raw":
+        if self._shows_all:
             learned = self.scale(learned)
             learned = learned if self.training else learned.clamp(-_FARTHEST, _FARTHEST)
             learned = learned * (unit / self.learned_width) ** 0.5
-        if shows != "all":
+        if self.training or not self._shows_all:
             return nn.functional.pad(learned, (0, self.width - self.learned_width))
         parts = [learned]
         for block, scale, weight in zip(self.blocks, self.scales, self.weights[1:], strict=True):
@@ -159,24 +158,16 @@ def wide_part(encoder: nn.Module) -> SideFeatures | None:
 
 
 @contextmanager
-def learned_alone(network: nn.Module, *, raw: bool = False) -> Iterator[None]:
-    """While entered, all blocks that are not learned are zero and cost nothing.
-
-    Parameters
-    ----------
-    network : torch.nn.Module
-        A network, of which some encoders may be wide.
-    raw : bool, default=False
-        Whether what is learned is left as the deep encoder returns it, not standardised.
-    """
+def learned_alone(network: nn.Module) -> Iterator[None]:
+    """While entered, wide encoders return their learned block, not standardised, and zeros."""
     wide = [part for part in network.modules() if isinstance(part, SideFeatures)]
     for part in wide:
-        part._shows = "raw" if raw else "learned"
+        part._shows_all = False
     try:
         yield
     finally:
         for part in wide:
-            del part._shows
+            del part._shows_all
 
 
 class Scale(nn.Module):

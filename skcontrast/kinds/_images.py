@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_array
 from torch import Tensor, nn
 
 from .._checks import parameter
-from .._data._array_like import as_array_like, checked_numbers, refuse_matrices
+from .._data._array_like import as_array_like, checked_numbers
 from .._data._arrays import as_tensor, row_blocks
 from .._warnings import warn
 from ._base import Request, Schema
@@ -29,9 +29,8 @@ class Images(ArrayKind):
     """Images, (n_samples, height, width) or (n_samples, channels, height, width).
 
     In uint8, 255 is white; floats are mapped to [0, 1] by the range of the training set. Where the
-    kind is guessed, grey images that are not square are refused, because they may be series, and
-    so are those that are all symmetric, because they may be adjacency matrices; those of which one
-    side is more than twice the other are taken for `Series`.
+    kind is recognised, grey images that are not square are refused, because they may be series.
+    Those with one side more than twice the other are read as `Series`.
 
     Parameters
     ----------
@@ -145,8 +144,6 @@ class Images(ArrayKind):
                 f"X of shape {X.shape} is read as three grey images, not as one image in colour: "
                 "training needs several images, (n_samples, 3, height, width)."
             )
-        if is_guessed and X.ndim == 3 and shape[0] == shape[1] and isinstance(X, np.ndarray):
-            refuse_matrices(X)
         # What comes last is short as channels are, and what comes first long as a side is.
         has_three = not is_declared and len(shape) == 3
         is_turned = has_three and shape[0] == shape[1] and 2 * shape[2] <= shape[1]

@@ -12,7 +12,7 @@ import torch
 from sklearn.base import clone
 
 from .._checks import belongs_to_package, check_component, learned, parameter, validate_parameters
-from .._data._array_like import as_array_like, refuse_batches
+from .._data._array_like import as_array_like
 from .._data._parts import OnePart, Parts, PartsBatch, naming_part
 from ._base import Kind, Request, Scaler, Schema, as_given
 from ._graphs import Graphs
@@ -55,7 +55,6 @@ def read_samples(
     if isinstance(X, Parts) and not isinstance(kind, PartsKind):
         kind = PartsKind(kind)
     if kind is None:
-        refuse_batches(X)
         kind, X = recognised(X, hint)
     return kind._read(X, Request(owner, min_samples=min_samples))
 
