@@ -62,6 +62,9 @@ intersphinx_mapping = {
 if os.environ.get("SKCONTRAST_DOCS_INTERSPHINX") != "1":
     intersphinx_mapping = {}
 
+# The landing page includes sections of README, whose headings are of the second level.
+suppress_warnings = ["myst.header"]
+
 # Prompts and output are not copied.
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True

@@ -77,7 +77,8 @@ def test_pages_link_to_no_raw_text():
 def test_parameters_stand_under_their_groups():
     pytest.importorskip("markupsafe")
     text = (
-        "They form two groups:\n\n- one: `a`,\n  `c`;\n- two: `b`.\n\n:Parameters:\n\n"
+        "A sum,\nof two. They form two groups:\n\n- one: `a`,\n  `c`;\n- two: `b`.\n\n"
+        ":Parameters:\n\n"
         "    **a** : int\n        A.\n\n    **b** : int\n        B.\n\n    **c** : int\n\n"
         ":Attributes:\n"
     )
@@ -85,6 +86,7 @@ def test_parameters_stand_under_their_groups():
     order = re.findall(r"rubric:: \w+|\*\*\w\*\*", grouped(text))
     assert order == ["rubric:: One", "**a**", "**c**", "rubric:: Two", "**b**"]
     assert grouped(text).endswith(":Attributes:\n")
+    assert grouped(text).startswith("A sum,\nof two.\n\n:Parameters:\n\n")
     with pytest.raises(ValueError, match=r"lack \['b'\]"):
         grouped(text.replace("`b`", ""))
 

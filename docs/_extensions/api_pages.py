@@ -53,7 +53,7 @@ def fold(app, what, name, obj, options, signature, return_annotation):
 
 def grouped(text):
     """Return numpydoc's text with the parameters under the groups that it lists."""
-    listed = re.search(r"^[^\n]*\bform \w+ groups:\n\n((?:[- ] .*\n)+)\n", text, re.MULTILINE)
+    listed = re.search(r"[^\n.]*\bform \w+ groups:\n\n((?:[- ] .*\n)+)\n", text)
     if not listed:
         return text
     found = re.search(r"(?<=^:Parameters:\n\n)(?:(?: .*)?\n)+", text, re.MULTILINE)
@@ -67,7 +67,7 @@ def grouped(text):
     if blocks:
         raise ValueError(f"The groups of parameters lack {sorted(blocks)}.")
     text = text.replace(found[0], "".join(groups))
-    return text.replace(listed[0], "")
+    return text.replace(listed[0], "\n\n")  # what precedes it may be of the same paragraph
 
 
 def group_parameters(app, what, name, obj, options, lines):
