@@ -176,8 +176,8 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Dec
     random_state : int, RandomState instance or None, default=None
         Seeds weights, batches and views; global generators are left untouched.
     verbose : int, default=0
-        1 shows a progress bar, how long the fit will take, and how default views of images are
-        mirrored and turned.
+        1 prints a line on data, encoder and device, one on the time that the fit will take, a
+        progress bar, and a line with the last loss and scores.
 
     Attributes
     ----------

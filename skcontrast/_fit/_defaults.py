@@ -212,12 +212,6 @@ def _moves(mirror: float, upset: float, symmetries: tuple[str, ...]) -> list[Aug
     return [*flips, *([clone(_TURN)] if "quarter_turn" in symmetries else [])]
 
 
-def are_photographs(schema: Schema) -> bool:
-    """Return whether samples are colour images large enough for a network of photographs."""
-    channels, *sides = schema.kind._image_shape(schema.sample_shape) or (0, 0)
-    return channels == 3 and max(sides) > _MOST_SIDE_FOR_STRONG_COLORS
-
-
 def missing(parameter: str, kind: Kind) -> ValueError:
     """Return the error of a kind without a default for a parameter."""
     none = ", or [] for none" if parameter == "augmentation" else ""

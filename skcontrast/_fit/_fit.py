@@ -29,13 +29,7 @@ from ._samples import TrainingData, read_training_data
 from ._settings import Settings, plain_callbacks
 from ._setup import Fitted, Setup, continued_setup, new_setup
 from ._training_state import resume, states_to_resume
-from ._watch import (
-    Announcement,
-    ProgressBar,
-    check_embeddings,
-    tell_of_pretrained,
-    tell_symmetries,
-)
+from ._watch import Announcement, ProgressBar, check_embeddings
 
 # Warn if a fit has so many times fewer samples than the one that it replaces.
 _FEWER = 10
@@ -106,13 +100,9 @@ def _warn_of_loss(n_samples: int, lost: Fitted | None) -> None:
 
 
 def _setup(settings: Settings, data: TrainingData, past: Fitted | None) -> Setup:
-    """Return what training starts from, and say what it has chosen if the user wants to know."""
+    """Return what training starts from."""
     if past is None:
         setup = new_setup(settings, data.X, data.schema, data.chain)
-        if settings.verbose:
-            tell_of_pretrained(setup, is_default=settings.encoder is None)
-            if data.chain is None and setup.schema.kind._image_shape(setup.schema.sample_shape):
-                tell_symmetries(setup.symmetries)
     else:
         setup = continued_setup(settings, data.X, data.chain, past.setup)
     width = setup.widths.projection // setup.widths.n_parts

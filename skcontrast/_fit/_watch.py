@@ -20,8 +20,8 @@ from .._layers._wide import learned_alone
 from .._network._inference import encode_batches
 from .._warnings import CollapseWarning, warn
 from ..callbacks import Evaluation
-from ._defaults import are_photographs
-from ._setup import Setup
+from ._defaults import default_encoder
+from ._settings import encoders_of
 
 # Samples that are looked at.
 _SAMPLES = 128
@@ -157,16 +157,19 @@ class Announcement(Callback):
         self.steps_ = None
         if (whole := seconds * n_steps * n_epochs) >= _LONG[bool(net.settings.verbose)]:
             text = f"about {duration(whole)} for {n_epochs} epochs of {n_steps} steps, "
-            tqdm.write(f"{text}{seconds:.2g} s each", file=sys.stderr)
+            _say(f"{text}{seconds:.2g} s each")
 
 
 class ProgressBar(Callback):
-    """A bar over epochs that shows the loss and the latest scores."""
+    """A line on what is trained, a bar over epochs, and a line with the last scores."""
 
-    def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
-        self.bar_ = tqdm(total=net.max_epochs, unit="epoch", desc="ContrastiveEmbedder")
+    def on_train_begin(self, net: Any, **kwargs: Any) -> None:
+        """Say what is trained, and show the bar."""
+        _say(_description(net))
+        self.bar_ = tqdm(total=net.max_epochs, unit="epoch", desc=net.settings.owner, leave=False)
 
     def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
+        """Show the loss and the latest scores."""
         shown = {"loss": net.history[-1, "train_loss"]}
         for _, callback in net.callbacks_:
             if isinstance(callback, Evaluation):
@@ -175,37 +178,33 @@ class ProgressBar(Callback):
         self.bar_.set_postfix(postfix, refresh=False)
         self.bar_.update(net.epoch_ + 1 - self.bar_.n)
 
-    def on_train_end(self, net: NeuralNet, **kwargs: Any) -> None:
-        self.bar_.close()
+    def on_train_end(self, net: Any, **kwargs: Any) -> None:
+        """Say how long it took, and the last loss and scores."""
+        bar = self.bar_
+        bar.close()
+        time_taken = duration(bar.format_dict["elapsed"])
+        _say(f"{bar.desc}: {bar.n} of {bar.total} epochs in {time_taken}. {bar.postfix or ''}")
 
 
-def tell_of_pretrained(setup: Setup, *, is_default: bool) -> None:
-    """Say what pretrained networks see and return, or that one is likely ahead of the default."""
-    found = [one.told for one in setup.network.modules() if isinstance(one, PretrainedNetwork)]
-    if is_default and are_photographs(setup.schema):
-        found.append(
-            "a pretrained network is likely ahead: encoder=skcontrast.encoders.Pretrained(network)"
-        )
-    for text in dict.fromkeys(found):  # one that stands frozen beside itself is told once
-        tqdm.write(text, file=sys.stderr)
-
-
-def tell_symmetries(symmetries: tuple[str, ...] | None) -> None:
-    """Say, in one line, which mirrors and turns the default views of images follow.
-
-    Parameters
-    ----------
-    symmetries : tuple of str or None
-        What the images show; None if they are too few or too small to tell.
-    """
-    if symmetries is None:
-        shown = "left right for images of three channels, as the images are too few to tell"
-    else:
-        shown = f"{', '.join(symmetries).replace('_', ' ') or 'none'}, as the images show them"
-    text = f"mirrors and turns of the views: {shown}"
-    if symmetries != ():
-        text += "; pass augmentation= if they make one class another"
+def _say(text: str) -> None:
     tqdm.write(text, file=sys.stderr)
+
+
+def _description(net: Any) -> str:
+    """Return the data, the encoder, its size and the device."""
+    settings, setup = net.settings, net.setup
+    modules = [one for one in setup.network.modules() if isinstance(one, PretrainedNetwork)]
+    # Of several parts, the first.
+    schema, encoder = (setup.schema.parts or [setup.schema])[0], encoders_of(settings.encoder)[0]
+    encoder = default_encoder(schema.kind, schema.sample_shape) if encoder is None else encoder
+    encoder = getattr(encoder, "deep", encoder)  # of Wide
+    name = modules[0].description if modules else getattr(encoder, "__name__", None)
+    n_parameters = sum(one.numel() for one in setup.network.encoder.parameters())
+    return (
+        f"{settings.owner}: {len(net.sampler_.source):,} {schema.kind.name} of shape "
+        f"{schema.sample_shape}; {name or type(encoder).__name__}, {n_parameters:,} parameters, "
+        f"{setup.widths.representation} components; {settings.device}"
+    )
 
 
 def duration(seconds: float) -> str:

@@ -44,7 +44,7 @@ def without_head(network: nn.Module, pixels: Tensor) -> str:
     vars(network)["_is_copy_of_pretrained"] = True
     if hasattr(network, "reset_classifier"):
         cast(Any, network).reset_classifier(0)
-        return "without its classifier"
+        return "classifier removed"
     # What DataParallel or torch.compile have wrapped.
     inner = next((getattr(network, w) for w in _WRAPPERS if hasattr(network, w)), network)
     name, layer, output = _end(inner, pixels)
@@ -54,7 +54,7 @@ def without_head(network: nn.Module, pixels: Tensor) -> str:
     if not (isinstance(found, Tensor) and found[0].equal(found[1])):
         if hasattr(output, "logits") and not hasattr(output, "last_hidden_state"):
             warn(f"{whole} returns logits of several layers: pass what comes before them.")
-        return "as a whole"
+        return "no head removed"
     found, is_linear = found[0], isinstance(layer, nn.Linear)
     n_outputs = layer.out_features if is_linear else layer.out_channels
     is_odd = n_outputs % _OF_WIDTHS != 0
@@ -65,7 +65,7 @@ def without_head(network: nn.Module, pixels: Tensor) -> str:
                 f"{whole} loses {layer}, called {name}, as a classifier. If this makes an "
                 "embedding, pass torch.nn.Sequential(network), which keeps it."
             )
-        return f"without {name}, {layer}"
+        return f"head {name} removed"
     # What stays may yet be scores of classes: a softmax, or a number that is no width.
     is_softmax = any(abs(float(one.sum()) - 1) < 1e-3 for one in (found, found.exp()))
     if is_softmax or (is_odd and (is_linear or n_outputs < layer.in_channels)):
@@ -73,7 +73,7 @@ def without_head(network: nn.Module, pixels: Tensor) -> str:
             f"{whole} ends in {'a softmax' if is_softmax else layer}: if these are scores of "
             "classes, replace the last layer, and what follows it, by torch.nn.Identity()."
         )
-    return f"with {name}, {layer}, at its end"
+    return f"last layer {name} kept"
 
 
 def without_layers(network: nn.Module, kept: set[str]) -> nn.Module:
@@ -130,10 +130,10 @@ class Pixels(nn.Module):
         self.register_buffer("std", torch.tensor(std).float()[:, None, None])
 
     @property
-    def told(self) -> str:
-        """What is done with images."""
+    def description(self) -> str:
+        """The preprocessing."""
         mean, std = (", ".join(f"{one:.3g}" for one in m.flatten()) for m in (self.mean, self.std))
-        return f"{self.size[0]} × {self.size[1]} pixels, less {mean}, divided by {std}"
+        return f"input {self.size[0]}×{self.size[1]}, mean ({mean}), std ({std})"
 
     def forward(self, x: Tensor) -> Tensor:
         """Map (n, 1 or channels, height, width) to (n, channels, *size)."""
@@ -158,13 +158,13 @@ class PretrainedNetwork(nn.Module):
 
     Attributes
     ----------
-    told : str
-        What it sees and returns, for those who want to know.
+    description : str
+        Its preprocessing, its head and its width.
     """
 
     def __init__(self, pixels: Pixels, network: nn.Module):
         super().__init__()
-        self.pixels, self.network, self.told = pixels, network.eval(), ""
+        self.pixels, self.network, self.description = pixels, network.eval(), ""
 
     def train(self, mode: bool = True) -> PretrainedNetwork:
         """Switch the mode of this module; the network keeps its statistics and drops nothing."""

@@ -47,10 +47,9 @@ class Pretrained(Encoder):
     statistics that it was trained with, without which a network forgets much of what it knows
     before the first step. The layers that come first are not trained at all.
 
-    With ``verbose=1`` the embedder tells in one line what the network sees, which layer ends it or
-    was left out, and how wide its rows are. It puts the output of the network as it was, codes of
-    patches and oriented gradients beside what it learns; ``Wide(Pretrained(network))`` leaves them
-    out.
+    With ``verbose=1`` the embedder prints the preprocessing, the head that was removed and the
+    number of features. It puts the output of the network as it was, codes of patches and oriented
+    gradients beside what it learns; ``Wide(Pretrained(network))`` leaves them out.
 
     Parameters
     ----------
@@ -200,7 +199,7 @@ class Pretrained(Encoder):
         end = without_head(network, module.pixels(images))
         width = _width(module, images)
         name = type(network).__name__
-        module.told = f"{name} sees {module.pixels.told}, {end}: {width} numbers an image"
+        module.description = f"{name}: {module.pixels.description}, {end}, {width} features"
         parameters = list(network.parameters())
         # The first layers, next to the pixels, see what all images share.
         n_frozen = len(parameters) if self.rate == 0 else int(self.frozen * len(parameters))
