@@ -12,7 +12,7 @@ from sklearn.model_selection import BaseCrossValidator, check_cv
 from sklearn.utils import check_consistent_length
 
 from ._checks import naming
-from ._data._metadata import known_classes
+from ._data._metadata import group_codes, known_classes
 
 
 class LabeledFolds(BaseCrossValidator):
@@ -69,7 +69,7 @@ class LabeledFolds(BaseCrossValidator):
         known, unknown = np.flatnonzero(is_known), np.flatnonzero(~is_known)
         with naming("groups", "an array of groups, one for each entry of y"):
             check_consistent_length(is_known, groups)
-            groups = None if groups is None else np.asarray(groups)[known]
+            groups = None if groups is None else group_codes(groups, len(is_known))[known]
         most = np.unique(values, return_counts=True)[1].max()
         if isinstance(self.cv, Integral) and most < self.cv:
             advice = f"LabeledFolds({most}) or fewer folds" if most > 1 else "more labels"

@@ -35,7 +35,7 @@ def test_known_rows_are_tested_once_and_all_others_always_trained_on():
         (GroupKFold, FEW, np.arange(90), "cv must be a number of folds, or a splitter"),
         ("three", FEW, None, "Expected `cv` as an integer"),
         (PredefinedSplit(np.arange(90) % 2), FEW, None, "cv must be .* that suits y and groups"),
-        (3, FEW, dict.fromkeys(range(90)), "groups must be an array of groups, one for each"),
+        (3, FEW, dict.fromkeys(range(90)), "groups must be an array of groups, shape"),
     ],
 )
 def test_mistakes_are_named(cv, y, groups, message):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,12 @@ from torch import Tensor
 from .._checks import advice_on, naming, numbers
 from .._checks._arguments import refuse_masked
 from .._warnings import warn
-from ._arrays import as_tensor
+from ._arrays import as_array, as_tensor
 
 # What `fit` takes besides X and y.
 NAMES = frozenset({"sample_weight", "descriptions", "groups", "domains"})
+# What libraries write of a missing value where they make texts of it.
+_UNKNOWN_TEXTS = frozenset({"", "nan", "NaN", "None", "<NA>", "NaT", "null"})
 
 
 def validate_labels(y: Any, n_samples: int | None, *, needed_by: str) -> NDArray[np.int64]:
@@ -39,9 +42,13 @@ def validate_labels(y: Any, n_samples: int | None, *, needed_by: str) -> NDArray
     """
     _refuse_none(y, needed_by)
     known, is_known = split_known(y)
-    if known.dtype.kind == "f" and not np.array_equal(known, np.rint(known)):
+    if _are_fractions(known):
         raise ValueError(f"{needed_by} needs classes as y, got numbers that are not integers.")
     return _codes(known, is_known, n_samples, "y")
+
+
+def _are_fractions(values: NDArray) -> bool:
+    return values.dtype.kind == "f" and bool((values % 1).any())
 
 
 def known_classes(y: Any, *, needed_by: str) -> tuple[NDArray, NDArray[np.bool_]]:
@@ -78,12 +85,17 @@ def validate_groups(groups: Any, n_samples: int) -> NDArray[np.int64] | None:
             "of rows make scipy.sparse.csgraph.connected_components(scipy.sparse.coo_array(("
             "np.ones(len(pairs)), pairs.T), shape=(n_samples, n_samples)))[1]."
         )
-    codes = _codes(*split_known(groups, "groups", "groups"), n_samples, "groups")
+    codes = group_codes(groups, n_samples)
     if len(np.unique(codes[codes >= 0])) == (codes >= 0).sum():
         warn("groups have no effect: every group has a single sample.")
     if len(codes) > 1 and (codes == codes[0]).all() and codes[0] >= 0:
         warn("groups leave no negatives: all samples are in one group.")
     return codes
+
+
+def group_codes(groups: Any, n_samples: int) -> NDArray[np.int64]:
+    """Return the groups of the samples as integers, −1 where there is none."""
+    return _codes(*split_known(groups, "groups", "groups"), n_samples, "groups")
 
 
 def validate_domains(domains: Any, n_samples: int) -> NDArray[np.int64] | None:
@@ -140,10 +152,7 @@ def split_known(
     refuse_masked(values, name)
     expected = f"an array of {what}, shape (n_samples,)"
     with naming(name, expected):
-        if isinstance(values, torch.Tensor):
-            values = values.detach().cpu().numpy()
-        # A list of strings and NaN would become strings.
-        array = np.asarray(values, dtype=None if hasattr(values, "dtype") else object)
+        array = entries(values)
         if array.ndim != 1 and (array.ndim != 2 or array.shape[1] != 1):
             got = f"the text {values!r}" if isinstance(values, str) else f"shape {array.shape}"
             raise ValueError(f"{name} must be {expected}, got {got}.")
@@ -151,23 +160,64 @@ def split_known(
         is_known = np.array([not is_unknown(value) for value in array.tolist()], dtype=bool)
         known = array[is_known]
         if known.dtype == object:
-            if len({isinstance(value, str) for value in known}) > 1:
-                raise ValueError(f"{name} must hold numbers or strings, got both.")
-            known = np.array(known.tolist())
-            if known.ndim > 1:
-                raise ValueError(f"{name} must hold numbers or strings, got lists or tuples.")
+            known = _of_one_type(known.tolist(), name)
     if known.dtype.kind == "f":
         assert_all_finite(known, input_name=name)
+        if (np.abs(known) >= 2 / np.finfo(known.dtype).eps).any():
+            raise ValueError(
+                f"{name} holds floats that are too large to tell integers apart: pass integers, "
+                "such as the dtype 'Int64' of pandas, or strings."
+            )
     if known.dtype.kind in "US" and "-1" in known.astype(str):
         raise ValueError(
             f"{name} holds the string '-1'. Rename it if it is one of the {what}; what is unknown "
             "is the number -1 or None."
         )
+    texts = sorted({value for value in array[~is_known].tolist() if isinstance(value, str)})
+    if texts:
+        warn(
+            f"{name} holds the text {texts[0]!r}, which is read as unknown. Mark what is unknown "
+            "by None or -1; if it is known, choose another text."
+        )
     return known, is_known
 
 
+def entries(values: Any) -> NDArray:
+    """Return classes or groups as an array of exactly what they hold.
+
+    numpy makes floats of integers with gaps, in which large integers become equal: these are
+    returned as an array of objects, and so is a list.
+    """
+    if isinstance(values, torch.Tensor):
+        return as_array(values)
+    if hasattr(values, "columns") and getattr(values, "shape", ())[1:] == (1,):
+        return entries(values[values.columns[0]])[:, None]
+    array = np.asarray(values, dtype=None if hasattr(values, "dtype") else object)
+    if isinstance(values, np.ndarray) or (array.dtype.kind != "f" and hasattr(values, "dtype")):
+        return array
+    # In turn of pandas, polars and pyarrow.
+    if hasattr(values, "astype"):
+        return np.asarray(values.astype(object))
+    as_list = getattr(values, "to_list", None) or getattr(values, "to_pylist", None)
+    return np.asarray(as_list() if as_list else values, dtype=object)
+
+
+def _of_one_type(known: list, name: str) -> NDArray:
+    """Return numbers or strings as an array; integers stay integers."""
+    if len({isinstance(value, str) for value in known}) > 1:
+        raise ValueError(f"{name} must hold numbers or strings, got both.")
+    found = np.array(known)
+    if found.ndim > 1:
+        raise ValueError(f"{name} must hold numbers or strings, got lists or tuples.")
+    # Of integers of which some need uint64, numpy makes floats.
+    are_whole = found.dtype.kind == "f" and all(isinstance(value, Integral) for value in known)
+    return np.array(known, dtype=np.uint64) if are_whole else found
+
+
 def is_unknown(value: Any) -> bool:
-    """Return whether an entry is −1, None, NaN or pandas.NA."""
+    """Return whether an entry is −1, None, NaN or pandas.NA, or what these become as texts."""
+    if isinstance(value, str):
+        return value in _UNKNOWN_TEXTS
     try:
         return value is None or bool(value != value) or bool(value == -1)
     except TypeError:  # pandas.NA is neither equal to anything nor unequal
@@ -195,12 +245,13 @@ def classes_or_none(y: Any, n_samples: int) -> NDArray[np.int64] | None:
     average, unless some are marked as unknown.
     """
     with naming("y", "an array of classes, shape (n_samples,)"):
-        y = np.asarray(y)
-    if y.ndim == 2 and y.shape[1] == 1:
-        y = y[:, 0]
-    if y.ndim != 1 or (y.dtype.kind == "f" and (y[np.isfinite(y)] % 1).any()):
+        y = entries(y)
+    if y.ndim != 1 and y.shape[1:] != (1,):
         return None
-    labels = validate_labels(y, n_samples, needed_by="'auto'")
+    known, is_known = split_known(y)
+    if _are_fractions(known):
+        return None
+    labels = _codes(known, is_known, n_samples, "y")
     _, counts = np.unique(labels[labels >= 0], return_counts=True)
     is_partly_known = bool((labels < 0).any())
     are_classes = is_partly_known or 2 * len(counts) <= counts.sum()

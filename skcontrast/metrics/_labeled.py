@@ -12,7 +12,7 @@ from sklearn.utils import column_or_1d
 
 from .._checks import checked, naming, numbers
 from .._checks._arguments import refuse_masked
-from .._data._metadata import validate_labels
+from .._data._metadata import entries, validate_labels
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -97,7 +97,7 @@ def check_labeled(H: Any, y: Any, H_test: Any, y_test: Any, needed_by: str) -> L
     validate_labels(y, len(y), needed_by=needed_by)
     with naming("y_test", "classes like those in y"):
         # Coded together: a class has the same code in both parts.
-        both = np.concatenate([y, y_test])
+        both = np.concatenate([y.astype(object), y_test.astype(object)])
         codes = validate_labels(both, len(both), needed_by=needed_by)
     train = _known(H, codes[: len(H)], "y", n_classes=2)
     return LabeledEmbeddings(*train, *_known(H_test, codes[len(H) :], "y_test", n_classes=1))
@@ -110,7 +110,7 @@ def _checked(H: Any, y: Any, name: str, y_name: str, needed_by: str) -> tuple[ND
     H = numbers(H, name, EMBEDDINGS, dtype=(np.float64, np.float32))
     refuse_masked(y, y_name)
     with naming(y_name, "an array of classes, shape (n_samples,)"):
-        y = column_or_1d(y)
+        y = column_or_1d(entries(y))
     if len(y) != len(H):
         wanted = f"one entry per row of {name}, {len(H)}"
         raise ValueError(f"{y_name} must have {wanted}, got {len(y)}.")

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import naming
-from .._data._metadata import split_known
+from .._data._metadata import entries, split_known
 from ..kinds._gaps import padded
 from ..kinds._series import is_long, lists_series
 
@@ -51,14 +51,17 @@ def one_each(values: Any, name: str, n_samples: int, *, is_flat: bool = False) -
     if values is None:
         return None
     with naming(name, "an array with an entry for each sample", values):
-        array = np.asarray(values)
+        array = entries(values) if is_flat else np.asarray(values)
         if array.ndim == 0 or len(array) != n_samples:
             shape = array.shape
             raise ValueError(f"{name} must have one entry per sample, {n_samples}, got {shape}.")
         if is_flat and array.ndim != 1:
             raise ValueError(f"{name} must have shape (n_samples,), got {array.shape}.")
         if array.dtype.kind == "O" and is_flat:
-            np.unique(split_known(array, name)[0])
+            known, is_known = split_known(array, name)
+            if known.dtype.kind == "f":  # quantities
+                return np.asarray(values, dtype=np.float64)
+            array = known if is_known.all() else array
     return array
 
 

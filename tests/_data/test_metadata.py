@@ -8,18 +8,24 @@ import torch
 from sklearn import config_context
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, KFold, cross_validate
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_validate
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skcontrast import contrastive_loss
+from skcontrast import ContrastiveClassifier, LabeledFolds, contrastive_loss, rows_to_label
 from skcontrast._data._batches import Batch
-from skcontrast._data._metadata import validate_domains, validate_groups, validate_labels
+from skcontrast._data._metadata import (
+    split_known,
+    validate_domains,
+    validate_groups,
+    validate_labels,
+)
 from skcontrast._objective._functional import objective_value
 from skcontrast.augmentation import GaussianNoise
 from skcontrast.estimation import tau_plus_from_labels
 from skcontrast.frameworks import CMC, MoCo, SimCLR
 from skcontrast.losses import DCL, InfoNCE, SemiSupCon, SupCon, Supervised
+from skcontrast.metrics import knn_accuracy
 from skcontrast.similarity import Cosine
 from tests.common import X_DIGITS, random_views, small, vectors
 
@@ -398,3 +404,77 @@ def test_same_group_without_groups_is_reported():
             small(max_epochs=1, same_group="positive").fit(vectors(), y)
     groups = np.arange(60) // 2
     small(max_epochs=1, same_group="positive").fit(vectors(), groups=groups)
+
+
+# Names are no quantities: what tells samples apart never passes through floats.
+
+
+PLACES = np.tile([0, 1, 2, 3], 6)
+NAMING = {
+    "list": list,
+    "list with NaN": lambda values: [np.nan if value is None else value for value in values],
+    "objects": lambda values: np.array(values, dtype=object),
+    "Int64": lambda values: pd.Series(values, dtype="Int64"),
+    "UInt64": lambda values: pd.array(values, dtype="UInt64"),
+    "pyarrow's in pandas": lambda values: pd.Series(values, dtype="int64[pyarrow]"),
+    "categories": lambda values: pd.Series(pd.Categorical(values)),
+    "column": lambda values: pd.DataFrame({"id": pd.array(values, dtype="Int64")}),
+    "pyarrow": lambda values: pytest.importorskip("pyarrow").array(values),
+    "polars": lambda values: pytest.importorskip("polars").Series(values),
+}
+
+
+@pytest.mark.parametrize("first", [0, 1234567890123456780, 2**62 + 2**53], ids=str)
+@pytest.mark.parametrize("form", NAMING)
+def test_integers_with_gaps_stay_different_integers(form, first):
+    named = [None, *range(first + 1, first + 4)]
+    values = NAMING[form]([named[k] for k in PLACES])
+    known, is_known = split_known(values)
+    assert known.dtype == np.int64 and sorted(set(known.tolist())) == named[1:]
+    np.testing.assert_array_equal(is_known, PLACES > 0)
+    np.testing.assert_array_equal(validate_labels(values, 24, needed_by="test"), PLACES - 1)
+    np.testing.assert_array_equal(validate_groups(values, 24), PLACES - 1)
+    np.testing.assert_array_equal(validate_domains(values, 24), PLACES)
+    tau_plus = tau_plus_from_labels(values).value
+    assert tau_plus == pytest.approx(1 / 3)
+    folds = LabeledFolds(GroupKFold(4)).split(None, PLACES % 2, values)
+    assert sorted(sorted(set(PLACES[test])) for _, test in folds) == [[0], [1], [2], [3]]
+    assert knn_accuracy(np.eye(4)[PLACES], values, n_neighbors=1) == 1
+
+
+def test_integers_of_which_some_are_unsigned_stay_different():
+    values = [5, 2**64 - 1, 2**64 - 2, None]
+    known, _ = split_known(values)
+    assert known.dtype == np.uint64 and known.tolist() == values[:3]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+def test_floats_too_large_to_tell_integers_apart_are_refused(dtype):
+    largest = 2 / np.finfo(dtype).eps
+    assert dtype(largest) == dtype(largest) + dtype(1)
+    for values in ([largest - 1, np.nan], [largest - 1, 1.0]):
+        split_known(np.array(values, dtype=dtype))
+    with pytest.raises(ValueError, match="too large to tell integers apart: pass integers"):
+        split_known(np.array([largest, np.nan], dtype=dtype))
+    with pytest.raises(ValueError, match="too large to tell integers apart"):
+        split_known([2**60 + 1, 2.0])
+
+
+@pytest.mark.parametrize("text", [np.nan, None, pd.NA, pd.NaT, ""], ids=repr)
+def test_what_is_unknown_is_so_as_a_text_too_and_is_reported(text):
+    names = np.array(["cat", "dog", str(text)])[np.arange(12) % 3]
+    known = np.where(np.arange(12) % 3 == 2, -1, np.arange(12) % 3)
+    told = pytest.warns(UserWarning, match=rf"y holds the text {str(text)!r}.*None or -1")
+    with told:
+        labels = validate_labels(names, 12, needed_by="test")
+    np.testing.assert_array_equal(labels, known)
+    with told:
+        assert len(rows_to_label(vectors(12), 4, names, random_state=0)) == 4
+    with told:
+        found = ContrastiveClassifier(small()).fit(X[:12], names)
+    assert found.classes_.tolist() == ["cat", "dog"]
+    with told:
+        tests = [test for _, test in LabeledFolds(2).split(None, names)]
+    np.testing.assert_array_equal(np.sort(np.concatenate(tests)), np.flatnonzero(known >= 0))
+    with pytest.warns(UserWarning, match="groups holds the text"):
+        np.testing.assert_array_equal(validate_groups(names, 12), known)
