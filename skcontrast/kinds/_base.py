@@ -274,7 +274,7 @@ class Kind(ParameterObject):
     _augmentation_advice: ClassVar[str] = ""
     # Whether ``precision="auto"`` may train its networks in bfloat16.
     _trains_in_bf16: ClassVar[bool] = False
-    # Whether tensors, lists of images and Datasets become arrays before `_recognise` gets them.
+    # Whether checked samples are arrays.
     _holds_arrays: ClassVar[bool] = False
     # Whether arrays of unequal shapes may be samples, so that a list of them stays a list.
     _differs_in_length: ClassVar[bool] = False
@@ -333,13 +333,13 @@ class Kind(ParameterObject):
         """
         return Unscaled(self)
 
-    def _recognise(self, X: Any, *, is_declared: bool = False) -> Any | None:
-        """Return X, as `_read` takes it, if it holds such samples, else None.
+    def _recognise(self, X: Any, *, is_declared: bool = False) -> bool:
+        """Return whether X, an array if the kind holds arrays, holds such samples.
 
-        X is an array if the kind holds arrays. An augmentation, an encoder or the user may have
-        declared that X is of this kind, which decides where X is ambiguous.
+        An augmentation, an encoder or the user may have declared that X is of this kind, which
+        decides where X is ambiguous.
         """
-        return None
+        return False
 
     def _describes(self, sample_shape: tuple) -> bool:
         """Return whether samples of this kind can have such a shape."""

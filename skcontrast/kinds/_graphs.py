@@ -72,10 +72,10 @@ class Graphs(Kind):
     )
     standardize: bool = parameter(["boolean"], default=True)
 
-    def _recognise(self, X: Any, *, is_declared: bool = False) -> Any | None:
-        """Return X if it holds graphs."""
+    def _recognise(self, X: Any, *, is_declared: bool = False) -> bool:
+        """Return whether X holds graphs."""
         is_table = hasattr(type(X), "columns")  # of a LazyFrame itself, polars would warn
-        return X if not is_table and is_graphs(X) else None
+        return not is_table and is_graphs(X)
 
     def _describes(self, sample_shape: tuple) -> bool:
         """Return whether this is ``(None, n_node_features)``, or also has ``n_edge_features``."""

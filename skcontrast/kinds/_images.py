@@ -63,8 +63,8 @@ class Images(ArrayKind):
 
     standardize: bool = parameter(["boolean"], default=True)
 
-    def _recognise(self, X: Any, *, is_declared: bool = False) -> Any | None:
-        """Return X if it has three or four dimensions.
+    def _recognise(self, X: Any, *, is_declared: bool = False) -> bool:
+        """Return whether X has three or four dimensions.
 
         Raises
         ------
@@ -72,9 +72,9 @@ class Images(ArrayKind):
             If samples have two dimensions of different lengths, and nobody declares them.
         """
         if getattr(X, "ndim", 2) < 3:
-            return None
+            return False
         if is_declared or X.ndim != 3 or X.shape[1] == X.shape[2] or 0 in X.shape:
-            return X
+            return True
         channels, length = sorted(X.shape[1:])
         raise ValueError(
             f"X of shape {X.shape} may hold grey images of {X.shape[1]} × {X.shape[2]} pixels or "

@@ -60,7 +60,7 @@ def read_samples(
 
 
 def recognised(X: Any, hint: Kind | None = None) -> tuple[Any, Any]:
-    """Return the kind of X, and X as that kind reads it.
+    """Return the kind of X, and X as an array, or a list of graphs or of arrays of other shapes.
 
     Parameters
     ----------
@@ -75,16 +75,16 @@ def recognised(X: Any, hint: Kind | None = None) -> tuple[Any, Any]:
         If X is neither an array nor a table nor a list of series or graphs, or its kind is
         ambiguous.
     """
+    kind: Kind = hint if isinstance(hint, Graphs) else Graphs()
     is_array = isinstance(X, (np.ndarray, torch.Tensor)) and X.ndim > 1
+    if (kind is hint or not is_array) and kind._recognise(X):
+        return kind, X
+    X = as_array_like(X, one_shape=False)
     # Of the kinds of arrays, the declared one is asked first.
-    for known in sorted(KINDS.values(), key=lambda k: k._holds_arrays and not isinstance(hint, k)):
-        kind = hint if isinstance(hint, known) else known()
-        if is_array and not kind._holds_arrays and kind is not hint:
-            continue
-        if kind._holds_arrays:
-            X = as_array_like(X, one_shape=not kind._differs_in_length)
-        if (found := kind._recognise(X, is_declared=kind is hint)) is not None:
-            return kind, found
+    for known in sorted((Series, Images, Vectors), key=lambda k: not isinstance(hint, k)):
+        kind = hint if hint is not None and isinstance(hint, known) else known()
+        if kind._recognise(X, is_declared=kind is hint):
+            return kind, X
     raise TypeError(
         f"X must be an array, a table or a list of series or graphs, got {type(X).__name__}."
     )

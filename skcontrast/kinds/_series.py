@@ -90,17 +90,17 @@ class Series(ArrayKind):
 
     n_times_: int = learned()
 
-    def _recognise(self, X: Any, *, is_declared: bool = False) -> Any | None:
-        """Return X if it has three dimensions of which one is long, or is a list of series."""
+    def _recognise(self, X: Any, *, is_declared: bool = False) -> bool:
+        """Return whether X has three dimensions, one of them long, or is a list of series."""
         if isinstance(X, list):
-            return X if lists_series(X, is_declared) else None
+            return lists_series(X, is_declared)
         is_known = getattr(X, "ndim", 0) == 3 and (is_declared or is_long(*X.shape[1:]))
         if is_known and not is_declared and _may_be_pairs(X):
             warn(
                 f"X has shape {X.shape}, which is read as series of two channels; kind='series' "
                 f"says so without this warning. If they are pairs of vectors: {PAIRS_ADVICE}."
             )
-        return X if is_known else None
+        return is_known
 
     def _describes(self, sample_shape: tuple) -> bool:
         """Return whether this is ``(n_channels, None)``."""

@@ -76,9 +76,9 @@ class Vectors(ArrayKind):
 
     standardize: bool = parameter(["boolean"], default=True)
 
-    def _recognise(self, X: Any, *, is_declared: bool = False) -> Any | None:
-        """Return X unless it has more dimensions; vectors take what no other kind recognises."""
-        return X if getattr(X, "ndim", 2) <= 2 else None
+    def _recognise(self, X: Any, *, is_declared: bool = False) -> bool:
+        """Return whether X has at most two dimensions."""
+        return getattr(X, "ndim", 2) <= 2
 
     def _describes(self, sample_shape: tuple) -> bool:
         """Return whether this is ``(n_features,)``."""
