@@ -88,7 +88,7 @@ def test_each_kind_has_its_rows(embedder):
     assert rows(graphs, GRAPHS) == [
         *("profile", "colours", "untrained", "side by side", "learned", "embedder")
     ]
-    table = pd.DataFrame({"a": X[:, 0], "b": np.where(Y == 1, "x", "y")})
+    table = pd.DataFrame({"a": X[:, 0], "b": Y == 1})
     assert rows(small().fit(table), table) == ["raw", "untrained", "embedder"]
     # All components of few features are these, rotated, and no row of their own.
     wide_vectors = np.hstack([X] * 11)

@@ -25,7 +25,7 @@ from sklearn.model_selection import (
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from skorch.callbacks import Callback
@@ -475,8 +475,8 @@ def rare_categories():
     places = rng.choice(60, (2, 900), p=shares / shares.sum())
     numbers, effects = rng.normal(size=(900, 3)), rng.normal(size=(2, 60))
     y = (effects[0][places[0]] + effects[1][places[1]] + numbers[:, 0] > 1).astype(int)
-    names = pd.DataFrame(places.T, columns=["a", "b"]).astype(str).add("th")
-    return pd.DataFrame(numbers).add_prefix("x").join(names), y
+    codes = OneHotEncoder(sparse_output=False).fit_transform(places.T)
+    return np.hstack([numbers, codes]), y
 
 
 TABLES = {"iris": partial(load_iris, return_X_y=True), "rare categories": rare_categories}

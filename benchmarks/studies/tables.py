@@ -99,14 +99,11 @@ def encodings(X, X_test, seed, args):
         H, H_test = encoder.fit_transform(X), encoder.transform(X_test)
     yield "skrub", H, H_test
     params = {"random_state": seed, "device": args.device, "max_epochs": args.epochs}
-    narrow = Wide(MLP(n_learned=16), [Raw()])
-    untrained = ContrastiveEmbedder(narrow, **params | {"max_epochs": 1}, lr=1e-12).fit(H)
-    yield "untrained", untrained.transform(H), untrained.transform(H_test)
-    default = ContrastiveEmbedder(**params).fit(H)
-    yield "default", default.transform(H), default.transform(H_test)
-    embedder = ContrastiveEmbedder(narrow, **params).fit(H)
+    embedder = ContrastiveEmbedder(**params).fit(H)
+    yield "skrub, default", embedder.transform(H), embedder.transform(H_test)
+    embedder = ContrastiveEmbedder(Wide(MLP(n_learned=16), [Raw()]), **params).fit(H)
     E, E_test = embedder.transform(H), embedder.transform(H_test)
-    yield "16 learned", E, E_test
+    yield "skrub, 16 learned", E, E_test
     yield "16 learned alone", E[:, :16], E_test[:, :16]
 
 

@@ -31,7 +31,7 @@ from skcontrast.similarity import VonMisesFisher
 
 RNG = np.random.default_rng(0)
 VECTORS = RNG.normal(size=(30, 5))
-TABLE = pd.DataFrame({"a": VECTORS[:, 0], "b": RNG.choice(list("xyz"), 30)})
+TABLE = pd.DataFrame({"a": VECTORS[:, 0], "b": RNG.choice([False, True], 30)})
 IMAGES = RNG.random((12, 3, 8, 8))
 PHOTOS = RNG.random((12, 1, 9, 9))
 SERIES = RNG.random((12, 2, 9))
