@@ -15,11 +15,7 @@ import pytest
 import torch
 from sklearn.datasets import load_digits
 
-from skcontrast._layers import _images
-
 torch.set_num_threads(1)
-# Dictionaries are as good here from a tenth of the patches, of which k-means takes most of a fit.
-_images._N_PATCHES = 5000
 # Macs of CI have a GPU without memory; the tests of a GPU are in test_gpu.py. torch._dynamo reads
 # an attribute of the cached function that this replaces.
 torch.backends.mps.is_available = functools.cache(lambda: False)

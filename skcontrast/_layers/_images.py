@@ -13,14 +13,16 @@ import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.random import sample_without_replacement
 from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from .._runtime._threads import one_thread
 
-# Patches from which the dictionary is learned, and the iterations of k-means.
-_N_PATCHES = 50_000
+# A dictionary is learned from so many patches, or from so many numbers in them, at most: five
+# times as many patches make no dictionary better. And the iterations of k-means.
+_N_PATCHES, _N_NUMBERS = 10_000, 2**23
 _ITERATIONS = 15
 # An octave is halved if this many pixels remain on its shorter side.
 _LEAST_SIDE = 24
@@ -113,7 +115,8 @@ class PatchLayer(nn.Module):
         patches -= patches.mean(axis=1, keepdims=True)
         patches /= np.sqrt(patches.var(axis=1, keepdims=True) + float(self.epsilon))
         mean, whitening = _whitening(patches)
-        white = (patches - mean) @ whitening.T
+        patches -= mean
+        white = patches @ whitening.T
         directions = _directions(white, n_patches, rng)
         filters = directions @ whitening
         self.offsets.copy_(torch.from_numpy(filters @ mean + self.threshold))
@@ -174,32 +177,45 @@ def _half_of(images: Tensor) -> Tensor:
 
 
 def _drawn(images: Tensor, shape: list[int], rng: np.random.RandomState) -> NDArray[np.float64]:
-    """Return random patches of images, shape (n, d)."""
-    _, height, width = shape
-    windows = images.unfold(2, height, 1).unfold(3, width, 1)
-    n, _, rows, columns = windows.shape[:4]
-    drawn = [torch.from_numpy(rng.randint(0, high, _N_PATCHES)) for high in (n, rows, columns)]
-    return windows[drawn[0], :, drawn[1], drawn[2]].flatten(1).double().numpy()
+    """Return different random patches of images, or all of them, shape (n, d)."""
+    windows = images.unfold(2, shape[1], 1).unfold(3, shape[2], 1)
+    places = (len(windows), *windows.shape[2:4])
+    n, n_most = math.prod(places), min(_N_PATCHES, max(1, _N_NUMBERS // math.prod(shape)))
+    drawn = np.unravel_index(
+        sample_without_replacement(n, min(n, n_most), random_state=rng), places
+    )
+    image, row, column = map(torch.from_numpy, drawn)
+    return windows[image, :, row, column].flatten(1).double().numpy()
 
 
 def _whitening(patches: NDArray) -> tuple[NDArray, NDArray]:
-    """Return the mean (d,) and the whitening (n_kept, d) of patches."""
+    """Return the mean (d,) and the whitening (n_kept, d) of patches (n, d)."""
+    n, d = patches.shape
     mean = patches.mean(axis=0)
-    variances, axes = np.linalg.eigh(np.atleast_2d(np.cov(patches, rowvar=False)))
+    centred = patches - mean
+    # Both products have the same variances: the smaller one is decomposed.
+    products = centred.T @ centred if d <= n else centred @ centred.T
+    variances, axes = np.linalg.eigh(products / n)
     variances, axes = variances[::-1].clip(0), axes[:, ::-1]
     n_kept = 1 + int((np.cumsum(variances) < _KEPT * variances.sum()).sum())
-    return mean, (axes / np.sqrt(variances + _LEAST_VARIANCE))[:, :n_kept].T
+    variances, axes = variances[:n_kept], axes[:, :n_kept]
+    if d > n:
+        axes = centred.T @ (axes / np.sqrt(n * variances.clip(1e-12)))
+    return mean, (axes / np.sqrt(variances + _LEAST_VARIANCE)).T
 
 
 def _directions(white: NDArray, n: int, rng: np.random.RandomState) -> NDArray:
     """Return n directions (n, d) by k-means on the directions of rows (m, d)."""
-    from sklearn.cluster import KMeans
+    from sklearn.cluster import KMeans, kmeans_plusplus
 
     unit = white / np.maximum(np.linalg.norm(white, axis=1, keepdims=True), 1e-6)
-    kmeans = KMeans(n, n_init=1, max_iter=_ITERATIONS, random_state=rng)
+    unit = np.resize(unit, (max(n, len(unit)), unit.shape[1]))  # fewer patches are repeated
     # The sums of several threads are rounded in an order of chance.
     with one_thread(), threadpool_limits(1, user_api="openmp"), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # few distinct patches
+        # In float32, scikit-learn would convert all patches for each new centre.
+        start = kmeans_plusplus(unit, n, random_state=rng)[0].astype(np.float32)
+        kmeans = KMeans(n, init=start, n_init=1, max_iter=_ITERATIONS)
         centres = kmeans.fit(unit.astype(np.float32)).cluster_centers_.astype(np.float64)
     return centres / np.maximum(np.linalg.norm(centres, axis=1, keepdims=True), 1e-6)
 

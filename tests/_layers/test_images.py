@@ -1,5 +1,7 @@
 """Patches: the formula, and what it does not depend on; means over grids; images made smaller."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import torch
@@ -11,6 +13,7 @@ from skcontrast._layers._images import (
     PatchLayer,
     Reduced,
     _directions,
+    _drawn,
     _whitening,
     bounded_grid,
     reduced,
@@ -212,3 +215,41 @@ def test_means_over_a_grid_are_those_of_adaptive_pooling(sides, cells):
     x = torch.from_numpy(np.random.RandomState(0).normal(size=(4, 3, *sides))).float()
     found = GridMeans(cells, sides)(x)
     torch.testing.assert_close(found, nn.functional.adaptive_avg_pool2d(x, cells))
+
+
+@pytest.mark.parametrize(("n", "d"), [(300, 5), (5, 40), (40, 40)])
+def test_fewer_patches_than_numbers_are_whitened_by_the_same_formula(n, d):
+    patches = np.random.default_rng(0).normal(size=(n, d)) * np.geomspace(3, 0.1, d) + 5
+    mean, whitening = _whitening(patches)
+    variances, axes = np.linalg.eigh(np.cov(patches, rowvar=False, bias=True))
+    n_kept = 1 + (np.cumsum(variances[::-1]) < 0.99 * variances.sum()).sum()
+    np.testing.assert_allclose(mean, patches.mean(axis=0))
+    expected = (axes / np.sqrt(variances.clip(0) + 0.1))[:, -n_kept:]
+    np.testing.assert_allclose(whitening.T @ whitening, expected @ expected.T, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("n", "channels", "side", "size", "expected"),
+    [(4, 1, 5, 3, 36), (3, 2, 3, 3, 3), (200, 1, 12, 3, 10_000), (40, 64, 16, 6, 2**23 // 2304)],
+)
+def test_patches_are_drawn_once_each_and_no_more_than_memory_holds(
+    n, channels, side, size, expected
+):
+    images = random_batch(n, (channels, side, side))
+    drawn = _drawn(images, [channels, size, size], np.random.RandomState(0))
+    every = patches_of(images, size, size).reshape(-1, channels * size**2)
+    assert drawn.shape == (expected, every.shape[1])
+    keys = {row.tobytes() for row in drawn}
+    assert len(keys) == expected and keys <= {row.tobytes() for row in every}
+
+
+@pytest.mark.parametrize("channels", [64, 200])
+def test_images_of_many_channels_take_memory_by_numbers_not_by_patches(channels):
+    images = random_batch(30, (channels, 16, 16))
+    tracemalloc.start()
+    try:
+        learned(images, n_patches=4, size=6)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 6 * 8 * 2**23  # a few arrays of all drawn patches, in float64
