@@ -1,4 +1,4 @@
-"""Warnings that point at the caller's line."""
+"""Warnings that point at the caller's line; lines and progress bars on the console."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ import warnings
 from collections.abc import Iterator
 from contextvars import ContextVar
 from importlib.util import find_spec
+from typing import Any
+
+from tqdm.auto import tqdm
 
 # Folders whose lines a warning passes by: between the user's line and ours stand those of skorch,
 # which calls callbacks, of scikit-learn, which calls `fit` in a Pipeline, and of torch, whose
@@ -20,6 +23,9 @@ _PASSED_BY = (
     ),
     contextlib.__file__,
 )
+
+# Bars that nobody has asked for are shown after so many seconds.
+_SILENT = 10.0
 
 
 class CollapseWarning(UserWarning):
@@ -76,3 +82,15 @@ def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
         module=frame.f_globals.get("__name__", "<unknown>"),
         registry=frame.f_globals.setdefault("__warningregistry__", {}),
     )
+
+
+def say(text: str) -> None:
+    """Write a line to stderr, above any bar; a program without a console has none."""
+    if sys.stderr is not None:
+        tqdm.write(text, file=sys.stderr)
+
+
+def progress(*args: Any, is_asked_for: bool = False, disable: bool = False, **options: Any) -> Any:
+    """Return a bar of tqdm on stderr, if there is one; it is late unless it is asked for."""
+    options["delay"] = 0 if is_asked_for else _SILENT
+    return tqdm(*args, disable=disable or sys.stderr is None, **options)

@@ -16,13 +16,13 @@ import torch
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from torch.utils.data import Dataset
-from tqdm.auto import tqdm
 
 from ._checks import POSITIVE_INT, Interval, InvalidParameterError, StrOptions, checked
 from ._data._array_like import SUFFIXES
 from ._data._parts import Parts
 from ._data._row_labels import along_rows
 from ._runtime._memory import check_memory
+from ._warnings import progress
 
 __all__ = ["ImageFolder", "Parts"]
 
@@ -37,8 +37,6 @@ _FORMATS = ("AVIF", "BMP", "GIF", "JPEG", "JPEG2000", "PNG", "PPM", "TIFF", "WEB
 # Rows of pixels that are converted at once, since a copy of a large image is large.
 _STRIP = 64
 
-# Where reading takes more seconds, a bar shows how far it is.
-_SILENT = 10.0
 
 _N_JOBS = [
     Interval(Integral, None, -1, closed="right"),
@@ -253,7 +251,7 @@ class ImageFolder(Dataset):
         def read(row: int) -> None:
             images[row] = self[row]
 
-        rows = tqdm(range(len(self)), "ImageFolder", unit="image", delay=_SILENT)
+        rows = progress(range(len(self)), "ImageFolder", unit="image")
         Parallel(n_jobs, prefer="threads")(delayed(read)(row) for row in rows)
         return images
 

@@ -1,15 +1,20 @@
 """Warnings point at the caller's line, however deep in the package they are issued."""
 
+import sys
 import warnings
 
 import numpy as np
 import pytest
+from PIL import Image
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
+from torch.utils.data import Dataset
 
 import skcontrast
-from skcontrast._warnings import warn
+from skcontrast._warnings import say, warn
 from skcontrast.augmentation import AugmentationDropped, MarginalCorruption
+from skcontrast.datasets import ImageFolder
+from tests.common import small
 
 
 def in_the_package(source):
@@ -66,3 +71,33 @@ def test_a_warning_in_a_pipeline_points_at_the_line_that_called_the_pipeline():
     with pytest.warns(AugmentationDropped) as record:
         pipe.fit_transform(np.eye(3))
     assert record[0].filename == __file__
+
+
+class Rows(Dataset):
+    def __len__(self):
+        return 40
+
+    def __getitem__(self, row):
+        return np.full(4, float(row), np.float32)
+
+
+def load_folder(folder):
+    for level in range(3):
+        Image.fromarray(np.full((9, 9), level, np.uint8)).save(folder / f"{level}.png")
+    ImageFolder(folder, size=8).load()
+
+
+WITH_A_BAR = {
+    "verbose": lambda folder: small(verbose=1).fit(np.zeros((40, 4)) + np.arange(40)[:, None]),
+    "a folder": load_folder,
+    "a Dataset": lambda folder: small(max_epochs=1).fit(Rows()).transform(Rows()),
+}
+
+
+@pytest.mark.parametrize("use", WITH_A_BAR)
+def test_a_program_without_a_console_has_no_bars(use, tmp_path, monkeypatch):
+    monkeypatch.setattr("skcontrast._warnings._SILENT", 0.0)
+    for name in ("stderr", "__stderr__", "stdout", "__stdout__"):
+        monkeypatch.setattr(sys, name, None)
+    say("something")
+    WITH_A_BAR[use](tmp_path)

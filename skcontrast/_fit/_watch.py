@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -12,13 +11,12 @@ import torch
 from skorch import NeuralNet
 from skorch.callbacks import Callback
 from torch import nn
-from tqdm.auto import tqdm
 
 from .._data._arrays import spectral_rank
 from .._layers._pretrained import PretrainedNetwork
 from .._layers._wide import learned_alone
 from .._network._inference import encode_batches
-from .._warnings import CollapseWarning, warn
+from .._warnings import CollapseWarning, progress, say, warn
 from ..callbacks import Evaluation
 from ._defaults import default_encoder
 from ._settings import encoders_of
@@ -131,8 +129,8 @@ def _diverged(epoch: int, what: str) -> ValueError:
 
 
 # The first steps, which allocate and compile, do not count in an estimate of the time of a fit,
-# for which so many seconds of steps are measured.
-_WARM_UP, _MEASURED = 3, 1.0
+# for which at least so many steps, of so many seconds together, are measured.
+_WARM_UP, _STEPS, _MEASURED = 3, 10, 1.0
 # Fits of so many seconds are announced: where nothing is shown, and where a bar is.
 _LONG = 600.0, 10.0
 
@@ -150,14 +148,14 @@ class Announcement(Callback):
             return
         self.steps_.append(time.perf_counter())
         measured = self.steps_[_WARM_UP - 1 :]
-        if len(measured) < 2 or measured[-1] - measured[0] < _MEASURED:
+        if len(measured) <= _STEPS or measured[-1] - measured[0] < _MEASURED:
             return
-        seconds = (measured[-1] - measured[0]) / (len(measured) - 1)
+        seconds = float(np.median(np.diff(measured)))  # of a machine that was busy for a while
         n_steps, n_epochs = len(net.sampler_), net.max_epochs - net.epoch_
         self.steps_ = None
         if (whole := seconds * n_steps * n_epochs) >= _LONG[bool(net.settings.verbose)]:
             text = f"about {duration(whole)} for {n_epochs} epochs of {n_steps} steps, "
-            _say(f"{text}{seconds:.2g} s each")
+            say(f"{text}{seconds:.2g} s each")
 
 
 class ProgressBar(Callback):
@@ -165,8 +163,9 @@ class ProgressBar(Callback):
 
     def on_train_begin(self, net: Any, **kwargs: Any) -> None:
         """Say what is trained, and show the bar."""
-        _say(_description(net))
-        self.bar_ = tqdm(total=net.max_epochs, unit="epoch", desc=net.settings.owner, leave=False)
+        say(_description(net))
+        options = {"unit": "epoch", "desc": net.settings.owner, "leave": False}
+        self.bar_ = progress(total=net.max_epochs, is_asked_for=True, **options)
 
     def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
         """Show the loss and the latest scores."""
@@ -180,14 +179,10 @@ class ProgressBar(Callback):
 
     def on_train_end(self, net: Any, **kwargs: Any) -> None:
         """Say how long it took, and the last loss and scores."""
-        bar = self.bar_
+        bar, owner = self.bar_, net.settings.owner
         bar.close()
         time_taken = duration(bar.format_dict["elapsed"])
-        _say(f"{bar.desc}: {bar.n} of {bar.total} epochs in {time_taken}. {bar.postfix or ''}")
-
-
-def _say(text: str) -> None:
-    tqdm.write(text, file=sys.stderr)
+        say(f"{owner}: {bar.n} of {bar.total} epochs in {time_taken}. {bar.postfix or ''}")
 
 
 def _description(net: Any) -> str:

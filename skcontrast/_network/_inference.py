@@ -10,17 +10,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from tqdm.auto import tqdm
 
 from .._data._arrays import is_lazy, row_blocks
+from .._warnings import progress
 from ..kinds._base import Kind
 from ..kinds._recognise import naming_kind
 
 # Products of fewer rows run in another kernel with AVX-512, which rounds differently: by more than
 # the 1e-7 that scikit-learn's check_methods_subset_invariance allows.
 _FEWEST_ROWS = 16
-# Seconds after which a bar shows how many samples of a Dataset have been read.
-_SILENT = 10.0
 
 
 def on_device(module: nn.Module, device: torch.device) -> nn.Module:
@@ -84,8 +82,8 @@ def encode(module: nn.Module, X: Any, kind: Kind, to_tensor: Callable) -> np.nda
     """
     with naming_kind(kind):
         n = kind._rows_per_call(X)
-        bar = {"unit": "batch", "total": -(-len(X) // n), "delay": _SILENT}
-        blocks = tqdm(row_blocks(X, n), "transform", disable=not is_lazy(X), **bar)
+        bar = {"unit": "batch", "total": -(-len(X) // n)}
+        blocks = progress(row_blocks(X, n), "transform", disable=not is_lazy(X), **bar)
         h = encode_batches(module, map(to_tensor, blocks), "cpu")
         check_finite(h, X)
     return h.numpy()

@@ -60,6 +60,23 @@ def test_a_long_fit_is_announced_once_after_its_first_steps(
     assert err.count("steps") == bool(said) and said in err
 
 
+@pytest.mark.parametrize("n_slow", [1, 7])
+def test_the_time_of_a_fit_is_not_estimated_from_a_few_slow_steps(n_slow, capfd, monkeypatch):
+    """A machine may be busy for a while; with a clock that is slow at first, nothing is said."""
+    ticks = itertools.accumulate(200.0 if k < n_slow else 0.05 for k in itertools.count())
+    monkeypatch.setattr(time, "perf_counter", lambda: next(ticks))
+    small(verbose=1, batch_size=4).fit(X_DIGITS)
+    assert "steps" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(("n_steps", "is_said"), [(12, False), (13, True)])
+def test_an_estimate_needs_ten_steps_after_the_first_three(n_steps, is_said, capfd, monkeypatch):
+    clock = itertools.count(0, 1000.0)
+    monkeypatch.setattr(time, "perf_counter", lambda: next(clock))
+    small(batch_size=4, max_epochs=1).fit(X_DIGITS[: 4 * n_steps])
+    assert ("steps" in capfd.readouterr().err) == is_said
+
+
 def test_a_duration_has_a_unit_that_suits_it():
     times = (40, 200, 9_000, 260_000)
     assert [duration(s) for s in times] == ["40 s", "3.3 min", "2.5 hours", "3 days"]
