@@ -178,8 +178,8 @@ class ContrastiveClassifier(ClassifierMixin, TransformerMixin, Declared):
         classes, known = np.unique(values, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(
-                "y must hold at least two known classes, got 1 class; -1 is no class, but marks "
-                "samples whose class is unknown."
+                "y must hold at least two known classes, got 1 class. -1 marks samples of unknown "
+                "class: if it is a class, rename it, np.where(y == -1, 0, y)."
             )
         codes = np.full(len(is_known), -1)
         codes[is_known] = known
@@ -211,17 +211,18 @@ class ContrastiveClassifier(ClassifierMixin, TransformerMixin, Declared):
         """Return the classifier, not fitted; raise TypeError if it is none or takes no weights."""
         if isinstance(self.classifier, ContrastiveEmbedder) or hasattr(self.embedder, "predict"):
             raise TypeError(
-                f"The embedder comes first, got embedder={self.embedder!r}: write "
-                "ContrastiveClassifier(embedder, classifier)."
+                "The embedder comes first: write ContrastiveClassifier(embedder, classifier), got "
+                f"embedder={type(self.embedder).__name__}(...)."
             )
         if self.classifier is None:
             return LogisticRegression(max_iter=1000)
-        is_object = not isinstance(self.classifier, type)
-        is_object = is_object and hasattr(self.classifier, "__sklearn_tags__")
-        if not (is_object and is_classifier(self.classifier)):
+        is_class = isinstance(self.classifier, type)
+        has_tags = not is_class and hasattr(self.classifier, "__sklearn_tags__")
+        if not (has_tags and is_classifier(self.classifier)):
+            advice = f" Write {self.classifier.__name__}()." if is_class else ""
             raise TypeError(
                 "The 'classifier' parameter of ContrastiveClassifier must be an instance of a "
-                f"classifier of scikit-learn, got {self.classifier!r}."
+                f"classifier of scikit-learn, got {self.classifier!r}.{advice}"
             )
         if metadata.get("sample_weight") is not None and not has_fit_parameter(
             self.classifier, "sample_weight"

@@ -6,7 +6,7 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import chain
 from typing import Any, TypeVar, cast
 
@@ -120,8 +120,8 @@ def naming(name: str, expected: str, values: Any = None) -> Iterator[None]:
         if re.search(named, str(error)) and not place:
             raise
         kind = TypeError if isinstance(error, TypeError) else ValueError
-        # Behind the first line, scikit-learn prints whole arrays.
-        reason = str(error).partition("\n")[0].rstrip(":")
+        # scikit-learn prints whole arrays.
+        reason = re.sub(r":\narray=.*\n", ". ", str(error), flags=re.DOTALL).partition("\n")[0]
         raise kind(f"{name} must be {expected}{place}: {reason}") from error
 
 
@@ -200,6 +200,12 @@ def _is_of_dates(dtype: Any) -> bool:
 
 def _odd_item(values: Any) -> str:
     """Return which item of a list is not numbers like the first, for a message; "" for none."""
+    if isinstance(values, np.ndarray) and values.dtype.kind in "OU" and values.ndim == 2:
+        for place, value in np.ndenumerate(values):
+            with suppress(*_RAISED):
+                float(value)
+                continue
+            return f", but entry {list(map(int, place))} is {brief(value, 40)}"
     if not isinstance(values, (list, tuple)):
         return ""
     first: tuple[type, tuple] | None = None

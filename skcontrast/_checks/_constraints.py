@@ -58,8 +58,9 @@ def _advice(name: str, value: Any, constraints: Sequence[Any]) -> str:
         return " It is a probability, such as 1/10 for ten classes."
     if close := difflib.get_close_matches(str(value).lower(), known, 1, 0.7):
         return f" Did you mean {close[0]!r}?"
-    base = constraints[0]
-    if len(constraints) > 1 or not inspect.isclass(base):
+    others = [one for one in constraints if not (one is None or isinstance(one, StrOptions))]
+    base = others[0] if len(others) == 1 else None
+    if not inspect.isclass(base):
         return ""
     if isinstance(value, str):
         return choices_instead(value, base, name)

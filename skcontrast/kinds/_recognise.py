@@ -11,7 +11,14 @@ import numpy as np
 import torch
 from sklearn.base import clone
 
-from .._checks import belongs_to_package, check_component, learned, parameter, validate_parameters
+from .._checks import (
+    StrOptions,
+    belongs_to_package,
+    check_argument,
+    learned,
+    parameter,
+    validate_parameters,
+)
 from .._data._array_like import as_array_like
 from .._data._parts import OnePart, Parts, PartsBatch, naming_part
 from ._base import Kind, Request, Scaler, Schema, as_given
@@ -102,14 +109,8 @@ def named_kind(kind: str | Kind, *, owner: str, parameter: str = "kind") -> Kind
     parameter : str, default="kind"
         Its parameter.
     """
-    if isinstance(kind, str) and kind in KINDS:
-        return KINDS[kind]()
-    if isinstance(kind, str):
-        raise ValueError(
-            f"The {parameter!r} parameter of {owner} must be one of {sorted(KINDS)} or an object "
-            f"of skcontrast.kinds, got {kind!r}."
-        )
-    return check_component(kind, Kind, owner=owner, parameter=parameter)
+    check_argument(owner, parameter, kind, [StrOptions(set(KINDS)), Kind])
+    return KINDS[kind]() if isinstance(kind, str) else kind
 
 
 def named_kinds(declared: Any, *, owner: str) -> list[Kind]:

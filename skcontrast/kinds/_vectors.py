@@ -96,7 +96,7 @@ class Vectors(ArrayKind):
         stand_in = _stand_in(request)
         convert = partial(validate_data, stand_in, accept_sparse="csr", reset=request.seen is None)
         if hasattr(X, "columns"):
-            _refuse_columns(X)
+            _refuse_columns(X, was_numeric=request.seen is not None)
             convert(X, skip_check_array=True)  # names, whose errors need no more words
         with _gaps_explained():
             X = checked_numbers(X, _EXPECTED, convert, request.min_samples, request.check_finite)
@@ -162,7 +162,7 @@ def _gaps_explained() -> Iterator[None]:
         raise ValueError(_GAPS) from error
 
 
-def _refuse_columns(X: Any) -> None:
+def _refuse_columns(X: Any, *, was_numeric: bool) -> None:
     """Raise TypeError or ValueError for a DataFrame with columns that are not all of numbers."""
     if all(map(_is_numeric, set(X.dtypes))):
         return
@@ -180,7 +180,8 @@ def _refuse_columns(X: Any) -> None:
                 "X.to_numpy()]."
             )
         converted = f"X[{name!r}] = pandas.to_numeric(X[{name!r}], errors='coerce')"
-        first = f", or {converted} if it should" if _are_mostly_numbers(known) else ""
+        is_likely = was_numeric or _are_mostly_numbers(known)
+        first = f", or {converted} if it should" if is_likely else ""
         raise TypeError(
             f"Column {name!r} of X must hold numbers, got {brief(example, 40)} (dtype "
             f"{column.dtype}). Pass {_LINE}{first}."

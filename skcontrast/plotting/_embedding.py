@@ -179,6 +179,8 @@ class EmbeddingDisplay:
             If the method is unknown or lengths differ.
         """
         points: NDArray = numbers(h, "h", EMBEDDINGS, ensure_min_samples=3)
+        if points.shape[1] < 2:
+            raise ValueError("h must have two columns or more, got one: draw a histogram of it.")
         labels = one_each(y, "y", len(points), is_flat=True)
         thumbnails = one_each(thumbnails, "thumbnails", len(points))
         rng = generator_of(random_state)

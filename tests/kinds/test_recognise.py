@@ -184,9 +184,7 @@ def test_names_stand_for_kinds_and_others_are_refused():
     assert named == [Vectors, Images, Graphs]
     own = Images()
     assert named_kind(own, owner="Blur") is own
-    with pytest.raises(
-        ValueError, match=r"'kind' parameter of Blur must be one of \['graphs', 'images', "
-    ):
+    with pytest.raises(ValueError, match=r"'kind' parameter of Blur must be a str among"):
         named_kind("sound", owner="Blur")
     with pytest.raises(TypeError, match=r"Write kind=Images\(\)"):
         named_kind(Images, owner="Blur")
