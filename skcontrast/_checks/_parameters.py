@@ -65,7 +65,7 @@ def _add_constructor(cls: type[Declared]) -> None:
     own = {name: one for name, one in vars(cls).items() if isinstance(one, _Parameter)}
     for name in [*own, *(name for name, one in vars(cls).items() if isinstance(one, _Learned))]:
         delattr(cls, name)
-    _check_body(cls, own)
+    _check_body(cls)
     if not own:
         return
     declared = cls._declared_parameters = {**cls._declared_parameters, **own}
@@ -89,25 +89,16 @@ def _add_constructor(cls: type[Declared]) -> None:
     cls.__init__ = __init__  # type: ignore[method-assign]
 
 
-def _check_body(cls: type, own: dict[str, _Parameter]) -> None:
-    """Refuse what would be lost in a class that declares parameters, or inherits them."""
-    written = next(one for one in cls.__mro__ if "__init__" in vars(one))
-    is_declared = "_declared_parameters" in vars(written)
-    lost = [] if is_declared else [f"{written.__name__}.__init__"]
-    lost += [one for one in ("_parameter_constraints", "__post_init__") if one in vars(cls)]
-    if own and lost:
-        raise TypeError(
-            f"{cls.__name__} declares parameters in its body, so {lost[0]} would not be used: "
-            "write one or the other."
-        )
+def _check_body(cls: type) -> None:
+    """Refuse a class attribute with the name of an inherited parameter, which it would not set."""
     if "__init__" in vars(cls) or is_dataclass(cls):
         return
     names = inspect.signature(cls.__init__).parameters  # type: ignore[misc]
     for name, value in vars(cls).items():
         if name in names and not hasattr(value, "__set__"):
             raise TypeError(
-                f"{cls.__name__}.{name} would never be used, because {name} is a parameter of "
-                f"{written.__name__}: give it another default in an __init__."
+                f"{cls.__name__}.{name} would never be used, because {name} is a parameter of its "
+                "base class: give it another default in an __init__."
             )
 
 
@@ -169,19 +160,6 @@ class ParameterObject(Declared):
 
     def _check_protocol(self) -> None:
         """Raise TypeError for a class that lacks what its base class needs."""
-
-
-def check_constraints(obj: ParameterObject) -> None:
-    """Raise TypeError if a class does not say which values a parameter may have."""
-    cls, inherited = type(obj), f"**{type(obj).__mro__[1].__name__}._parameter_constraints"
-    for name in cls._get_param_names():
-        if name not in (obj._parameter_constraints or ()):
-            raise TypeError(
-                f"{cls.__name__} does not say which values its parameter {name!r} may have: write "
-                f"_parameter_constraints = {{{inherited}, {name!r}: interval(0, 1, 'left')}} with "
-                "skcontrast.schedules.interval, with auto='tau_plus' or auto='alpha' if it may be "
-                f"estimated; or {name!r}: 'no_validation'."
-            )
 
 
 def validate_parameters(obj: Any) -> None:

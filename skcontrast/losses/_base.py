@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from .._checks import ParameterObject, belongs_to_package
-from .._checks._parameters import check_constraints
 
 # A loss that overrides none of these is InfoNCE.
 _WEIGHTS = ("rank_weights", "class_weights", "push_and_pull")
@@ -97,7 +96,6 @@ class Loss(ParameterObject):
 
     def _check_protocol(self) -> None:
         _check_overrides(type(self))
-        check_constraints(self)
 
     def overrides(self, method: str) -> bool:
         """Return whether the class of this loss has its own version of a method of Loss."""

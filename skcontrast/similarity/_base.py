@@ -10,7 +10,6 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from .._checks import ParameterObject
-from .._checks._parameters import check_constraints
 from ..schedules._numbers import check_numbers
 from ._validation import Embeddings, check_kinds, in_one_dtype
 
@@ -86,9 +85,6 @@ class Similarity(ParameterObject):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         _check_class(cls)
-
-    def _check_protocol(self) -> None:
-        check_constraints(self)
 
     @property
     def bilinear(self) -> bool:

@@ -64,25 +64,6 @@ def test_parameters_of_bases_come_first_as_in_a_dataclass():
         validate_parameters(Wider("three"))
 
 
-@pytest.mark.parametrize(
-    ("base", "body", "message"),
-    [
-        (Piece, {"__init__": lambda self: None}, r"New\.__init__ would not be used"),
-        (Written, {}, r"Written\.__init__ would not be used"),
-        (Piece, {"_parameter_constraints": {}}, "_parameter_constraints would not be used"),
-        (Piece, {"__post_init__": lambda self: None}, "__post_init__ would not be used"),
-        (
-            Piece,
-            {"size": 5},
-            r"New\.size would never be used, because size is a parameter",
-        ),
-    ],
-)
-def test_a_class_is_refused_if_a_part_of_it_would_be_ignored(base, body, message):
-    with pytest.raises(TypeError, match=message):
-        type("New", (base,), {"added": parameter(default=1), **body})
-
-
 @pytest.mark.parametrize("base", [Piece, Written])
 def test_a_class_attribute_is_no_default_of_a_parameter(base):
     with pytest.raises(TypeError, match="another default in an __init__"):

@@ -9,7 +9,6 @@ import torch
 from skcontrast import ContrastiveEmbedder, contrastive_loss
 from skcontrast._objective import _rows
 from skcontrast.losses import HCL, InfoNCE, Loss, SupCon, check_loss
-from skcontrast.schedules import interval
 from skcontrast.similarity import Cosine
 from tests.common import LOSSES, random_views, vectors
 
@@ -54,23 +53,6 @@ def test_a_method_that_another_one_replaces_is_refused():
     with pytest.raises(TypeError, match="override anchor_loss too"):
         subclass(estimators=lambda: (InfoNCE(),))
     assert subclass(HCL, **rows)().overrides("row_loss")  # an inherited one is meant
-
-
-def test_every_parameter_needs_a_range():
-    class Hard(HCL):
-        _parameter_constraints = {"gamma": interval(0, 1, "both")}
-
-        def __init__(self, tau_plus=0.1, gamma=1.0):
-            super().__init__(tau_plus)
-            self.gamma = gamma
-
-    with pytest.raises(TypeError, match=r"Hard does not say .* 'tau_plus'.*\{\*\*HCL\._param"):
-        contrastive_loss(*VIEWS, loss=Hard())
-    Hard._parameter_constraints = HCL._parameter_constraints
-    with pytest.raises(TypeError, match=r"Hard does not say .* parameter 'gamma'.*interval"):
-        contrastive_loss(*VIEWS, loss=Hard())
-    Hard._parameter_constraints = {**HCL._parameter_constraints, "gamma": "no_validation"}
-    check_loss(Hard())
 
 
 BAD_RESULTS = [
