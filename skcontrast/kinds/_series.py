@@ -14,9 +14,8 @@ from sklearn.utils.validation import check_array
 from torch import Tensor, nn
 
 from .._checks import check_entries, learned, naming, parameter
-from .._data._array_like import PAIRS_ADVICE, as_array_like, checked_numbers
+from .._data._array_like import as_array_like, checked_numbers
 from .._data._arrays import FARTHEST, LazySamples, as_tensor, mean_and_std, row_blocks, subset
-from .._warnings import warn
 from ._base import Request, Schema
 from ._gaps import cleaned, padded
 from ._scaling import AffineScaler, ArrayKind, float_of, rows_for
@@ -94,13 +93,7 @@ class Series(ArrayKind):
         """Return whether X has three dimensions, one of them long, or is a list of series."""
         if isinstance(X, list):
             return lists_series(X, is_declared)
-        is_known = getattr(X, "ndim", 0) == 3 and (is_declared or is_long(*X.shape[1:]))
-        if is_known and not is_declared and _may_be_pairs(X):
-            warn(
-                f"X has shape {X.shape}, which is read as series of two channels; kind='series' "
-                f"says so without this warning. If they are pairs of vectors: {PAIRS_ADVICE}."
-            )
-        return is_known
+        return getattr(X, "ndim", 0) == 3 and (is_declared or is_long(*X.shape[1:]))
 
     def _describes(self, sample_shape: tuple) -> bool:
         """Return whether this is ``(n_channels, None)``."""
@@ -229,19 +222,6 @@ def lists_series(X: list, is_declared: bool) -> bool:
     # Or, with the channels last, to be refused with advice. Two arrays may be a pair.
     several, one = (lasts, firsts) if len(firsts) == 1 else (firsts, lasts)
     return len(X) > 2 or max(several) > _LEAST_RATIO * max(one)
-
-
-def _may_be_pairs(X: Any) -> bool:
-    """Return whether two channels are as vectors are: of length 1, or alike, but not in time."""
-    if not isinstance(X, np.ndarray) or X.shape[1] != 2 or X.dtype.kind not in "fi":
-        return False
-    some = X[:200].astype(np.float64)
-    if np.allclose(np.linalg.norm(some, axis=2), 1, atol=1e-3):
-        return True
-    with np.errstate(all="ignore"):  # constant channels, and NaN behind the end
-        z = (some - some.mean(axis=2, keepdims=True)) / some.std(axis=2, keepdims=True)
-        between, next_to = (z[:, 0] * z[:, 1]).mean(), (z[..., 1:] * z[..., :-1]).mean()
-    return bool(between > 0.3 and abs(next_to) < 0.2)
 
 
 def _refuse_frames(X: Any) -> None:

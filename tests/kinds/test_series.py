@@ -18,7 +18,7 @@ from skcontrast.encoders import ConvNet, SeriesNet, Wide
 from skcontrast.features import MiniRocket
 from skcontrast.frameworks import CMC, MoCo
 from skcontrast.kinds import Series
-from skcontrast.kinds._recognise import read_samples, recognised
+from skcontrast.kinds._recognise import read_samples
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(30, 3, 25)).cumsum(axis=2)
@@ -443,31 +443,3 @@ def test_random_series_have_finite_embeddings_alone_as_together(number):
 @pytest.mark.parametrize("number", range(6, 500))
 def test_many_random_series_have_finite_embeddings_alone_as_together(number):
     check_fuzzed(number)
-
-
-def test_an_array_of_pairs_of_vectors_is_read_as_series_with_a_warning():
-    rng = np.random.default_rng(0)
-    pairs = rng.normal(size=(30, 1, 384)) + 0.7 * rng.normal(size=(30, 2, 384))
-    with pytest.warns(UserWarning, match=r"\(30, 2, 384\), which is read as series.*np\.tile"):
-        assert isinstance(recognised(pairs)[0], Series)
-    with pytest.warns(UserWarning, match=r"np\.tile"):
-        recognised((pairs * 30).clip(-127, 127).astype(np.int8))
-    assert recognised(pairs, Series())[1] is pairs  # declared
-
-
-@pytest.mark.parametrize("n_channels", [2, 3])
-def test_series_of_two_channels_are_no_pairs(n_channels):
-    rng = np.random.default_rng(0)
-    noise = rng.normal(size=(30, n_channels, 384))
-    together = noise[:, :1].cumsum(axis=2) + noise
-    for series in (noise, together, np.ones_like(noise), noise.astype(np.float32)):
-        assert isinstance(recognised(series)[0], Series)
-
-
-def test_rows_of_length_one_in_two_channels_may_be_pairs_of_vectors():
-    rng = np.random.default_rng(0)
-    pairs = rng.normal(size=(30, 2, 40))
-    pairs /= np.linalg.norm(pairs, axis=2, keepdims=True)
-    with pytest.warns(UserWarning, match="If they are pairs of vectors"):
-        small(max_epochs=1).fit(pairs)
-    small(max_epochs=1).fit(pairs * 2)
