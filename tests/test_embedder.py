@@ -110,7 +110,7 @@ def test_a_subclass_may_take_fewer_parameters(tmp_path):
     np.testing.assert_array_equal(found.transform(X), expected.fit_transform(X))
     skcontrast.save(found, tmp_path / "short.safetensors")
     own = {f"{__name__}.Short": Short}
-    loaded = skcontrast.load(tmp_path / "short.safetensors", own=own)
+    loaded = skcontrast.load(tmp_path / "short.safetensors", custom_objects=own)
     assert isinstance(loaded, Short) and loaded.max_epochs == 2
     np.testing.assert_array_equal(loaded.transform(X), found.transform(X))
     assert "untrained" in compare_with_baselines(found, X, np.arange(len(X)) % 2).scores

@@ -1,71 +1,60 @@
-"""The classes whose objects a file may hold, under names that do not depend on modules."""
+"""The classes that a file may name, under names that do not depend on modules."""
 
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
+from pkgutil import iter_modules
+from types import ModuleType
 
 import torch
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from torch import nn
-from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
 
-from .._network._build import Widths
 from ..embedder import ContrastiveEmbedder
-from ..graphs._features import EdgeFeatures, NodeFeatures
-from ..kinds._base import Schema, Unscaled
-from ..kinds._images import ImageScaler
-from ..kinds._recognise import PartsScaler
-from ..kinds._series import SeriesScaler
-from ..kinds._vectors import VectorScaler
 
-# Layers that crash on odd attributes instead of raising an error.
-_UNSAFE = (nn.RNNBase, nn.RNNCellBase)
-# The public modules whose classes a file may name, as "losses.DCL".
-_PUBLIC = (
-    "augmentation", "encoders", "features", "frameworks", "kinds", "losses", "optimizers",
-    "schedules", "similarity",
-)  # fmt: skip
 # Linear classifiers of scikit-learn: fitted, they are a few arrays.
 LINEAR = (LinearSVC, LogisticRegression)
-# The private modules whose layers a file may name, as "GINLayer".
-_PRIVATE = (
-    "_layers._images", "_layers._kernels", "_layers._pretrained", "_layers._wide",
-    "_network._build", "encoders._graph", "encoders._mlp", "encoders._resnet",
-    "encoders._series_net", "features._graphs", "features._signals", "frameworks._parts",
-    "graphs._features", "graphs._networks", "kinds._scaling",
+# Their classes are all that a fitted embedder consists of.
+_PACKAGES = (
+    "_layers", "_network", "augmentation", "encoders", "features", "frameworks", "graphs", "kinds",
+    "losses", "optimizers", "schedules", "similarity",
 )  # fmt: skip
-# Everything else that a fitted embedder consists of, under the names of the classes.
-_PARTS: tuple[type, ...] = (
-    ContrastiveEmbedder, EdgeFeatures, ImageScaler, NodeFeatures,
-    NonDynamicallyQuantizableLinear, PartsScaler, Schema, SeriesScaler, StandardScaler,
-    Unscaled, VectorScaler, Widths, *LINEAR,
+# The packages of torch and the base of their classes; the last has a part of attention.
+_OF_TORCH = (
+    (nn.modules, nn.Module), (torch.optim, torch.optim.Optimizer), (nn.modules.linear, nn.Linear),
 )  # fmt: skip
+# They hold weak references to their weights, which no file can have.
+_RECURRENT = (nn.RNNBase, nn.RNNCellBase)
 
 
 @cache
 def classes() -> dict[str, type]:
     """Return every class that a file may name, by its name there."""
-    found = {cls.__name__: cls for cls in _PARTS}
-    for short in _PUBLIC:
-        module = import_module(f"skcontrast.{short}")
-        members = ((name, getattr(module, name)) for name in module.__all__)
-        found |= {f"{short}.{name}": cls for name, cls in members if inspect.isclass(cls)}
-    for short in _PRIVATE:
-        module = import_module(f"skcontrast.{short}")
-        for name, cls in inspect.getmembers(module, inspect.isclass):
-            if issubclass(cls, nn.Module) and cls.__module__ == module.__name__:
-                found[name] = cls
-    # Of torch, layers and optimizers alone.
-    for package, base in ((nn, nn.Module), (torch.optim, torch.optim.Optimizer)):
-        found |= {
-            f"{package.__name__}.{name}": cls
-            for name, cls in inspect.getmembers(package, inspect.isclass)
-            if issubclass(cls, base)
-            and not issubclass(cls, _UNSAFE)
-            and cls.__module__.startswith(("torch.nn.modules.", "torch.optim."))
-        }
-    return found
+    ours = [cls for module in _modules() for cls in _defined_in(module)]
+    of_torch = [
+        cls
+        for package, base in _OF_TORCH
+        for _, cls in inspect.getmembers(package, inspect.isclass)
+        if issubclass(cls, base) and not issubclass(cls, _RECURRENT)
+    ]
+    named = {cls.__name__: cls for cls in (ContrastiveEmbedder, StandardScaler, *LINEAR, *ours)}
+    return named | {f"torch.{cls.__name__}": cls for cls in of_torch}
+
+
+def _modules() -> Iterator[ModuleType]:
+    """Yield the packages and their modules."""
+    for name in _PACKAGES:
+        package = import_module(f"skcontrast.{name}")
+        yield package
+        for module in iter_modules(getattr(package, "__path__", ()), f"skcontrast.{name}."):
+            yield import_module(module.name)
+
+
+def _defined_in(module: ModuleType) -> list[type]:
+    members = inspect.getmembers(module, inspect.isclass)
+    return [cls for _, cls in members if cls.__module__ == module.__name__]

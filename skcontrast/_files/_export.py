@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from .._checks import checked
 from .._data._parts import Parts
-from .._storage._file import file_path, replace_file
+from .._storage._file import replace_file
 from ..classifier import ContrastiveClassifier
 from ..embedder import ContrastiveEmbedder
 from ._save import check_model
@@ -101,7 +101,7 @@ def export(
     >>> os.remove("embedder.pt2")
     """
     check_model(embedder, "export")
-    place = file_path(path, "export")
+    place = Path(path)
     if place.suffix not in _WRITERS:
         raise ValueError(
             f"The suffix of path must be one of {', '.join(sorted(_WRITERS))}, got {place.name!r}."

@@ -2,61 +2,36 @@
 
 from __future__ import annotations
 
-import copy
 import os
 from collections.abc import Mapping
 from dataclasses import fields
 from numbers import Integral
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor
 
 from .._checks import Interval, checked
 from .._runtime._device import resolve_device
-from .._storage._file import (
-    MALFORMED,
-    file_path,
-    pack,
-    problem_in,
-    read_file,
-    replace_file,
-    unpack,
-    without_batches,
-)
+from .._storage._file import MALFORMED, pack, problem_in, read_file, replace_file, without_batches
 from .._storage._values import Reader, Writer
 from .._version import versions
 from ..classifier import ContrastiveClassifier
 from ..embedder import ContrastiveEmbedder
-from ..kinds._base import Kind
 from ._classes import LINEAR, classes
 
 if TYPE_CHECKING:
-    from .._fit._setup import Fitted, Setup
+    from .._fit._setup import Fitted
 
-# Raised when a change makes older versions misread the files of this one.
-FORMAT = 1
+# Raised when a change makes other versions misread the files of this one.
+_FORMAT = 1
 _HEADER = "skcontrast"
-_FIELDS = {
-    "format", "versions", "class", "parameters", "fitted", "output", "classifier", "own",
-    "outputs",
-}  # fmt: skip
 _PACKAGES = ("skcontrast", "torch", "numpy", "scikit-learn", "skorch")
-# What annotations mean in a file.
-_WIDER: dict[Any, Any] = {Any: object, float: (int, float)}
 # What a file has of a fit besides its setup; the rest is needed to train on, or about its end.
 _OF_A_FIT = ("history", "estimates", "n_samples")
-# What set_output leaves in an estimator.
-_OUTPUTS = (None, "default", "pandas", "polars")
-# Numbers in one sample, of which networks are tried on two.
-_LARGEST_SAMPLE = 2**28
 # Parameters that belong to one run of one program.
 _NOT_SAVED = ("callbacks", "checkpoint", "n_workers")
 # Suffixes that promise a different format.
@@ -83,11 +58,10 @@ def save(embedder: ContrastiveEmbedder | ContrastiveClassifier, path: str | os.P
     """Write a fitted embedder or classifier to a file that runs no code when it is loaded.
 
     Numbers are stored as safetensors; parameters, shapes, history and versions as JSON in the
-    header of the same file. Whatever is not a class of skcontrast, a layer or an optimizer of
-    torch is stored by its name and must be passed to :func:`load`: of a custom module the file has
-    the ``state_dict``, of a custom loss, augmentation or the like its parameters, and of a
-    function only the name. The file is written under a temporary name and then moved to its place,
-    so that a file that was there is kept if anything fails.
+    header of the same file. Custom objects, which are neither classes of skcontrast nor layers or
+    optimizers of torch, are stored by their names and must be passed to :func:`load`: of a custom
+    module the file has the ``state_dict``, of a custom loss, augmentation or the like its
+    parameters, and of a function only the name. A file that was there is kept if anything fails.
 
     Parameters
     ----------
@@ -104,11 +78,10 @@ def save(embedder: ContrastiveEmbedder | ContrastiveClassifier, path: str | os.P
     OSError
         If the file cannot be written.
     TypeError
-        If the embedder holds something that cannot be written, such as a layer of torch with a
-        hook or a parametrization (``weight_norm``), or a different classifier.
+        If the embedder holds something that cannot be written, such as a lazy layer that has seen
+        no sample, or a different classifier.
     ValueError
-        If `path` does not name a file, or everything except arrays, such as the history, takes
-        more than 16 MiB as JSON.
+        If the suffix of `path` is that of another format.
 
     See Also
     --------
@@ -141,63 +114,59 @@ def save(embedder: ContrastiveEmbedder | ContrastiveClassifier, path: str | os.P
     True
     """
     check_model(embedder, "save")
-    place = file_path(path, "save")
+    place = Path(path)
     if place.suffix in _OTHER_FORMATS:
         raise ValueError(
             f"save writes safetensors, but path ends in {place.suffix!r}: end it in .safetensors. "
             "Pickles are written by joblib.dump, .onnx and .pt2 by skcontrast.export."
         )
     writer = Writer(classes())
-    model = _model(embedder) if isinstance(embedder, ContrastiveClassifier) else None
+    model = _classifier_parts(embedder) if isinstance(embedder, ContrastiveClassifier) else None
     if isinstance(embedder, ContrastiveClassifier):
         embedder = embedder.embedder_
-    given = embedder.get_params(deep=False).items()
-    parameters = {key: value for key, value in given if key not in _NOT_SAVED}
+    parameters = embedder.get_params(deep=False)
+    parameters = {key: value for key, value in parameters.items() if key not in _NOT_SAVED}
     if not isinstance(parameters.get("random_state", 0), Integral):
         parameters["random_state"] = None
     if isinstance(parameters.get("device"), torch.device):
         parameters["device"] = str(parameters["device"])
-    fitted = embedder._fitted.on_cpu()
     content = {
-        "format": FORMAT,
+        "format": _FORMAT,
         "versions": versions(_PACKAGES),
         "class": writer.write(type(embedder), "class"),
         "parameters": writer.write(parameters, "parameters"),
-        "fitted": writer.write(_inference_parts(fitted), "fitted"),
+        "fitted": writer.write(_inference_parts(embedder._fitted.on_cpu()), "fitted"),
         "output": _output(embedder),
         "classifier": writer.write(model, "classifier"),
-        "own": writer.own,
+        "custom_objects": writer.custom,
     }
-    # What a custom network returns, to notice a different one.
-    outputs = _outputs(fitted.setup, "cpu") if writer.own else None
-    content["outputs"] = writer.write(outputs, "outputs")
     replace_file(place, pack(content, writer.tensors, _HEADER))
 
 
-@checked(path=_PATH, own=[Mapping, None], device=_DEVICE)
+@checked(path=_PATH, custom_objects=[Mapping, None], device=_DEVICE)
 def load(
     path: str | os.PathLike,
     *,
-    own: Mapping[str, Any] | None = None,
+    custom_objects: Mapping[str, Any] | None = None,
     device: str | int | torch.device | None = None,
 ) -> Any:
     """Read a fitted embedder or classifier from a file that :func:`save` has written.
 
     Nothing in the file is executed: it can only name classes of skcontrast, layers and optimizers
-    of torch, and what you pass as `own`. So files of strangers can be opened.
+    of torch, networks of timm and transformers, and what you pass as `custom_objects`. So files
+    of strangers can be opened.
 
     Parameters
     ----------
     path : str or path-like
         The file.
-    own : dict of str to object, default=None
+    custom_objects : dict of str to object, default=None
         The objects that the file names but does not hold, by these names. For a module, pass an
-        object of its class; in a copy of it, the weights are replaced by those of the file, whose
-        names, shapes and dtypes must be the same. For a loss, an augmentation or another object
-        with parameters, pass an object of its class; a copy gets the parameters of the file.
-        Functions and classes are taken as they are. The second object of a class has the name
-        ``"mymodule.Block#2"``, and so on. Without `own`, the error says which names are expected,
-        and where each is used.
+        object of its class; a copy of it gets the weights of the file, whose names and shapes must
+        be the same. For a loss, an augmentation or another object with parameters, pass an object
+        of its class; a copy gets the parameters of the file. Functions and classes are used
+        unchanged. The second object of a class has the name ``"mymodule.Block#2"``, and so on. If
+        one is missing, the error lists the names, and where each is used.
     device : str, int or torch.device, default=None
         The parameter `device` of the embedder; None takes that of the file.
 
@@ -211,9 +180,9 @@ def load(
     OSError
         If the file cannot be read.
     ValueError
-        If it was not written by :func:`save`, is damaged or comes from a later format, if
-        something is missing in `own` or differs, if a custom network does not return what it
-        returned in `save`, or if `device` is not available.
+        If it was not written by :func:`save`, is damaged or has another format, if something is
+        missing in `custom_objects` or has other weights or parameters, or if `device` is not
+        available.
 
     See Also
     --------
@@ -236,50 +205,49 @@ def load(
     ...         return self.linear(x)
     >>> X = np.random.default_rng(0).normal(size=(40, 5))
     >>> embedder = skcontrast.ContrastiveEmbedder(Net(), max_epochs=1, random_state=0).fit(X)
-    >>> name = f"{Net.__module__}.Net"
+    >>> custom_objects = {f"{Net.__module__}.Net": Net()}
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     skcontrast.save(embedder, f"{folder}/embedder.safetensors")
-    ...     loaded = skcontrast.load(f"{folder}/embedder.safetensors", own={name: Net()})
+    ...     path = f"{folder}/embedder.safetensors"
+    ...     skcontrast.save(embedder, path)
+    ...     loaded = skcontrast.load(path, custom_objects=custom_objects)
     >>> np.array_equal(loaded.transform(X), embedder.transform(X))
     True
     """
     if device is not None:
         resolve_device(device, "load")
-    content, tensors = _read(file_path(path, "load"))
-    own = {} if own is None else dict(own)
-    if missing := sorted(content["own"].keys() - own.keys()):
-        expected = ", ".join(f"{name!r}: ..." for name in missing)
-        places = ", ".join(f"{name} at {content['own'][name]}" for name in missing)
-        raise ValueError(
-            f"{path} names something that it does not hold, {places}: pass "
-            f"load(path, own={{{expected}}})."
-        )
-    # Whatever fails from here on is a fault of the file, also within classes that it names.
-    reader = Reader(classes(), tensors, own)
+    custom = dict(custom_objects or {})
+    # All that fails here is a fault of the file, or of what was passed for it.
     try:
-        parameters, fitted = reader.read(content["parameters"]), reader.read(content["fitted"])
-        embedder = _embedder(reader.read(content["class"]), parameters, fitted)
-        _check_network(embedder._fitted.setup, reader.read(content["outputs"]), not content["own"])
-        _set_output(embedder, content["output"])
-        if device is not None:
-            embedder.set_params(device=device)
-        if content["classifier"] is not None:
-            return _classifier(embedder, reader.read(content["classifier"]))
+        content, tensors = read_file(Path(path), _HEADER)
+        if content["format"] != _FORMAT:
+            raise ValueError(
+                f"its format is {content['format']}, of skcontrast "
+                f"{content['versions']['skcontrast']}, and this version reads {_FORMAT}"
+            )
+        if missing := sorted(content["custom_objects"].keys() - custom.keys()):
+            expected = ", ".join(f"{name!r}: ..." for name in missing)
+            places = ", ".join(f"{name} at {content['custom_objects'][name]}" for name in missing)
+            raise ValueError(
+                f"it names custom objects, {places}. Pass them: "
+                f"load(path, custom_objects={{{expected}}})"
+            )
+        return _model(content, Reader(classes(), tensors, custom), device)
     except MALFORMED as error:
         raise ValueError(f"{path} cannot be loaded: {problem_in(error)}.") from error
-    return embedder
 
 
-def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Return the header and the tensors of a file."""
-    try:
-        content, tensors = unpack(read_file(path), _HEADER, FORMAT, _FIELDS)
-        own = content["own"]
-        if not isinstance(own, dict) or not all(isinstance(place, str) for place in own.values()):
-            raise ValueError("its field 'own' does not say where its names are used")
-        return content, tensors
-    except MALFORMED as error:
-        raise ValueError(f"{path} cannot be loaded: {problem_in(error)}.") from error
+def _model(content: dict[str, Any], reader: Reader, device: Any) -> Any:
+    """Return an embedder, or a classifier with its embedder, from the content of a file."""
+    parameters, fitted = reader.read(content["parameters"]), reader.read(content["fitted"])
+    if set_by_file := sorted(parameters.keys() & set(_NOT_SAVED)):
+        raise ValueError(f"it sets {', '.join(set_by_file)}, which a file must not set")
+    embedder = reader.read(content["class"])(**parameters)._adopt(_fitted(fitted))
+    _set_output(embedder, content["output"])
+    if device is not None:
+        embedder.set_params(device=device)
+    if content["classifier"] is None:
+        return embedder
+    return _classifier(embedder, reader.read(content["classifier"]))
 
 
 def _output(estimator: Any) -> str | None:
@@ -287,11 +255,9 @@ def _output(estimator: Any) -> str | None:
     return getattr(estimator, "_sklearn_output_config", {}).get("transform")
 
 
-def _set_output(estimator: Any, output: str | None) -> Any:
-    """Return an estimator after set_output, or raise ValueError for what it does not know."""
-    if output not in _OUTPUTS:
-        raise ValueError(f"its field 'output' is {str(output)[:60]}")
-    return estimator.set_output(transform=output)
+def _set_output(estimator: Any, output: str | None) -> None:
+    if output is not None:
+        estimator.set_output(transform=output)
 
 
 def _inference_parts(fitted: Fitted) -> dict[str, Any]:
@@ -305,7 +271,17 @@ def _inference_parts(fitted: Fitted) -> dict[str, Any]:
     return dict(sorted(parts.items(), key=lambda item: alike.get(item[0], item[0])))
 
 
-def _model(model: ContrastiveClassifier) -> dict[str, Any]:
+def _fitted(parts: dict[str, Any]) -> Fitted:
+    """Return what `_inference_parts` has written."""
+    from skorch.history import History
+
+    from .._fit._setup import Fitted, Setup
+
+    setup = Setup(**{field.name: parts.pop(field.name) for field in fields(Setup)})
+    return Fitted(setup, **{**parts, "history": History(parts["history"])})
+
+
+def _classifier_parts(model: ContrastiveClassifier) -> dict[str, Any]:
     """Return what a classifier has besides its embedder."""
     if type(model.classifier_) not in LINEAR:
         raise TypeError(
@@ -323,104 +299,11 @@ def _model(model: ContrastiveClassifier) -> dict[str, Any]:
 
 def _classifier(embedder: ContrastiveEmbedder, parts: dict[str, Any]) -> ContrastiveClassifier:
     """Return a classifier from what is read of a file."""
-    parameters, scaler, fitted = parts["parameters"], parts["scaler"], parts["fitted"]
-    if type(scaler) is not StandardScaler or type(fitted) not in LINEAR:
-        raise ValueError("its scaler or classifier has a wrong type")
+    parameters, fitted = parts["parameters"], parts["fitted"]
     made = {"fitted": FrozenEstimator, "trained": clone, None: lambda embedder: None}
-    embedders = {"embedder": made[parameters["embedder"]](embedder)}
-    model = ContrastiveClassifier(**{**parameters, **embedders})
+    parameters["embedder"] = made[parameters["embedder"]](embedder)
+    model = ContrastiveClassifier(**parameters)
     _set_output(model, parts["output"])
-    model.embedder_, model.scaler_, model.classifier_ = embedder, scaler, fitted
+    model.embedder_, model.scaler_, model.classifier_ = embedder, parts["scaler"], fitted
     model.classes_ = fitted.classes_
-    scores = fitted.decision_function(scaler.transform(np.zeros((1, embedder._n_features_out))))
-    if scores.size != (1 if len(model.classes_) == 2 else len(model.classes_)):
-        raise ValueError("its classifier does not score its classes")
     return model
-
-
-def _embedder(cls: type, parameters: dict[str, Any], parts: dict[str, Any]) -> ContrastiveEmbedder:
-    """Return an embedder with parameters and all that inference needs."""
-    if not (issubclass(cls, ContrastiveEmbedder) and isinstance(parts, dict)):
-        raise ValueError("it holds no fitted embedder")
-    if of_a_run := sorted(parameters.keys() & set(_NOT_SAVED)):
-        raise ValueError(f"it sets {', '.join(of_a_run)}, which a file must not set")
-    from skorch.history import History
-
-    from .._fit._setup import Fitted, Setup
-
-    of_setup = [field.name for field in fields(Setup)]
-    if wrong := sorted(parts.keys() ^ {*of_setup, *_OF_A_FIT}):
-        raise ValueError(f"its fitted parts lack or have unknown {', '.join(wrong)}")
-    parts = {**parts, "history": History(parts["history"])}
-    # A class that a file may name is not yet one that belongs in this place.
-    hints = {**get_type_hints(Setup), **get_type_hints(Fitted)}
-    for name, value in parts.items():
-        _check_type(name, value, hints[name])
-    _check_type("schema", parts["schema"].kind, Kind)
-    _check_type("history", list(parts["history"]), list[dict])
-    setup = Setup(**{name: parts[name] for name in of_setup})
-    return cls(**parameters)._adopt(Fitted(setup, **{name: parts[name] for name in _OF_A_FIT}))
-
-
-def _check_type(name: str, value: Any, hint: Any) -> None:
-    """Raise ValueError unless a part is what an annotation says, with all that it holds."""
-    if get_origin(hint) is UnionType:  # of something and None
-        hint = NoneType if value is None else get_args(hint)[0]
-    kind, of = _WIDER.get(hint, get_origin(hint) or hint), get_args(hint)
-    if not isinstance(value, kind):
-        raise ValueError(f"its {name} is or holds a {type(value).__name__}")
-    held: Any = value.values() if kind is dict else value
-    for item in held if of else ():
-        _check_type(name, item, of[kind is dict])
-
-
-def _check_network(setup: Setup, before: Any, is_ours: bool) -> None:
-    """Raise ValueError if the network does not map samples to embeddings of its widths.
-
-    If all of the network is of skcontrast or torch, it is tried without numbers, so that no layer
-    of a stranger's takes memory. A custom network must return what it returned in `save`.
-    """
-    widths, shape = setup.widths, setup.schema.sample_shape
-    if not setup.schema.kind.float_batches:
-        return
-    # Of our own classes the shapes are enough, on the meta device, where nothing is computed. What
-    # was passed as own runs, and its outputs are compared with those in the file.
-    try:
-        with torch.device("meta"):
-            size = setup.schema.kind._example_batch(shape)[0].numel() if len(shape) <= 3 else 0
-        if not 0 < size <= _LARGEST_SAMPLE:
-            raise ValueError(f"its samples have the shape {shape[:4]}")
-        outputs = _outputs(setup, "meta" if is_ours else "cpu")
-    except Exception as error:
-        raise ValueError(f"its network does not work, {problem_in(error)}") from error
-    shapes = tuple(tuple(output.shape) for output in outputs)
-    extra = widths.n_parts * setup.similarity.n_extra
-    expected = (2, widths.representation), (2, widths.projection + extra)
-    if shapes != expected:
-        raise ValueError(f"its network returns shapes {shapes} instead of {expected}")
-    if not is_ours and not all(map(_are_close, outputs, before)):
-        raise ValueError(
-            "its network returns different embeddings than when it was saved: what was passed as "
-            "own differs in an attribute or in code"
-        )
-
-
-@torch.inference_mode()
-def _outputs(setup: Setup, device: str) -> list[Tensor]:
-    """Return representation and projection of two samples; of kinds other than arrays nothing."""
-    network, kind = setup.network, setup.schema.kind
-    if not kind.float_batches:
-        return []
-    if device == "meta":
-        tensors = [*network.parameters(), *network.buffers()]
-        network = copy.deepcopy(network, {id(tensor): tensor.to(device) for tensor in tensors})
-    with torch.device(device):
-        zeros = kind._example_batch(setup.schema.sample_shape)
-        h = network.encoder(torch.linspace(0, 0.9, zeros.numel()).reshape(zeros.shape))
-        return [h, network.projector(h)]
-
-
-def _are_close(output: Tensor, before: Any) -> bool:
-    """Return whether an output equals that of `save` up to rounding on a different machine."""
-    scale = float(before.abs().max())
-    return torch.allclose(output, before, rtol=1e-3, atol=1e-3 * scale, equal_nan=True)

@@ -18,7 +18,6 @@ from .._storage._file import (
     read_file,
     remove_parts,
     replace_file,
-    unpack,
     without_batches,
 )
 from .._storage._values import Reader, Writer
@@ -161,10 +160,10 @@ class EpochState:
             "finished": is_finished,
             "state": writer.write({**state, "history": rows}, "state"),
         }
-        if writer.own:
+        if writer.custom:
             raise TypeError(
                 f"'checkpoint' keeps numbers, text and arrays, but the state of this fit has a "
-                f"{next(iter(writer.own))}: it may come from the optimizer, from a network's "
+                f"{next(iter(writer.custom))}: it may come from the optimizer, from a network's "
                 "extra state or from what a callback has written into the history."
             )
         return pack(content, writer.tensors, _HEADER)
@@ -273,7 +272,7 @@ def _read(
     try:
         if path.is_symlink():  # in a shared folder, perhaps to a file of the user's
             raise ValueError("it is not a regular file")
-        content, tensors = unpack(read_file(path), _HEADER, FORMAT, _FIELDS)
+        content, tensors = read_file(path, _HEADER)
         difference = identity.difference(content["identity"])
         is_given = settings.random_state is not None
         if difference is None and is_given and content["seed"] != settings.seed:

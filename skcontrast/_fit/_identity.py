@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from .._data._arrays import LazySamples
 from .._data._checksum import checksum
 from .._data._parts import Parts
-from .._storage._user_objects import own_name
+from .._storage._custom_objects import own_name
 from ..encoders import Encoder
 from ..kinds._base import Kind
 from ._settings import Settings, plain_callbacks

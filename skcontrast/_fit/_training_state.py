@@ -18,7 +18,7 @@ from skorch.history import History
 from torch import Tensor, nn
 
 from .._network._inference import map_leaves, tensors_in
-from .._storage._user_objects import own_name
+from .._storage._custom_objects import own_name
 from ._net import ContrastiveNet
 
 _PLAIN = (type(None), bool, int, float, str, np.generic)

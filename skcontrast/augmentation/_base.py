@@ -70,8 +70,6 @@ class Augmentation(Transformer):
     kind: ClassVar[str | Kind | tuple[str | Kind, ...] | None] = None
     # Attributes that hold training samples, which `save` leaves out.
     _samples: ClassVar[tuple[str, ...]] = ()
-    # Attributes besides those that end in "_" in which a fitted augmentation keeps something.
-    _learned: ClassVar[tuple[str, ...]] = ("_schema",)
 
     def fit(self, X: Any, y: None = None) -> Self:
         """Check the parameters and learn from X what `augment` needs.

@@ -179,8 +179,6 @@ def test_only_an_embedder_is_exported(tmp_path):
         TypeError, match=r"export writes a ContrastiveEmbedder or .* got .* Of a Pip"
     ):
         export(5, tmp_path / "a.pt2", VECTORS)
-    with pytest.raises(ValueError, match=r"'path' parameter of export must be a file.*NUL"):
-        export(fitted(VECTORS, **SMALL), "a\0.pt2", VECTORS)
 
 
 def test_columns_keep_their_names_and_their_order(tmp_path):

@@ -1,9 +1,8 @@
-"""A saved embedder is the same embedder, and a file of a stranger can do nothing."""
+"""A saved embedder is the same embedder, and a file of a stranger runs no code."""
 
 import json
 import os
 import pickle
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,9 +20,8 @@ from torch import nn
 
 import skcontrast
 from skcontrast import ContrastiveEmbedder
-from skcontrast._files import _save
+from skcontrast._storage._custom_objects import own_name
 from skcontrast._storage._file import pack
-from skcontrast._storage._user_objects import own_name
 from skcontrast.augmentation import (
     Augmentation,
     FunctionAugmentation,
@@ -40,7 +38,6 @@ from skcontrast.optimizers import Optimizer
 from skcontrast.schedules import Linear
 from skcontrast.similarity import DotProduct, VonMisesFisher
 from tests.common import in_a_process
-from tests.golden import releases
 
 RNG = np.random.default_rng(0)
 VECTORS = RNG.normal(size=(40, 6))
@@ -137,19 +134,6 @@ def path(saved, tmp_path):
     return path
 
 
-@pytest.fixture
-def tampered(path):
-    """Return a function that changes the header and the tensors of the file."""
-
-    def tamper(change):
-        content, tensors = header_of(path)
-        change(content, tensors)
-        path.write_bytes(pack(content, tensors, "skcontrast"))
-        return path
-
-    return tamper
-
-
 @pytest.mark.parametrize(
     "case", [pytest.param(c, marks=pytest.mark.slow) if c == LONG else c for c in CASES]
 )
@@ -227,13 +211,13 @@ def test_custom_objects_are_named_and_passed(tmp_path):
     own = {f"{__name__}.Net": Net(), f"{__name__}.Halved": Halved().fit(VECTORS)}
     with pytest.raises(ValueError, match=r"Halved': \.\.\., '.*Net': \.\.\."):
         skcontrast.load(tmp_path / "a")
-    loaded = skcontrast.load(tmp_path / "a", own=own)
+    loaded = skcontrast.load(tmp_path / "a", custom_objects=own)
     np.testing.assert_array_equal(loaded.transform(VECTORS), embedder.transform(VECTORS))
     assert not torch.equal(own[f"{__name__}.Net"].linear.weight, loaded.encoder_[1].linear.weight)
     with pytest.raises(ValueError, match=r"(?s)Net'\] differs: .*linear\.weight"):
-        skcontrast.load(tmp_path / "a", own={**own, f"{__name__}.Net": Net(width=4)})
-    with pytest.raises(ValueError, match=r"own\['.*Net'\] must be a module, an object of its"):
-        skcontrast.load(tmp_path / "a", own={**own, f"{__name__}.Net": Net})
+        skcontrast.load(tmp_path / "a", custom_objects={**own, f"{__name__}.Net": Net(width=4)})
+    with pytest.raises(ValueError, match=r"custom_objects\['.*Net'\] must be a module, got"):
+        skcontrast.load(tmp_path / "a", custom_objects={**own, f"{__name__}.Net": Net})
 
 
 class Scale(nn.Module):
@@ -258,26 +242,17 @@ def test_modules_of_one_class_have_a_name_each(tmp_path):
     layers = Scale(100.0), nn.Linear(6, 4), nn.Tanh(), Scale(0.01)
     embedder = fitted(encoder=nn.Sequential(*layers))
     skcontrast.save(embedder, tmp_path / "a")
-    own = {f"{__name__}.Scale": Scale(100.0)}
-    with pytest.raises(ValueError, match=r"Scale#2 at parameters\.encoder\.3: .*Scale#2': \.\.\."):
-        skcontrast.load(tmp_path / "a", own=own)
-    loaded = skcontrast.load(tmp_path / "a", own={**own, f"{__name__}.Scale#2": Scale(0.01)})
+    own, second = {f"{__name__}.Scale": Scale(100.0)}, {f"{__name__}.Scale#2": Scale(0.01)}
+    with pytest.raises(ValueError, match=r"Scale#2 at parameters\.encoder\.3\. .*Scale#2': \."):
+        skcontrast.load(tmp_path / "a", custom_objects=own)
+    loaded = skcontrast.load(tmp_path / "a", custom_objects=own | second)
     np.testing.assert_array_equal(loaded.transform(VECTORS), embedder.transform(VECTORS))
     assert [module.factor for module in loaded.encoder if hasattr(module, "factor")] == [100, 0.01]
 
 
-@pytest.mark.parametrize("X", [VECTORS, IMAGES / 255], ids=["vectors", "images"])
-def test_a_custom_network_that_differs_in_an_attribute_is_refused(X, tmp_path):
-    head = [nn.Flatten(), nn.Linear(X[0].size, 4)]
-    skcontrast.save(fitted(X, encoder=nn.Sequential(Scale(0.5), *head)), tmp_path / "a")
-    assert skcontrast.load(tmp_path / "a", own={f"{__name__}.Scale": Scale(0.5)}).n_epochs_ == 1
-    with pytest.raises(ValueError, match="its network returns different embeddings than when"):
-        skcontrast.load(tmp_path / "a", own={f"{__name__}.Scale": Scale(0.6)})
-
-
 def test_lazy_layers_are_refused_until_they_have_seen_a_sample(tmp_path):
     embedder = fitted(encoder=nn.Sequential(nn.LazyLinear(4), nn.ReLU()))
-    with pytest.raises(TypeError, match=r"encoder has a lazy layer, .*call the module once"):
+    with pytest.raises(TypeError, match=r"encoder.* is in a lazy layer, .*call the module once"):
         skcontrast.save(embedder, tmp_path / "a")
     embedder.encoder(torch.zeros(1, VECTORS.shape[1]))
     skcontrast.save(embedder, tmp_path / "a")
@@ -289,7 +264,7 @@ def test_modules_of_one_class_may_have_other_shapes(tmp_path):
     embedder = fitted(encoder=nn.Sequential(Block(6, 16), Block(16, 4)))
     skcontrast.save(embedder, tmp_path / "a")
     own = {f"{__name__}.Block": Block(6, 16), f"{__name__}.Block#2": Block(16, 4)}
-    loaded = skcontrast.load(tmp_path / "a", own=own)
+    loaded = skcontrast.load(tmp_path / "a", custom_objects=own)
     np.testing.assert_array_equal(loaded.transform(VECTORS), embedder.transform(VECTORS))
 
 
@@ -332,7 +307,7 @@ def test_custom_objects_get_the_parameters_of_the_file(tmp_path):
     X = VECTORS.tolist()
     embedder = fitted(X, encoder=nn.Linear(6, 3), kind=Lists(2.0), augmentation=[])
     skcontrast.save(embedder, tmp_path / "a")
-    loaded = skcontrast.load(tmp_path / "a", own={f"{__name__}.Lists": Lists()})
+    loaded = skcontrast.load(tmp_path / "a", custom_objects={f"{__name__}.Lists": Lists()})
     np.testing.assert_array_equal(loaded.transform(X), embedder.transform(X))
     assert loaded.kind.scale == 2
 
@@ -351,7 +326,7 @@ def test_two_functions_of_one_name_have_a_name_each(tmp_path):
     skcontrast.save(embedder, tmp_path / "a")
     name = own_name(functions[0])
     own = {name: functions[0], f"{name}#2": functions[1]}
-    loaded = skcontrast.load(tmp_path / "a", own=own)
+    loaded = skcontrast.load(tmp_path / "a", custom_objects=own)
     for chain in (loaded.augmentation, loaded._fitted.setup.augmentation):
         assert [step.func for step in chain] == functions
 
@@ -371,22 +346,6 @@ def test_a_device_of_torch_is_stored_as_text(tmp_path):
     assert skcontrast.load(tmp_path / "a").device == "cpu"
 
 
-@pytest.mark.parametrize(
-    "path, problem", [("", "does not name"), ("/", "does not name"), ("a\0b", "NUL")]
-)
-def test_a_path_that_no_file_can_have_is_named(path, problem):
-    with pytest.raises(ValueError, match=f"'path' parameter of save must be a file, .*{problem}"):
-        skcontrast.save(fitted(**SMALL), path)
-    with pytest.raises(ValueError, match=f"'path' parameter of load must be a file, .*{problem}"):
-        skcontrast.load(path)
-
-
-def test_a_file_with_more_tensors_than_any_network_is_refused(path):
-    save_file({f"{k}": torch.zeros(0) for k in range(50_001)}, path)
-    with pytest.raises(ValueError, match="cannot be loaded: it has more than 50000 tensors"):
-        skcontrast.load(path)
-
-
 def test_a_file_loads_in_a_process_that_knows_nothing_of_this_one(path):
     loaded, expected = in_a_process(skcontrast.load, path), skcontrast.load(path)
     np.testing.assert_array_equal(loaded.transform(VECTORS), expected.transform(VECTORS))
@@ -395,7 +354,7 @@ def test_a_file_loads_in_a_process_that_knows_nothing_of_this_one(path):
 def test_a_function_is_passed(tmp_path):
     embedder = fitted(augmentation=FunctionAugmentation(jitter, kind="vectors"), **SMALL)
     skcontrast.save(embedder, tmp_path / "a")
-    loaded = skcontrast.load(tmp_path / "a", own={f"{__name__}.jitter": jitter})
+    loaded = skcontrast.load(tmp_path / "a", custom_objects={f"{__name__}.jitter": jitter})
     np.testing.assert_array_equal(loaded.transform(VECTORS), embedder.transform(VECTORS))
 
 
@@ -405,7 +364,7 @@ def test_transformers_are_saved_and_name_their_activation(tmp_path):
     embedder = fitted(encoder=encoder)
     skcontrast.save(embedder, tmp_path / "a")
     own = {"torch.nn.functional.relu": nn.functional.relu}
-    loaded = skcontrast.load(tmp_path / "a", own=own)
+    loaded = skcontrast.load(tmp_path / "a", custom_objects=own)
     np.testing.assert_array_equal(loaded.transform(VECTORS), embedder.transform(VECTORS))
 
 
@@ -454,28 +413,12 @@ def test_what_is_not_a_regular_file_is_refused_and_not_read(tmp_path):
             skcontrast.load(path)
 
 
-def test_a_large_file_is_not_read_before_its_header_is_known(tmp_path):
-    tracemalloc = pytest.importorskip("tracemalloc")
-    with (tmp_path / "large").open("wb") as file:
-        file.truncate(2**28)
-    tracemalloc.start()
-    try:
-        for start in (b"", (2**27).to_bytes(8, "little"), b"something"):
-            with (tmp_path / "large").open("r+b") as file:
-                file.write(start)
-            with pytest.raises(ValueError, match=r"large cannot be loaded: .*[Hh]eader"):
-                skcontrast.load(tmp_path / "large")
-        assert tracemalloc.get_traced_memory()[1] < 2**20
-    finally:
-        tracemalloc.stop()
-
-
 def test_a_file_that_is_missing_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"nothing\.safetensors"):
         skcontrast.load(tmp_path / "nothing.safetensors")
 
 
-@pytest.mark.parametrize("share", np.linspace(0, 0.99, 12))
+@pytest.mark.parametrize("share", [0, 0.001, 0.2, 0.99])
 def test_a_truncated_file_is_refused(path, share):
     whole = path.read_bytes()
     path.write_bytes(whole[: int(share * len(whole))])
@@ -496,234 +439,48 @@ def test_files_of_others_are_refused(path):
     with pytest.raises(ValueError, match=message):
         skcontrast.load(path)
     path.write_bytes(b"something else entirely")
-    with pytest.raises(ValueError, match="it has no whole header of safetensors"):
+    with pytest.raises(ValueError, match="it is not a whole safetensors file"):
         skcontrast.load(path)
     save_file({"weight": torch.zeros(3)}, path)
     with pytest.raises(ValueError, match=r"it was not written as a file of skcontrast"):
         skcontrast.load(path)
 
 
-RELEASED = sorted(releases.FOLDER.glob("*/*.safetensors"))
-
-
-@pytest.mark.parametrize("path", RELEASED, ids=lambda path: f"{path.parent.name}-{path.stem}")
-def test_files_of_each_release_load(path):
-    expected = np.load(path.with_suffix(".npy"))
-    found = releases.outputs(skcontrast.load(path), path.stem)
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
-
-
-def test_there_are_files_of_this_format():
-    assert _save.FORMAT in {header_of(path)[0]["format"] for path in RELEASED}
-    assert {path.stem for path in RELEASED} == set(releases.SAMPLES)
-
-
-def test_a_later_format_says_so(tampered):
-    def change(content, tensors):
-        content["format"] = 99
-
-    with pytest.raises(ValueError, match=r"format 99 of skcontrast, .* reads up to 1; upgrade"):
-        skcontrast.load(tampered(change))
-
-
-def members(module, of="_modules"):
-    """Return the children of a module in JSON, its parameters or buffers."""
-    return module["state"][of]
-
-
-def module_of(content):
-    """Return the JSON of the first linear layer."""
-    return members(members(content["fitted"]["network"])["projector"])["0"]
-
-
-def layer(name, children=(), **state):
-    """Return the JSON of a layer of torch without parameters."""
-    parts = {"_parameters": {}, "_buffers": {}, "_modules": dict(children), "volatile": []}
-    return {"$object": f"torch.nn.{name}", "state": {**state, **parts}}
-
-
-def put_first(content, added):
-    """Put a layer before the encoder."""
-    network = members(content["fitted"]["network"])["encoder"]
-    network["state"]["_modules"] = {"added": added, **members(network)}
-
-
-def doubled(depth, *, as_attributes=False):
-    """Return a layer that holds everything below it twice; no module is complete before it."""
-    below = layer("Identity")
-    for place in range(depth):
-        both = {"a": below, "b": {"$same": place}}
-        below = layer("Sequential", **both) if as_attributes else layer("Sequential", both)
-    return below
-
-
-def schema_of(content):
-    """Return the JSON of what X was."""
-    return content["fitted"]["schema"]["state"]
-
-
-ATTACKS = {
-    "repetitions of repetitions": (
-        lambda c, t: put_first(c, doubled(60)),
-        "more than 100000 modules",
-    ),
-    "repetitions in attributes": (
-        lambda c, t: put_first(c, doubled(60, as_attributes=True)),
-        "more than 100000 modules",
-    ),
-    "a module within itself": (
-        lambda c, t: put_first(c, layer("Sequential", {"a": {"$same": 2}})),
-        "list index out of range",
-    ),
-    "a module that does not exist": (
-        lambda c, t: put_first(c, {"$same": 1e300}),
-        "list indices must be integers",
-    ),
-    "a layer that takes memory": (
-        lambda c, t: put_first(c, layer("ConstantPad1d", padding=[10**12] * 2, value=0.0)),
-        "its network does not work",
-    ),
-    "samples that take memory": (
-        lambda c, t: schema_of(c).update(sample_shape={"$tuple": [10**12]}),
-        r"its samples have the shape \(1000000000000,\)",
-    ),
-    "samples of many dimensions": (
-        lambda c, t: schema_of(c).update(sample_shape={"$tuple": [1] * 10**4}),
-        "its samples have the shape",
-    ),
-    "no scaler": (lambda c, t: c["fitted"].update(scaler=None), "scaler is or holds a NoneType"),
-    "no augmentation": (
-        lambda c, t: c["fitted"].update(augmentation=[1]),
-        "augmentation is or holds a int",
-    ),
-    "no kind": (lambda c, t: schema_of(c).update(kind=1), "schema is or holds a int"),
-    "a loss as a layer": (
-        lambda c, t: members(c["fitted"]["network"]).update(projector=c["fitted"]["loss"]),
-        "'projector' as one of its modules",
-    ),
-    "a loss as a similarity": (
-        lambda c, t: c["fitted"].update(similarity=c["fitted"]["loss"]),
-        "similarity is or holds a InfoNCE",
-    ),
-    "a method of a scaler": (
-        lambda c, t: c["fitted"]["scaler"]["state"].update(to_tensor="x"),
-        "VectorScaler an attribute 'to_tensor'",
-    ),
-    "names that are a number": (lambda c, t: c.update(own=5), "'own' does not say where"),
-    "names that stand nowhere": (lambda c, t: c.update(own={"a": []}), "'own' does not say where"),
-    "an unknown output": (lambda c, t: c.update(output="xx"), "'output' is xx"),
-    "an output that is a list": (lambda c, t: c.update(output=[1]), r"'output' is \[1\]"),
-    "a history of numbers": (
-        lambda c, t: c["fitted"].update(history=[1, 2]),
-        "history is or holds a int",
-    ),
-    "an estimate that is a text": (
-        lambda c, t: c["fitted"].update(estimates={"tau_plus": "x"}),
-        "estimates is or holds a str",
-    ),
-    "a short pair": (
-        lambda c, t: c["parameters"].update(loss={"$pairs": [[1]]}),
-        "cannot be loaded",
-    ),
-    "an unknown field": (lambda c, t: c.update(extra=1), "unknown fields: extra"),
-    "a missing field": (lambda c, t: c.pop("own"), "unknown fields: own"),
-    "no dictionary": (lambda c, t: c.update(fitted=[1]), "holds no fitted embedder"),
+CHANGES = {
     "a function": (
-        lambda c, t: c["parameters"].update(loss={"$object": "os.system", "state": {}}),
-        "names 'os.system', which this version",
+        lambda content: content["parameters"].update(loss={"$object": "os.system", "state": {}}),
+        "names 'os.system', which this version of skcontrast does not know",
     ),
-    "a module that is empty": (
-        lambda c, t: c["parameters"].update(loss={"$object": "torch.nn.Linear", "state": {}}),
-        "it lacks 'volatile'",
+    "a class of another package": (
+        lambda content: content["fitted"].update(scaler={"$class": "subprocess.Popen"}),
+        "names 'subprocess.Popen', which this version of skcontrast does not know",
     ),
-    "an object as a module": (
-        lambda c, t: module_of(c).update({"$object": "losses.DCL"}),
-        "unexpected keyword argument",
-    ),
-    "an unknown tag": (
-        lambda c, t: c["parameters"].update(loss={"$reduce": "os.system"}),
-        "holds something unknown",
-    ),
-    "a method": (
-        lambda c, t: module_of(c)["state"].update(forward="x"),
-        "an attribute 'forward', which it may not have",
-    ),
-    "a dunder": (lambda c, t: module_of(c)["state"].update(__class__="x"), "'__class__'"),
-    "a hook": (lambda c, t: module_of(c)["state"].update(_forward_hooks={}), "_forward_hooks"),
-    "no parameter": (
-        lambda c, t: members(module_of(c), "_parameters").update(weight=5),
-        "'weight' as one of its parameters",
-    ),
-    "no tensor": (lambda c, t: t.pop(next(iter(t))), "it lacks"),
-    "a weight of a different size": (
-        lambda c, t: t.update({"fitted.network.projector.0.weight": torch.zeros(3, 3)}),
-        "its network does not work",
-    ),
-    "strides beyond the tensor": (
-        lambda c, t: members(module_of(c), "_parameters")["weight"].update(stride=[10**9, 1]),
-        "strides .* do not fit",
-    ),
-    "another width": (
-        lambda c, t: c["fitted"]["widths"]["state"].update(projection=7),
-        "instead of",
-    ),
-    "an unknown parameter": (
-        lambda c, t: c["parameters"].update(
-            loss={"$object": "losses.DCL", "state": {"tau_plus": 0.1, "power": 2}}
-        ),
-        "unexpected keyword argument .power.",
-    ),
-    "a missing attribute": (
-        lambda c, t: c["fitted"].pop("scaler"),
-        "lack or have unknown scaler",
-    ),
-    "a state of the optimizer": (
-        lambda c, t: c["fitted"].update(optimizer_state={}),
-        "lack or have unknown optimizer_state",
-    ),
-    "a fit that was interrupted": (
-        lambda c, t: c["fitted"].update(interrupted=True),
-        "lack or have unknown interrupted",
+    "a custom object": (
+        lambda content: content["parameters"].update(loss={"$custom": "os.system"}),
+        "it lacks 'os.system'",
     ),
     "a folder to write to": (
-        lambda c, t: c["parameters"].update(checkpoint="~/.config", n_workers=1),
+        lambda content: content["parameters"].update(checkpoint="~/.config", n_workers=1),
         "sets checkpoint, n_workers, which a file must not set",
     ),
-    "callbacks": (lambda c, t: c["parameters"].update(callbacks=[5]), "it sets callbacks, "),
-    "processes": (lambda c, t: c["parameters"].update(n_workers=10**6), "it sets n_workers, "),
-    "a layer that crashes": (
-        lambda c, t: put_first(c, layer("LSTM", hidden_size=0)),
-        "names 'torch.nn.LSTM', which this version",
+    "an unknown tag": (
+        lambda content: content["parameters"].update(loss={"$reduce": "os.system"}),
+        "_read_reduce",
     ),
-    "depth": (
-        lambda c, t: c["parameters"].update(loss=json.loads("[" * 900 + "]" * 900)),
-        "cannot be loaded",
-    ),
+    "a missing part": (lambda content: content["fitted"].pop("scaler"), "it lacks 'scaler'"),
+    "a missing field": (lambda content: content.pop("custom_objects"), "it lacks 'custom_obj"),
+    "another format": (lambda content: content.update(format=99), "its format is 99, of skcontr"),
 }
 
 
-@pytest.mark.parametrize("attack", ATTACKS)
-def test_a_damaged_or_hostile_header_is_refused(attack, tampered):
-    change, message = ATTACKS[attack]
-    path = tampered(change)
-    limit = sys.getrecursionlimit()
-    try:
-        if attack == "depth":
-            sys.setrecursionlimit(600)
-        with pytest.raises(ValueError, match=message):
-            skcontrast.load(path)
-    finally:
-        sys.setrecursionlimit(limit)
-
-
-def test_a_parameter_that_the_file_does_not_know_has_its_default(tampered):
-    def change(content, tensors):
-        content["parameters"]["loss"] = {"$object": "losses.HCL", "state": {"beta": 2.0}}
-        content["parameters"].pop("precision")
-
-    loaded = skcontrast.load(tampered(change))
-    assert repr(loaded.loss) == repr(HCL(beta=2.0))
-    assert loaded.precision == ContrastiveEmbedder().precision
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_file_that_names_what_it_must_not_or_lacks_something_is_refused(change, path):
+    change, message = CHANGES[change]
+    content, tensors = header_of(path)
+    change(content)
+    path.write_bytes(pack(content, tensors, "skcontrast"))
+    with pytest.raises(ValueError, match=f"embedder.safetensors cannot be loaded: .*{message}"):
+        skcontrast.load(path)
 
 
 @pytest.mark.parametrize("device", ["gpu", -1, 99])

@@ -440,9 +440,9 @@ def test_copies_have_the_same_bits(net, framework, tmp_path):
     np.testing.assert_array_equal(again.transform(X), h)
     skcontrast.save(embedder, tmp_path / "a")
     name = f"{Net.__module__}.Net"
-    with pytest.raises(ValueError, match=r"load\(path, own="):
+    with pytest.raises(ValueError, match=r"load\(path, custom_objects="):
         skcontrast.load(tmp_path / "a")
-    loaded = skcontrast.load(tmp_path / "a", own={name: Net()})
+    loaded = skcontrast.load(tmp_path / "a", custom_objects={name: Net()})
     np.testing.assert_array_equal(loaded.transform(X), h)
     trains = [
         [parameter.requires_grad for parameter in one.encoder_.parameters()]
@@ -457,7 +457,9 @@ def test_a_network_of_another_precision_is_adapted_in_float32_and_loaded(net, dt
     embedder = small(encoder=pretrained(net.to(dtype)), max_epochs=1).fit(X)
     assert all(p.dtype == torch.float32 for p in embedder.encoder_.parameters())
     skcontrast.save(embedder, tmp_path / "a")
-    loaded = skcontrast.load(tmp_path / "a", own={f"{Net.__module__}.Net": Net().to(dtype)})
+    loaded = skcontrast.load(
+        tmp_path / "a", custom_objects={f"{Net.__module__}.Net": Net().to(dtype)}
+    )
     np.testing.assert_array_equal(loaded.transform(X), embedder.transform(X))
 
 

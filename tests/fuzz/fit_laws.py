@@ -215,7 +215,7 @@ def _save(case: Any, embedder: Any, call: Any, h: Any, data: Any) -> None:
         path = Path(folder) / "embedder.safetensors"
         if isinstance(call(lambda: skcontrast.save(embedder, path)), Exception):
             return
-        loaded = call(lambda: skcontrast.load(path, own=own))
+        loaded = call(lambda: skcontrast.load(path, custom_objects=own))
     if isinstance(loaded, Exception):
         raise Broken(f"load: {loaded!r}")
     _same_bits(h, call(lambda: loaded.transform(data[0])), "save and load")

@@ -51,7 +51,7 @@ def test_a_module_with_lazy_layers_is_saved_with_the_weights_that_it_got(tmp_pat
     embedder.encoder(torch.from_numpy(vectors()[:1]).float())
     save(embedder, tmp_path / "embedder.safetensors")
     own = {f"{OwnNetwork.__module__}.OwnNetwork": OwnNetwork()}
-    loaded = load(tmp_path / "embedder.safetensors", own=own)
+    loaded = load(tmp_path / "embedder.safetensors", custom_objects=own)
     assert np.array_equal(loaded.transform(vectors()), embedder.transform(vectors()))
 
 

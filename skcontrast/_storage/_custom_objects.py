@@ -3,21 +3,22 @@
 Of a module, a file holds the ``state_dict``; of an object with parameters, such as a loss or an
 augmentation, these; of functions and classes only the name. Everything else is as in the object
 that is passed when the file is read. Networks of timm and transformers are names and numbers,
-built again without code from a file: only the architecture is named, never where weights lie.
+built again without code from a file: only the architecture is named, never where weights are.
 """
 
 from __future__ import annotations
 
 import copy
 import inspect
-import re
 from typing import Any
 
 import torch
-from torch import Tensor, nn
-from torch.nn.utils.parametrize import is_parametrized
+from torch import nn
 
 from .._layers._pretrained import without_layers
+
+# How transformers would find weights and code elsewhere.
+_PLACES = ("_name_or_path", "attn_implementation", "_attn_implementation", "auto_map")
 
 
 def own_name(value: object) -> str:
@@ -31,17 +32,10 @@ def has_parameters(value: Any) -> bool:
     return hasattr(value, "get_params") and not inspect.isclass(value)
 
 
-def check_own(value: Any, place: str) -> None:
+def check_custom(value: Any, place: str) -> None:
     """Raise TypeError for an object of which a file would lose something."""
-    if isinstance(value, nn.Module):
-        if is_parametrized(value):
-            raise TypeError(
-                f"{place} is a {type(value).__name__}, a layer with a parametrization of torch "
-                "such as weight_norm, which cannot be written. Remove it by "
-                "torch.nn.utils.parametrize.remove_parametrizations, or put the layer into a "
-                "custom module."
-            )
-    elif not (callable(value) or has_parameters(value)) and getattr(value, "__dict__", None):
+    is_known = isinstance(value, nn.Module) or callable(value) or has_parameters(value)
+    if not is_known and getattr(value, "__dict__", None):
         raise TypeError(
             f"{place} is a {type(value).__name__}, whose attributes cannot be written. Derive its "
             "class from torch.nn.Module, with what it learns in buffers, or from "
@@ -49,41 +43,38 @@ def check_own(value: Any, place: str) -> None:
         )
 
 
-def with_weights(
-    given: Any, state: dict[str, Any], name: str, *, has_head: bool = True
-) -> nn.Module:
+def with_weights(passed: Any, state: dict[str, Any], name: str, *, has_head: bool) -> nn.Module:
     """Return a copy of a module with the weights of a file."""
-    if not isinstance(given, nn.Module):
-        raise ValueError(f"own[{name!r}] must be a module, an object of its class, got {given!r}")
-    module = copy.deepcopy(given)
+    if not isinstance(passed, nn.Module):
+        raise ValueError(f"custom_objects[{name!r}] must be a module, got {passed!r}")
+    module = copy.deepcopy(passed)
     module = module if has_head else without_layers(module, set(state))
     try:
-        for key, tensor in module.state_dict().items():
-            stored = state.get(key)
-            if isinstance(stored, Tensor) and tensor.dtype != stored.dtype:
-                raise RuntimeError(f"its {key} has {tensor.dtype} instead of {stored.dtype}")
         return filled(module, state)
     except RuntimeError as error:
-        raise ValueError(f"the module passed as own[{name!r}] differs: {error}") from error
+        raise ValueError(
+            f"the module passed as custom_objects[{name!r}] differs: {error}"
+        ) from error
 
 
 def filled(module: nn.Module, state: dict[str, Any]) -> nn.Module:
     """Return a module with the weights of a file, in their layout, frozen as they were."""
-    trains = {name: getattr(tensor, "requires_grad", False) for name, tensor in state.items()}
-    module.load_state_dict(state, assign=True)  # which leaves these as they are in the module
+    trained = {name for name, value in state.items() if getattr(value, "requires_grad", False)}
+    module.load_state_dict(state, assign=True)  # sets requires_grad to that of the module
     for name, parameter in module.named_parameters():
-        parameter.requires_grad_(trains[name])
+        parameter.requires_grad_(name in trained)
     return module
 
 
-def with_parameters(given: Any, parameters: dict[str, Any], name: str) -> Any:
+def with_parameters(passed: Any, parameters: dict[str, Any], name: str) -> Any:
     """Return a copy of an object with the parameters of a file."""
-    if not has_parameters(given):
-        raise ValueError(f"own[{name!r}] must be an object with parameters, got {given!r}")
-    wrong = sorted(parameters.keys() ^ given.get_params(deep=False).keys())
-    if wrong:
-        raise ValueError(f"own[{name!r}] and the file do not both have {', '.join(wrong)}")
-    return copy.copy(given).set_params(**parameters)
+    if not has_parameters(passed):
+        raise ValueError(f"custom_objects[{name!r}] must have parameters, got {passed!r}")
+    if wrong := sorted(parameters.keys() ^ passed.get_params(deep=False).keys()):
+        raise ValueError(
+            f"custom_objects[{name!r}] and the file do not both have {', '.join(wrong)}"
+        )
+    return copy.copy(passed).set_params(**parameters)
 
 
 # Networks of timm and transformers
@@ -97,8 +88,8 @@ def recipe_of(module: Any) -> dict[str, Any] | None:
         recipe = {"library": "timm", "name": name, "num_classes": n_classes}
     elif origin == "transformers" and hasattr(module, "config"):
         config = {**module.config.to_diff_dict(), "model_type": module.config.model_type}
-        config = {k: v for k, v in config.items() if k not in ("_name_or_path", "auto_map")}
         recipe = {"library": "transformers", "name": type(module).__name__, "config": config}
+        recipe["config"] = _without_places(config)
     else:
         return None
     # Built again without memory for weights: a network that was changed differs in shapes or text.
@@ -116,14 +107,12 @@ def rebuilt(recipe: Any, state: dict[str, Any]) -> nn.Module:
     Raises
     ------
     ValueError
-        If the recipe names no network, or the weights are not of it.
+        If the recipe names no network of the library itself.
+    RuntimeError
+        If the weights are not of it.
     ImportError
         If the library is not installed.
     """
-    with torch.device("meta"):  # nothing large is made before it is known to fit the file
-        expected = _shapes(_built(recipe))
-    if expected != {name: tuple(tensor.shape) for name, tensor in state.items()}:
-        raise ValueError(f"its weights are not those of {recipe.get('name')!r}")
     with torch.random.fork_rng(devices=[]):
         module = _built(recipe)
     return filled(module, state).eval()
@@ -133,11 +122,18 @@ def _shapes(module: nn.Module) -> dict[str, tuple[int, ...]]:
     return {name: tuple(tensor.shape) for name, tensor in module.state_dict().items()}
 
 
-def _built(recipe: Any) -> nn.Module:
+def _without_places(config: dict[str, Any]) -> dict[str, Any]:
+    """Return a configuration, with those nested in it, that names nothing outside the library."""
+    return {
+        key: _without_places(value) if isinstance(value, dict) else value
+        for key, value in config.items()
+        if key not in _PLACES
+    }
+
+
+def _built(recipe: dict[str, Any]) -> nn.Module:
     """Return a network with random weights, of an architecture that the library itself has."""
     library, name = recipe["library"], recipe["name"]
-    if not re.fullmatch(r"\w+", name):
-        raise ValueError(f"{name!r} is no name of an architecture")
     if library == "timm":
         import timm
 
@@ -148,8 +144,7 @@ def _built(recipe: Any) -> nn.Module:
         import transformers
 
         cls: Any = getattr(transformers, name, None)
-        is_model = isinstance(cls, type) and issubclass(cls, transformers.PreTrainedModel)
-        if is_model:
-            given = {k: v for k, v in recipe["config"].items() if k != "auto_map"}
-            return cls._from_config(transformers.AutoConfig.for_model(**given))
+        if isinstance(cls, type) and issubclass(cls, transformers.PreTrainedModel):
+            config = _without_places(recipe["config"])
+            return cls._from_config(transformers.AutoConfig.for_model(**config))
     raise ValueError(f"{library!r} has no network {name!r}")
