@@ -209,18 +209,26 @@ def one_hot_groups(X: NDArray) -> NDArray[np.int64]:
     X : ndarray of shape (n_samples, n_features)
         Training samples, or a subset of them. A run has at least two features.
     """
-    is_binary = ((X == 0) | (X == 1)).all(axis=0)
-    groups, start, d = [], 0, X.shape[1]
-    while start < d:
-        end, total = start, np.zeros(len(X))
-        while end < d and is_binary[end] and total.max() <= 1 and total.min() < 1:
-            total += X[:, end]
-            end += 1
-        is_run = end - start > 1 and (total == 1).all()
-        end = end if is_run else start + 1
-        groups.append(end - start)
-        start = end
-    return np.repeat(np.arange(len(groups)), groups)
+    n, d = X.shape
+    columns = np.arange(d)
+    is_one = X == 1
+    is_binary = (is_one | (X == 0)).all(axis=0)
+    # A run ends where it has as many ones as there are rows, if no row has two of them.
+    n_ones = np.where(is_binary, is_one.sum(axis=0), n + 1)
+    before = np.append(0, n_ones.cumsum())
+    end = np.searchsorted(before, before[:-1] + n).clip(max=d)
+    row, place = is_one.nonzero()
+    follows = row[1:] == row[:-1]
+    second = np.full(d, d)  # the first place of a row's second one, in runs from each column on
+    np.minimum.at(second, place[:-1][follows], place[1:][follows])
+    second = np.minimum.accumulate(second[::-1])[::-1]
+    is_run = (before[end] == before[:-1] + n) & (end <= second) & (end > columns + 1)
+    begins, last = np.ones(d, dtype=bool), 0
+    for start in columns[is_run].tolist():
+        if start >= last:
+            last = int(end[start])
+            begins[start + 1 : last] = False
+    return begins.cumsum() - 1
 
 
 def _numbered(groups: Sequence, d: int, names: NDArray | None) -> NDArray[np.int64]:

@@ -282,7 +282,8 @@ def build_encoder(
     Raises
     ------
     TypeError
-        If `encoder` is a class or something else that cannot be built.
+        If `encoder` is a class or something else that cannot be built, was compiled by torch.jit
+        or is in half precision.
     ValueError
         If the module fails on samples of this shape, does not return a floating tensor of shape
         (n, width), or its width differs from `n_components`.
@@ -300,6 +301,7 @@ def build_encoder(
         _check_kind(encoder, sample_shape, kind)
     kind = kind_of_shape(sample_shape) if kind is None else kind
     name, module = _resolve(encoder, sample_shape, n_components, owner, parameter)
+    _check_trainable(module, name)
     module = kind._adapt(module.to("cpu"))
     batch = kind._example_batch(sample_shape) if tried_on is None else tried_on
     found = rows_of(module, batch, f"The encoder {name}", kind._describe(sample_shape))
@@ -352,6 +354,18 @@ def _resolve(
         f"{encoder!r} of type {type(encoder).__name__}."
         f"{choices_instead(encoder, Encoder, 'encoder') if isinstance(encoder, str) else ''}"
     )
+
+
+def _check_trainable(module: nn.Module, name: str) -> None:
+    """Raise TypeError for a network compiled by torch.jit, or in half precision."""
+    if any(isinstance(part, torch.jit.ScriptModule) for part in module.modules()):
+        raise TypeError(f"The encoder {name} was compiled by torch.jit: pass what it compiled.")
+    halves = {torch.float16, torch.bfloat16}
+    for dtype in halves & {parameter.dtype for parameter in module.parameters()}:
+        raise TypeError(
+            f"The encoder {name} has weights in {str(dtype).removeprefix('torch.')}: pass it "
+            "after .float(), with precision='bf16' for mixed precision."
+        )
 
 
 def _copied(module: nn.Module) -> nn.Module:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -209,6 +211,50 @@ def test_columns_of_a_one_hot_code_are_found_and_nothing_else(X):
     assert one_hot_groups(two).tolist() == [0, 0, 1, 1]
     assert one_hot_groups(np.zeros((3, 4))).tolist() == [0, 1, 2, 3]
     assert one_hot_groups(np.ones((3, 4))).tolist() == [0, 1, 2, 3]
+
+
+def naive_groups(X):
+    """Look for the shortest run of 0 and 1 that sums to 1, from each column on."""
+    groups, start = [], 0
+    while start < X.shape[1]:
+        ends = range(start + 2, X.shape[1] + 1)
+        runs = (e for e in ends if np.isin(X[:, start:e], [0, 1]).all())
+        # A single column of ones is constant, not a code.
+        is_code = not (X[:, start] == 1).all()
+        end = next((e for e in runs if is_code and (X[:, start:e].sum(1) == 1).all()), start + 1)
+        groups += [len(set(groups))] * (end - start)
+        start = end
+    return groups
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_groups_are_those_of_the_naive_search(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 5))
+    blocks = [np.eye(k)[rng.integers(0, k, n)] for k in rng.integers(1, 4, 3)]
+    blocks += [rng.integers(0, 3, (n, 2)), rng.integers(0, 2, (n, 3)), np.zeros((n, 1))]
+    X = np.hstack([blocks[k] for k in rng.permutation(len(blocks))])
+    assert one_hot_groups(X).tolist() == naive_groups(X)
+
+
+def test_wide_vectors_take_no_step_of_python_for_each_column():
+    def n_calls(d):
+        calls = 0
+
+        def count(frame, event, of):
+            nonlocal calls
+            calls += 1
+
+        X = (np.random.default_rng(0).random((50, d)) < 0.01).astype(np.float32)
+        before = sys.getprofile()
+        sys.setprofile(count)
+        try:
+            one_hot_groups(X)
+        finally:
+            sys.setprofile(before)
+        return calls
+
+    assert n_calls(2000) == n_calls(200)
 
 
 @pytest.mark.parametrize("rate", [0.2, 0.5, 1.0])

@@ -1,6 +1,7 @@
 """An encoder from a module, a callable or nothing; the memory format of convolutions."""
 
 import copy
+import warnings
 
 import numpy as np
 import pytest
@@ -242,3 +243,23 @@ def test_building_draws_as_much_as_the_encoder_alone():
         torch.manual_seed(0)
         MLP().build((4,))
         assert torch.equal(torch.random.get_rng_state(), after_trial)
+
+
+def compiled():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that torch.jit is deprecated
+        return torch.jit.script(nn.Linear(4, 8))
+
+
+@pytest.mark.parametrize(
+    ("encoder", "advice"),
+    [
+        (compiled, "compiled by torch.jit: pass what it compiled"),
+        (lambda: nn.Sequential(compiled(), nn.ReLU()), "compiled by torch.jit"),
+        (lambda: nn.Linear(4, 8).half(), r"weights in float16: pass it after \.float\(\)"),
+        (lambda: nn.Linear(4, 8).bfloat16(), r"in bfloat16: .* precision='bf16' for mixed"),
+    ],
+)
+def test_what_cannot_be_trained_is_refused_with_what_to_pass(encoder, advice):
+    with pytest.raises(TypeError, match=advice):
+        ContrastiveEmbedder(encoder(), max_epochs=1).fit(np.eye(8, 4))
