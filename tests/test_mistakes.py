@@ -185,6 +185,15 @@ MISTAKES = [
         lambda: ContrastiveClassifier(small(), LogisticRegression).fit(X, FEW),
         "LogisticRegression()",
     ),
+    (
+        lambda: skcontrast.save(
+            ContrastiveClassifier(fit(), LogisticRegression()).fit(
+                X, np.array(["2020", "2021"], "M8[Y]")[Y]
+            ),
+            "a.safetensors",
+        ),
+        "classes",
+    ),
     (lambda: EmbeddingDisplay.from_embeddings(X[:, :1]), "two columns or more"),
     # Methods that others have.
     (lambda: fit().concentration(X), "similarity=VonMisesFisher()"),
@@ -200,6 +209,13 @@ def test_a_mistake_is_answered_with_what_works(call, words):
     message = " ".join([str(error.value), *getattr(error.value, "__notes__", [])])
     assert words in message
     assert "\n" not in message and len(message) < 500
+
+
+def test_classes_may_be_strings_of_any_dtype():
+    names = np.array(["a", "b"])[Y]
+    model = ContrastiveClassifier(fit(), LogisticRegression())
+    found = model.fit(X, names.astype(np.dtypes.StringDType())).predict(X)
+    np.testing.assert_array_equal(found, model.fit(X, names).predict(X))
 
 
 def test_what_is_to_be_written_instead_of_another_name_works():

@@ -193,6 +193,8 @@ def entries(values: Any) -> NDArray:
     if hasattr(values, "columns") and getattr(values, "shape", ())[1:] == (1,):
         return entries(values[values.columns[0]])[:, None]
     array = np.asarray(values, dtype=None if hasattr(values, "dtype") else object)
+    if array.dtype.kind == "T":  # numpy's StringDType
+        return array.astype(object)
     if isinstance(values, np.ndarray) or (array.dtype.kind != "f" and hasattr(values, "dtype")):
         return array
     # In turn of pandas, polars and pyarrow.

@@ -11,6 +11,7 @@ import torch
 from skorch import NeuralNet
 from skorch.callbacks import Callback
 from torch import nn
+from tqdm import tqdm
 
 from .._data._arrays import spectral_rank
 from .._layers._pretrained import PretrainedNetwork
@@ -154,8 +155,8 @@ class Announcement(Callback):
         n_steps, n_epochs = len(net.sampler_), net.max_epochs - net.epoch_
         self.steps_ = None
         if (whole := seconds * n_steps * n_epochs) >= _LONG[bool(net.settings.verbose)]:
-            text = f"about {duration(whole)} for {n_epochs} epochs of {n_steps} steps, "
-            say(f"{text}{seconds:.2g} s each")
+            text = f"about {tqdm.format_interval(whole)} for {n_epochs} epochs of {n_steps} steps"
+            say(f"{text}, {seconds:.2g} s each")
 
 
 class ProgressBar(Callback):
@@ -179,10 +180,10 @@ class ProgressBar(Callback):
 
     def on_train_end(self, net: Any, **kwargs: Any) -> None:
         """Say how long it took, and the last loss and scores."""
-        bar, owner = self.bar_, net.settings.owner
-        bar.close()
-        time_taken = duration(bar.format_dict["elapsed"])
-        say(f"{owner}: {bar.n} of {bar.total} epochs in {time_taken}. {bar.postfix or ''}")
+        self.bar_.close()
+        time_taken = tqdm.format_interval(self.bar_.format_dict["elapsed"])
+        text = f"{self.bar_.n} of {self.bar_.total} epochs in {time_taken}"
+        say(f"{net.settings.owner}: {text}. {self.bar_.postfix or ''}")
 
 
 def _description(net: Any) -> str:
@@ -200,11 +201,3 @@ def _description(net: Any) -> str:
         f"{schema.sample_shape}; {name or type(encoder).__name__}, {n_parameters:,} parameters, "
         f"{setup.widths.representation} components; {settings.device}"
     )
-
-
-def duration(seconds: float) -> str:
-    """Return a time in a unit that suits it."""
-    for unit, length in (("days", 86_400), ("hours", 3_600), ("min", 60)):
-        if seconds >= 2 * length:
-            return f"{seconds / length:.2g} {unit}"
-    return f"{seconds:.0f} s"

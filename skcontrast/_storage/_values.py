@@ -99,9 +99,11 @@ class Writer:
 
     def _array(self, value: np.ndarray | Tensor, name: str) -> dict[str, Any]:
         """Return where an array or tensor is kept; the same one is kept once."""
-        if isinstance(value, np.ndarray) and value.dtype.kind in "OU":
+        if isinstance(value, np.ndarray) and value.dtype.kind in "OUMm":
             if not all(isinstance(item, str) for item in value.flat) or value.ndim != 1:
-                raise TypeError(f"{name} is an array of objects, which cannot be written.")
+                raise TypeError(
+                    f"{name} is an array of dtype {value.dtype}, which cannot be written."
+                )
             return {"$strings": value.tolist(), "object": value.dtype == object}
         if nn.parameter.is_lazy(value):
             raise TypeError(

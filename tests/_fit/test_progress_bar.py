@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from skcontrast import ContrastiveEmbedder
-from skcontrast._fit._watch import duration
 from tests.common import X_DIGITS, images, small, vectors
 
 
@@ -38,16 +37,16 @@ def test_one_line_says_what_is_trained_and_one_how_it_ended(X, encoder, said, ca
     n_parameters = sum(one.numel() for one in embedder.encoder_.parameters())
     assert said.format(f"{n_parameters:,}") in first
     loss = embedder.history_[-1, "train_loss"]
-    assert re.search(rf"2 of 2 epochs in \d+ s\. loss={loss:.4f}", last)
+    assert re.search(rf"2 of 2 epochs in \d\d:\d\d\. loss={loss:.4f}", last)
 
 
 @pytest.mark.parametrize(
     ("verbose", "step", "said"),
     [
-        (1, 2.0, "about 3.3 min for 2 epochs of 50 steps"),
+        (1, 2.0, "about 03:20 for 2 epochs of 50 steps"),
         (1, 0.05, ""),
         (0, 2.0, ""),
-        (0, 10.0, "about 17 min for 2 epochs of 50 steps, 10 s each"),
+        (0, 10.0, "about 16:40 for 2 epochs of 50 steps, 10 s each"),
     ],
 )
 def test_a_long_fit_is_announced_once_after_its_first_steps(
@@ -75,8 +74,3 @@ def test_an_estimate_needs_ten_steps_after_the_first_three(n_steps, is_said, cap
     monkeypatch.setattr(time, "perf_counter", lambda: next(clock))
     small(batch_size=4, max_epochs=1).fit(X_DIGITS[: 4 * n_steps])
     assert ("steps" in capfd.readouterr().err) == is_said
-
-
-def test_a_duration_has_a_unit_that_suits_it():
-    times = (40, 200, 9_000, 260_000)
-    assert [duration(s) for s in times] == ["40 s", "3.3 min", "2.5 hours", "3 days"]
