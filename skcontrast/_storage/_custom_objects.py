@@ -70,10 +70,6 @@ def with_parameters(passed: Any, parameters: dict[str, Any], name: str) -> Any:
     """Return a copy of an object with the parameters of a file."""
     if not has_parameters(passed):
         raise ValueError(f"custom_objects[{name!r}] must have parameters, got {passed!r}")
-    if wrong := sorted(parameters.keys() ^ passed.get_params(deep=False).keys()):
-        raise ValueError(
-            f"custom_objects[{name!r}] and the file do not both have {', '.join(wrong)}"
-        )
     return copy.copy(passed).set_params(**parameters)
 
 

@@ -29,7 +29,8 @@ from skcontrast.augmentation import (
     MarginalCorruption,
 )
 from skcontrast.datasets import Parts
-from skcontrast.encoders import GIN, MLP, ConvNet, PatchNet, ResNet
+from skcontrast.encoders import GIN, MLP, ConvNet, PatchNet, ResNet, SeriesNet, Wide
+from skcontrast.features import MiniRocket, OrientedGradients, PatchDictionary, WeisfeilerLehman
 from skcontrast.frameworks import CMC, InfoGraph, MoCo
 from skcontrast.graphs import pack_graphs
 from skcontrast.kinds import Kind
@@ -47,6 +48,7 @@ BONDED = [graph.copy() for graph in GRAPHS]
 for number, graph in enumerate(BONDED):
     for (u, v), data in graph.edges.items():
         data |= {"x": [u + v, 1.0], "weight": 1.0 + number, "label": "single" if u else 2}
+SERIES = RNG.normal(size=(24, 2, 40))
 SMALL = {"encoder": MLP((16,)), "projection_dim": 8}
 CONV = {"encoder": ConvNet((4, 8)), "projection_dim": 8}
 PATCHES = PatchNet(n_patches=4, patch_size=3, widths=(4,))
@@ -91,6 +93,14 @@ CASES = {
     "resnet": (IMAGES, {"encoder": ResNet(18, width=4), "projection_dim": 8}),
     "graphs": (GRAPHS, {"encoder": GIN(width=4), "projection_dim": 8}),
     "graphs with edges": (BONDED, {"encoder": GIN(width=4), "projection_dim": 8}),
+    "graphs with features": (GRAPHS, {"encoder": Wide(GIN(1, 4), [WeisfeilerLehman()])}),
+    "graphs by default": (GRAPHS, {}),
+    "series": (SERIES, {"encoder": Wide(SeriesNet((4,), 2), [MiniRocket()])}),
+    "series by default": (SERIES, {}),
+    "images with features": (
+        IMAGES,
+        {"encoder": Wide(PATCHES, [PatchDictionary(4, 3), OrientedGradients()])},
+    ),
     "infograph": (GRAPHS, {"encoder": GIN(width=4), "framework": InfoGraph()}),
     "moco": (VECTORS, {**SMALL, "framework": MoCo(queue_size=16)}),
     "cmc": (IMAGES, {**CONV, "framework": CMC()}),

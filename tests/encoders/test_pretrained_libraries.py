@@ -86,6 +86,17 @@ def test_a_changed_network_is_no_recipe():
     assert recipe_of(net) is None
 
 
+def test_a_file_names_no_attention_of_a_hub_for_which_transformers_would_load_code():
+    net = of_transformers("vit")
+    recipe = recipe_of(net)
+    assert not {"attn_implementation", "_name_or_path"} & recipe["config"].keys()
+    recipe["config"] |= {
+        key: "kernels-community/any" for key in ("attn_implementation", "auto_map")
+    }
+    again = rebuilt(recipe, net.state_dict())
+    assert again.config._attn_implementation == net.config._attn_implementation
+
+
 @pytest.mark.parametrize(
     "recipe",
     [
