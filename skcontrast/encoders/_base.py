@@ -319,7 +319,7 @@ def build_encoder(
     return module, width
 
 
-def to_channels_last(encoder: Any, module: nn.Module, kind: Kind, sample_shape: tuple) -> bool:
+def to_channels_last(encoder: Any, module: Any, kind: Kind, sample_shape: tuple) -> bool:
     """Convert the module of an encoder to channels-last memory format, if the encoder asks for it.
 
     Convolutions are faster in it, on CPUs too. Returns whether the input should be in this format
