@@ -162,7 +162,7 @@ MISTAKES = [
         lambda: fit(TABLE.assign(e=np.resize(["n/k", "1.5"], 40))),
         "pandas.to_numeric(X['e'], errors='coerce')",
     ),
-    (lambda: fit(pd.DataFrame({"v": list(X)})), "pass np.stack(X['v'])"),
+    (lambda: fit(pd.DataFrame({"v": list(X)})), "pass np.stack(X['v']) if they are vectors"),
     (lambda: fit(TABLE).transform(TABLE.where(TABLE > 0)), "SimpleImputer()"),
     (
         lambda: fit(TABLE).transform(TABLE.assign(e="n/k")),
@@ -179,7 +179,7 @@ MISTAKES = [
     # Classes.
     (lambda: LabeledFolds(5).split(X, FEW).__next__(), "LabeledFolds(4) or fewer"),
     (lambda: ContrastiveClassifier(LogisticRegression()).fit(X, FEW), "The embedder comes first"),
-    (lambda: ContrastiveClassifier(small()).fit(X, np.where(Y, "1", "-1")), "Rename it"),
+    (lambda: ContrastiveClassifier(small()).fit(X, np.where(Y, "1", "-1")), "rename it"),
     (lambda: ContrastiveClassifier(small()).fit(X, 1 - 2 * Y), "np.where(y == -1, 0, y)"),
     (
         lambda: ContrastiveClassifier(small(), LogisticRegression).fit(X, FEW),

@@ -201,11 +201,11 @@ def _is_of_dates(dtype: Any) -> bool:
 def _odd_item(values: Any) -> str:
     """Return which item of a list is not numbers like the first, for a message; "" for none."""
     if isinstance(values, np.ndarray) and values.dtype.kind in "OU" and values.ndim == 2:
-        for place, value in np.ndenumerate(values):
+        for entry, value in np.ndenumerate(values):
             with suppress(*_RAISED):
                 float(value)
                 continue
-            return f", but entry {list(map(int, place))} is {brief(value, 40)}"
+            return f", but entry {list(map(int, entry))} is {brief(value, 40)}"
     if not isinstance(values, (list, tuple)):
         return ""
     first: tuple[type, tuple] | None = None

@@ -170,7 +170,7 @@ def split_known(
             )
     if known.dtype.kind in "US" and "-1" in known.astype(str):
         raise ValueError(
-            f"{name} holds the string '-1'. Rename it if it is one of the {what}; what is unknown "
+            f"{name} holds the string '-1': rename it if it is one of the {what}. What is unknown "
             "is the number -1 or None."
         )
     texts = sorted({value for value in array[~is_known].tolist() if isinstance(value, str)})

@@ -176,7 +176,7 @@ def _refuse_columns(X: Any, *, was_numeric: bool) -> None:
         if np.ndim(example) > 0:
             raise TypeError(
                 f"Column {name!r} of X holds arrays: pass np.stack(X[{name!r}]) if they are "
-                "samples. If columns are channels of series, pass [np.stack(row) for row in "
+                "vectors. If columns are channels of series, pass [np.stack(row) for row in "
                 "X.to_numpy()]."
             )
         converted = f"X[{name!r}] = pandas.to_numeric(X[{name!r}], errors='coerce')"
