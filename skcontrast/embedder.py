@@ -35,7 +35,6 @@ from ._data._row_labels import labeled_output
 from ._layers._wide import wide_part
 from ._network._inference import Measure, encode, on_device
 from ._runtime._device import resolve_device
-from ._runtime._interrupts import NotedInterrupt
 from ._runtime._modes import plain_modes
 from ._runtime._threads import one_thread
 from ._version import __version__
@@ -171,8 +170,9 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Dec
     warm_start : bool, default=False
         Whether `fit` continues from the weights, optimizer and memory of the previous fit.
     checkpoint : str or path-like, default=None
-        A folder in which `fit` keeps its state: the same call resumes a fit that was killed, with
-        the same result, see :ref:`long-fits`. ``{fit}`` becomes a code of parameters and data.
+        A trusted folder in which `fit` keeps its state: the same call resumes a fit that was
+        killed, with the same result, see :ref:`long-fits`. ``{fit}`` becomes a code of parameters
+        and data.
     random_state : int, RandomState instance or None, default=None
         Seeds weights, batches and views; global generators are left untouched.
     verbose : int, default=0
@@ -361,10 +361,10 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Dec
         ValueError
             If X holds NaN, infinity or a graph without nodes, has a wrong shape or is ambiguous;
             if a parameter, at any depth, is outside its range; if training diverges; if
-            `checkpoint` has other data or parameters, or its file is damaged. A fitted embedder
-            stays as it was.
+            `checkpoint` cannot be written to, has other data or parameters, or its file is
+            damaged. A fitted embedder stays as it was.
         OSError
-            If `checkpoint` cannot be read or written.
+            If the disk is full when `checkpoint` is written.
         TypeError
             If a class is passed instead of an instance, or an unknown keyword.
         KeyboardInterrupt
@@ -416,15 +416,21 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Dec
 
     def _adopt(self, fitted: Fitted) -> Self:
         """Take over all that a fit has learned, at once."""
-        with NotedInterrupt() as interrupt:
-            self._fitted, setup = fitted, fitted.setup
-            self.loss_, self.framework_ = setup.loss, setup.framework
-            self.similarity_, self.augmentation_ = setup.similarity, setup.augmentation
-            self.encoder_, self.projector_ = setup.network.encoder, setup.network.projector
-            self.history_, self.n_epochs_ = fitted.history, fitted.n_epochs
-            self.estimates_ = fitted.estimates
-            setup.schema.assign_names(self)
-        if fitted.interrupted or interrupt.came:
+        setup = fitted.setup
+        self.__dict__.update(
+            _fitted=fitted,
+            loss_=setup.loss,
+            framework_=setup.framework,
+            similarity_=setup.similarity,
+            augmentation_=setup.augmentation,
+            encoder_=setup.network.encoder,
+            projector_=setup.network.projector,
+            history_=fitted.history,
+            n_epochs_=fitted.n_epochs,
+            estimates_=fitted.estimates,
+        )
+        setup.schema.assign_names(self)
+        if fitted.interrupted:
             raise KeyboardInterrupt(
                 f"fit was interrupted; the embedder keeps what it learned in {self.n_epochs_} "
                 "epochs"

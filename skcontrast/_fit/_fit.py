@@ -68,24 +68,23 @@ def fit_network(
     has_file = settings.checkpoint is not None and not settings.one_epoch
     identity = identity_of(settings, data, past) if has_file else None
     # A checkpoint of the same fit is found here; its seed replaces the one drawn.
-    opened = opened_state(settings, identity, 0 if past is None else past.n_epochs)
+    epoch_state = opened_state(settings, identity, 0 if past is None else past.n_epochs)
     # The caller may have turned gradients off.
-    with torch.inference_mode(False), torch.enable_grad(), opened as epoch_state:
+    with torch.inference_mode(False), torch.enable_grad():
         settings = replace(settings, seed=epoch_state.seed)
         setup = _setup(settings, data, past)
         net = _net(settings, setup, data, past, epoch_state, owner)
-        with net.interrupt_:
-            train(net)
-            check_embeddings(net)
-            is_continued = settings.warm_start or settings.one_epoch
-            fitted = Fitted(
-                replace(setup, network=net.module_.eval()),
-                history=net.history,
-                estimates=net.auto.values,
-                n_samples=n_samples,
-                **(states_to_resume(net, data) if is_continued else {}),
-            )
-        return replace(fitted, interrupted=net.interrupted_ or net.interrupt_.came)
+        train(net)
+        check_embeddings(net)
+        is_continued = settings.warm_start or settings.one_epoch
+        return Fitted(
+            replace(setup, network=net.module_.eval()),
+            history=net.history,
+            estimates=net.auto.values,
+            n_samples=n_samples,
+            interrupted=net.interrupted_,
+            **(states_to_resume(net, data) if is_continued else {}),
+        )
 
 
 def _warn_of_loss(n_samples: int, lost: Fitted | None) -> None:
@@ -218,24 +217,21 @@ def _callbacks(settings: Settings) -> list[Any]:
 def train(net: ContrastiveNet) -> None:
     """Train, and drop an epoch that was not finished.
 
-    A fit whose checkpoint is finished is only restored.
-
     Raises
     ------
     KeyboardInterrupt
-        If the user interrupts before any epoch is finished.
+        If the user interrupts before any epoch of this fit is finished.
     """
-    is_over = net.epoch_state.is_over(net)
-    if not is_over:
+    n_before = len(net.history)
+    try:
         net.partial_fit(net.sampler_)
-    if len(net.history):
-        for row in reversed(net.history):
-            if row.pop("batches", None) is None:  # the last row of an earlier fit
-                break
-            row.update({k: float(v) for k, v in row.items() if isinstance(v, np.floating)})
-        if "train_loss" not in net.history[-1]:
-            del net.history[-1]
-    if (net.interrupted_ or net.interrupt_.came) and not len(net.history):
+    except KeyboardInterrupt:  # while callbacks hear of the beginning or the end
+        net.interrupted_ = True
+    for row in reversed(net.history):
+        if row.pop("batches", None) is None:  # the last row of an earlier fit
+            break
+        row.update({k: float(v) for k, v in row.items() if isinstance(v, np.floating)})
+    if len(net.history) and "train_loss" not in net.history[-1]:
+        del net.history[-1]
+    if net.interrupted_ and len(net.history) == n_before:
         raise KeyboardInterrupt
-    if not (is_over or net.interrupted_):
-        net.epoch_state.finish(net)

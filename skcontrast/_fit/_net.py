@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from .._data._batches import Batch, BatchSampler
 from .._network._inference import encode_batches
 from .._objective._functional import Contrast, objective_value
-from .._runtime._interrupts import NotedInterrupt
+from .._runtime._interrupts import noted_interrupts
 from .._runtime._random import LayerDraws, draws_random_numbers
 from ..frameworks import FitContext, Session
 from ..frameworks._checks import as_contrasts, check_contrasts, started
@@ -68,9 +68,8 @@ class ContrastiveNet(NeuralNet):
         ``draw(batch, generator)`` returns one view of each sample of a batch.
     layer_draws : LayerDraws
         What the network draws from torch's global generators, as dropout does.
-    interrupt_ : NotedInterrupt
-        Ctrl-C, while this context is entered. It is raised at once during the epochs and while
-        callbacks run.
+    interrupted_ : bool
+        Whether the user has interrupted the training.
     """
 
     def __init__(
@@ -92,7 +91,7 @@ class ContrastiveNet(NeuralNet):
         # The state of global generators is kept between steps only for what draws from them.
         draws = settings.framework.draws_random_numbers or draws_random_numbers(setup.network)
         self.layer_draws = LayerDraws(settings.device, some=draws)
-        self.interrupt_, self.interrupted_ = NotedInterrupt(), False
+        self.interrupted_ = False
         super().__init__(
             setup.network,
             criterion=Session,
@@ -207,26 +206,12 @@ class ContrastiveNet(NeuralNet):
         super().on_epoch_end(net, **kwargs)
 
     def notify(self, method_name: str, **kwargs: Any) -> None:
-        """Notify the callbacks; a KeyboardInterrupt that is not Ctrl-C is an early stop."""
-        if method_name == "on_train_end":
-            self._notify_of_end(**kwargs)
-            return
+        """Notify the callbacks, which stop the training by a KeyboardInterrupt, as in skorch."""
         try:
-            with self.interrupt_.released():
-                super().notify(method_name, **kwargs)
+            super().notify(method_name, **kwargs)
         except KeyboardInterrupt:
             self.stop()
             raise
-        # Ctrl-C counts at once, in case a callback has caught the KeyboardInterrupt.
-        if self.interrupt_.came:
-            raise KeyboardInterrupt
-
-    def _notify_of_end(self, **kwargs: Any) -> None:
-        """Notify all callbacks of the end, also where the user interrupts one of them."""
-        self.on_train_end(self, **kwargs)
-        for _, callback in self.callbacks_:
-            with suppress(KeyboardInterrupt), self.interrupt_.released():
-                callback.on_train_end(self, **kwargs)
 
     def fit_loop(
         self, X: BatchSampler, y: Any = None, epochs: int | None = None, **kwargs: Any
@@ -235,20 +220,24 @@ class ContrastiveNet(NeuralNet):
         # A callback may have loaded a checkpoint, and with it the history of earlier epochs.
         self.is_stopped_, self.first_epoch_ = False, len(self.history)
         told = {"dataset_train": X, "dataset_valid": None}
-        try:
-            with self.interrupt_.released():
-                for _ in range(self.epoch_state.begin(self)):
+        end = self.first_epoch_ + self.max_epochs
+        with noted_interrupts() as noted:
+            try:
+                self.epoch_state.resume(self)
+                while len(self.history) < end and not self.is_stopped_:
                     self.notify("on_epoch_begin", **told)
                     self._run_steps(X)
                     self.notify("on_epoch_end", **told)
-                    if self.is_stopped_:
-                        break
-                    self.epoch_state.end_epoch(self)
-        except KeyboardInterrupt:
-            self.interrupted_ = self.interrupt_.came or not self.is_stopped_
-            if self.interrupted_ or "train_loss" not in self.history[-1]:
-                self.epoch_state.go_back(self)
-            raise
+                    self.epoch_state.keep(self)
+                    if noted:  # by code that has ignored the exception
+                        raise KeyboardInterrupt
+            except KeyboardInterrupt:
+                self.interrupted_ = bool(noted) or not self.is_stopped_
+                # An epoch whose steps are done is finished, if not all callbacks have heard of it.
+                if not len(self.history) or "train_loss" not in self.history[-1]:
+                    self.epoch_state.go_back(self)
+                elif not self.interrupted_:
+                    self.epoch_state.keep(self)
         return self
 
     def _run_steps(self, sampler: BatchSampler) -> None:

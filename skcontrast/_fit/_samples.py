@@ -12,9 +12,8 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
-from .._data._arrays import row_blocks
+from .._data._arrays import fingerprint, row_blocks
 from .._data._batches import bytes_allowed
-from .._data._checksum import fingerprint
 from .._data._metadata import read_metadata
 from .._data._parts import Parts
 from .._warnings import warn

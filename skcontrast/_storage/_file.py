@@ -115,12 +115,6 @@ def replace_file(path: Path, data: bytes) -> None:
             part.unlink(missing_ok=True)
 
 
-def remove_parts(path: Path) -> None:
-    """Remove the temporary files of processes that were killed while they wrote a file."""
-    for part in path.parent.glob(f".{path.name}.*.part"):
-        part.unlink(missing_ok=True)
-
-
 def without_batches(history: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the rows of a history as a file has them."""
     return [{k: v for k, v in row.items() if k != "batches"} for row in history]

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from skcontrast._data import _arrays
-from skcontrast._data._arrays import map_of, moments, release, row_blocks, some_rows
+from skcontrast._data._arrays import fingerprint, map_of, moments, release, row_blocks, some_rows
 
 ARRAY = np.arange(6 * 4 * 5, dtype=np.int16).reshape(6, 4, 5)
 
@@ -73,3 +73,15 @@ def test_moments_scale_with_the_data(scale):
     X = np.random.default_rng(0).normal(size=(100, 3))
     for scaled, plain in zip(moments(X * scale), moments(X), strict=True):
         np.testing.assert_allclose(scaled / scale, plain, rtol=1e-10)
+
+
+def test_a_fingerprint_has_shape_dtype_and_some_rows():
+    rows = np.arange(3000.0).reshape(1000, 3)
+    before = fingerprint([rows, np.arange(7)])
+    assert before == fingerprint([np.asfortranarray(rows), np.arange(7)])
+    changed = rows.copy()
+    changed[4] = 0  # every fourth row is compared
+    others = [changed, rows[:999], rows.reshape(3000), rows.astype(np.float32)]
+    assert len({before, *(fingerprint([other, np.arange(7)]) for other in others)}) == 5
+    assert fingerprint([np.zeros((0, 3))]) != fingerprint([np.zeros((0, 2))])
+    assert fingerprint([np.array(1)]) != fingerprint([np.array(2)])

@@ -1,47 +1,76 @@
-"""Two fits are the same if their parameters and data are, and a difference has a name."""
+"""A description differs where a fit may, and is the same in every process."""
+
+import functools
 
 import numpy as np
-from torch.utils.data import Dataset
+import pytest
+import torch
+from torch import nn
 
-from skcontrast._data._arrays import LazySamples
-from skcontrast._fit._identity import Identity, samples_checksum
-from skcontrast.kinds import Vectors
-
-
-class Noisy(Dataset):
-    """Returns another sample each time."""
-
-    def __len__(self):
-        return 50
-
-    def __getitem__(self, row):
-        return np.random.default_rng().normal(size=3)
+from skcontrast._fit._identity import described, same_kind
+from skcontrast.augmentation import FunctionAugmentation
+from skcontrast.kinds import Images, Vectors
+from skcontrast.losses import DCL
+from skcontrast.optimizers import Optimizer
+from tests.common import in_a_process
 
 
-def test_of_a_dataset_that_draws_its_samples_the_shape_counts():
-    first, second = (samples_checksum(Vectors(), LazySamples(Noisy())) for _ in range(2))
-    assert first == second
-    rows = np.zeros((50, 3))
-    assert samples_checksum(Vectors(), rows) != samples_checksum(Vectors(), rows + 1)
+def scales(factor):
+    return lambda x: x * factor
 
 
-def test_a_difference_names_the_first_parameter_that_differs():
-    one = Identity({"a": "1", "b": "2"}, {"X": "x"}, "")
-    assert one.difference(vars(one)) is None
-    other = Identity({"a": "1", "b": "3", "c": "4"}, {"X": "y"}, "")
-    assert other.difference(vars(one)) == "its parameter 'b' was 2 and is 3 now"
-    other = Identity({"a": "1", "b": "2", "c": "4"}, {"X": "y"}, "")
-    assert other.difference(vars(one)) == "its parameter 'c' was not there and is 4 now"
-    other = Identity(one.parameters, {"X": "x", "y": "z"}, "")
-    assert other.difference(vars(one)) == "it was passed a different y"
-    other = Identity(one.parameters, one.data, "network")
-    assert other.difference(vars(one)) == "it continued from a different embedder"
-    assert other.code == one.code and len(one.code) == 16
+def power(x, k):
+    return x**k
 
 
-def test_a_fit_without_a_seed_takes_any():
-    seeded, other = (Identity({"random_state": k}, {}, "") for k in "01")
-    free = Identity({}, {}, "")
-    assert free.difference(vars(seeded)) is None and seeded.difference(vars(free)) is None
-    assert other.difference(vars(seeded)) == "its parameter 'random_state' was 0 and is 1 now"
-    assert len({seeded.code, other.code, free.code}) == 3
+def linear(k):
+    torch.manual_seed(k)
+    return nn.Linear(2, 2)
+
+
+MADE = {
+    "a number": lambda k: k,
+    "a parameter": lambda k: DCL(tau_plus=k / 10),
+    "options": lambda k: Optimizer("adamw", betas=(0.9, k / 10)),
+    "weights": linear,
+    "lazy weights": lambda k: nn.Sequential(linear(k), nn.LazyLinear(3)),
+    "half weights": lambda k: linear(k).bfloat16(),
+    "a layer without weights": lambda k: nn.Dropout(k / 10),
+    "weights in an augmentation": lambda k: FunctionAugmentation(linear(k)),
+    "a function": lambda k: scales if k == 1 else power,
+    "a function of NumPy": lambda k: np.mean if k == 1 else np.max,
+    "partial": lambda k: functools.partial(power, k=k),
+    "an array": lambda k: np.full(2000, k),
+    "a tensor": lambda k: torch.full((3,), k, dtype=torch.bfloat16),
+    "a class": lambda k: DCL if k == 1 else nn.ReLU,
+    "nested": lambda k: {"a": [DCL(), (nn.Dropout(k / 10),)]},
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_what_is_made_alike_has_one_description_and_other_things_another(name):
+    first, again, other = (MADE[name](k) for k in (1, 1, 2))
+    assert described(first) == described(again) != described(other)
+
+
+def test_what_a_function_does_is_not_compared():
+    assert described(scales(1)) == described(scales(2))
+
+
+def test_a_description_names_the_parameters():
+    assert described(DCL(0.2)) == "DCL(tau_plus=0.2)"
+    assert described(["a", 0.5, None]) == "['a', 0.5, None]"
+
+
+def descriptions():
+    return [described(make(1)) for make in MADE.values()]
+
+
+def test_a_description_is_the_same_in_every_process():
+    assert in_a_process(descriptions) == descriptions()
+
+
+def test_kinds_are_the_same_if_class_and_parameters_are():
+    assert same_kind(Vectors(), Vectors())
+    assert not same_kind(Vectors(), Vectors(standardize=False))
+    assert not same_kind(Vectors(), Images()) and not same_kind(Vectors(), None)

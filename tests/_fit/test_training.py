@@ -1,12 +1,7 @@
 """A net prints what it is asked to, and leaves a history of plain numbers."""
 
-from types import SimpleNamespace
-
-import pytest
 from skorch.callbacks import EarlyStopping, PrintLog
 
-from skcontrast._fit._checkpoint import EpochState
-from skcontrast._fit._fit import train
 from tests.common import X_DIGITS, small
 
 
@@ -19,19 +14,6 @@ def test_print_log_prints_when_it_is_given_and_nothing_else_does(capfd):
     stop = EarlyStopping(monitor="train_loss", patience=1, threshold=10.0)
     small(callbacks=[stop]).fit(X_DIGITS)
     assert capfd.readouterr().out == ""
-
-
-def test_an_interrupt_before_the_first_epoch_is_raised():
-    net = SimpleNamespace(
-        epoch_state=EpochState(),
-        sampler_=None,
-        partial_fit=lambda data: None,
-        history=[],
-        interrupted_=False,
-        interrupt_=SimpleNamespace(came=True),
-    )
-    with pytest.raises(KeyboardInterrupt):
-        train(net)
 
 
 def test_the_history_holds_plain_numbers_and_no_batches():

@@ -8,7 +8,7 @@ import pytest
 import torch
 from safetensors.torch import save
 
-from skcontrast._storage._file import pack, read_file, remove_parts, replace_file
+from skcontrast._storage._file import pack, read_file, replace_file
 
 TENSORS = {
     "a": torch.arange(6.0).view(2, 3),
@@ -131,10 +131,3 @@ def test_without_room_the_old_file_stays_and_the_error_names_it(tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, handler)
     assert info.value.errno and path.read_bytes() == b"old" and os.listdir(tmp_path) == ["a"]
-
-
-def test_what_killed_writers_leave_is_removed(tmp_path):
-    for name in (".a.123.part", ".b.123.part", "a"):
-        (tmp_path / name).touch()
-    remove_parts(tmp_path / "a")
-    assert sorted(os.listdir(tmp_path)) == [".b.123.part", "a"]
