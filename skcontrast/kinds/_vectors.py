@@ -181,7 +181,7 @@ def _refuse_columns(X: Any, *, was_numeric: bool) -> None:
             )
         converted = f"X[{name!r}] = pandas.to_numeric(X[{name!r}], errors='coerce')"
         is_likely = was_numeric or _are_mostly_numbers(known)
-        first = f", or {converted} if it should" if is_likely else ""
+        first = f", or convert it, {converted}" if is_likely else ""
         raise TypeError(
             f"Column {name!r} of X must hold numbers, got {brief(example, 40)} (dtype "
             f"{column.dtype}). Pass {_LINE}{first}."
