@@ -144,10 +144,7 @@ class Images(ArrayKind):
                 f"X of shape {X.shape} is read as three grey images, not as one image in colour: "
                 "training needs several images, (n_samples, 3, height, width)."
             )
-        # What comes last is short as channels are, and what comes first long as a side is.
-        has_three = not is_declared and len(shape) == 3
-        is_turned = has_three and shape[0] == shape[1] and 2 * shape[2] <= shape[1]
-        if is_turned or (has_three and shape[0] > 4 and shape[-1] in (1, 3, 4)):
+        if not is_declared and len(shape) == 3 and _has_channels_last(*shape):
             raise ValueError(
                 f"X looks like channels-last images of shape {shape}; skcontrast expects "
                 "(n_samples, channels, height, width): pass X.transpose(0, 3, 1, 2). If the "
@@ -212,8 +209,9 @@ class ImageScaler(AffineScaler):  # numpydoc ignore=PR02
         X = X[:, None] if X.ndim == 3 else X
         if self._has_other_unit(X):
             warn(
-                f"X holds {X.dtype} images with values up to {X.max()}, but white was "
-                f"{self.center_ + self.scale_:g} in fit: bring X to the unit that it had."
+                f"X holds {X.dtype} images with values from {X.min():g} to {X.max():g}, but black "
+                f"was {self.center_:g} and white was {self.center_ + self.scale_:g} in fit: bring "
+                "X to the unit that it had."
             )
         if self.keeps_uint8_ and X.dtype == np.uint8:
             return as_tensor(X).to(device)
@@ -227,29 +225,37 @@ class ImageScaler(AffineScaler):  # numpydoc ignore=PR02
         return np.rint(views).clip(0, 255).reshape(X.shape).astype(np.uint8)
 
     def _has_other_unit(self, X: np.ndarray) -> bool:
-        """Return whether images seem to have another white than those of `fit`."""
-        is_uint8 = X.dtype == np.uint8
-        if self.keeps_uint8_:
-            return not is_uint8 and bool(0 < X.max() <= 1)
-        if is_uint8 and self.center_ + self.scale_ <= 1 < X.max():
-            return True
-        if self.only_casts_:
-            return self.is_unit_ and not (is_uint8 or _are_of_unit(X))
-        return self._looks_rescaled(X)
+        """Return whether intensities cannot be in the unit of `fit`.
 
-    def _looks_rescaled(self, X: np.ndarray) -> bool:
-        """Return whether a tenth of the intensities is clipped, or all are below a tenth of white.
-
-        Fewer than ten images may be dark. Near the limit of float64, the range in fit was cut.
+        A tenth of them is beyond its range, or all are below a tenth of what was learned. Fewer
+        than ten images may be dark, unless their dtype or their range has another white.
         """
-        if self.scale_ > 1e300:
+        is_same = self.keeps_uint8_ and X.dtype == np.uint8
+        # Without standardisation, it may be any; near the limit of float64, its range was cut.
+        if is_same or (self.only_casts_ and not self.is_unit_) or self.scale_ > 1e300:
             return False
+        low, high, white = float(X.min()), float(X.max()), self.center_ + self.scale_
+        if X.dtype.kind in "iu" and (np.iinfo(X.dtype).max < white / 10 or 0 < white <= 1 < high):
+            return True
+        # In [0, 1], or standardised by mean and deviation; flat images may be black.
+        are_small = max(-low, high) <= (_LARGEST_UNSCALED if low < 0 else 1) and low < high
+        if X.dtype.kind in "fb" and are_small and white > _LARGEST_OTHER_UNIT:
+            return True
         subset = _every(X, X.size // 100_000 + 1)
         with np.errstate(over="ignore"):
             relative = np.subtract(subset, self.center_, dtype=np.float64) / self.scale_
+        is_learned = not (self.keeps_uint8_ or self.only_casts_)
         darkest_white = self.center_ + 0.1 * self.scale_
-        is_dark = len(X) >= 10 and bool(self.center_ < X.max() < darkest_white)
-        return is_dark or bool(np.mean(relative > 1.01) > 0.1)
+        is_dark = is_learned and len(X) >= 10 and low < high < darkest_white
+        return is_dark or bool(np.mean(np.abs(relative - 0.5) > 0.51) > 0.1)
+
+
+def _has_channels_last(first: int, second: int, last: int) -> bool:
+    """Return whether the first two sizes are more likely those of a picture than the last two."""
+    if first <= 4 or second == last:
+        return False
+    is_picture = not is_long(first, second) and is_long(second, last) and last < second
+    return last in (1, 3, 4) or first == second or is_picture
 
 
 def _are_of_unit(X: np.ndarray) -> bool:

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from .._checks import check_entries, learned, naming, parameter
 from .._data._array_like import as_array_like, checked_numbers
 from .._data._arrays import FARTHEST, LazySamples, as_tensor, mean_and_std, row_blocks, subset
+from .._warnings import warn
 from ._base import Request, Schema
 from ._gaps import cleaned, padded
 from ._scaling import AffineScaler, ArrayKind, float_of, rows_for
@@ -142,7 +143,10 @@ class Series(ArrayKind):
         return X, Schema(kind, self.sample_shape(X))
 
     def _check_unusual(self, X: Any, *, is_declared: bool) -> None:
-        """Refuse series that seem to have their channels last, unless they were declared."""
+        """Refuse series that seem to have their channels last, and warn of grey images.
+
+        Unless they were declared.
+        """
         n_channels, n_times = X.shape[1:]
         # Of series that differ in length, the steps are known.
         differ = isinstance(X, np.ndarray) and np.isnan(X[:, 0, -1]).any()
@@ -152,6 +156,12 @@ class Series(ArrayKind):
                 "steps with the channels last; skcontrast expects (n_samples, n_channels, "
                 "n_times): pass X.transpose(0, 2, 1). If there are indeed "
                 f"{n_channels} channels, pass kind='series', and kind='images' for images."
+            )
+        if not (is_declared or differ) and n_channels == n_times:
+            warn(
+                f"X of shape {X.shape} looks like grey images, but is read as series of "
+                f"{n_channels} channels, for which the augmentation or the encoder is: choose one "
+                "of images such as RandomAffine or ConvNet. For series, pass kind='series'."
             )
 
     def _check_encoder(self, module: nn.Module, samples: Callable, name: str) -> None:

@@ -71,7 +71,7 @@ def test_a_list_of_images_is_an_array_of_images():
 def test_images_in_a_different_unit_than_in_fit_are_pointed_out():
     X = images()
     with pytest.warns(
-        UserWarning, match="up to 1.0, but white was 255 in fit: bring X to the unit"
+        UserWarning, match="to 1, but black was 0 and white was 255 in fit: bring X to the unit"
     ):
         small_images().fit(X).transform(X / X.max())
     with pytest.warns(UserWarning, match="white was 1 in fit: bring X to the unit"):
@@ -92,11 +92,77 @@ def test_uint8_images_of_a_different_range_than_floats_in_fit_are_pointed_out():
         small_images().fit(X * 16).transform((X * 240).astype(np.uint8))
 
 
-def test_a_few_dark_images_and_images_somewhat_brighter_are_no_different_unit():
-    X = images() / images().max()
-    embedder = small_images().fit(X)
-    embedder.transform(X[:5] / 20)
-    embedder.transform(X * 1.1)
+U16 = np.random.default_rng(0).integers(0, 65536, (30, 1, 8, 8)).astype(np.uint16)
+U8, FLOATS = (U16 >> 8).astype(np.uint8), U16 / 65535
+UNITS = {
+    "uint8": U8,
+    "uint16": U16,
+    "12 bit": U16 >> 4,
+    "[0, 255]": FLOATS * 255,
+    "[0, 1]": FLOATS.astype(np.float32),
+    "[-1, 1]": 2 * FLOATS - 1,
+    "normalised": (FLOATS - 0.45) / 0.22,
+}
+# One unit lies within the other.
+UNNOTICED = {("[-1, 1]", "[0, 1]"), ("normalised", "[0, 1]"), ("normalised", "[-1, 1]")}
+UNNOTICED |= {("[0, 255]", "uint8"), ("uint8", "[0, 255]")}
+
+
+@pytest.mark.parametrize("fitted", UNITS)
+def test_any_other_unit_than_that_of_fit_is_reported(fitted):
+    embedder = small_images(max_epochs=1).fit(UNITS[fitted])
+    for given in UNITS.keys() - {fitted}:
+        if (fitted, given) in UNNOTICED:
+            embedder.transform(UNITS[given])
+            continue
+        with pytest.warns(UserWarning, match="in fit: bring X to the unit"):
+            embedder.transform(UNITS[given])
+
+
+@pytest.mark.parametrize(
+    ("fitted", "given"),
+    [
+        ("uint16", "uint8"),
+        ("12 bit", "uint8"),
+        ("[0, 1]", "uint8"),
+        ("uint8", "uint16"),
+        ("uint8", "12 bit"),
+        ("uint8", "[0, 1]"),
+        ("uint8", "normalised"),
+        ("uint16", "normalised"),
+        ("[0, 1]", "[-1, 1]"),
+        ("[0, 1]", "normalised"),
+    ],
+)
+def test_a_single_image_in_another_unit_is_reported(fitted, given):
+    embedder = small_images(max_epochs=1).fit(UNITS[fitted])
+    with pytest.warns(UserWarning, match="in fit: bring X to the unit"):
+        embedder.transform(UNITS[given][:1])
+
+
+@pytest.mark.parametrize("fitted", UNITS)
+def test_dark_images_few_images_and_black_ones_are_no_other_unit(fitted):
+    X = UNITS[fitted]
+    embedder, black = small_images(max_epochs=1).fit(X), X.min()
+    for one in X:
+        embedder.transform(one[None])
+    embedder.transform(np.full_like(X, black))
+    embedder.transform(np.full_like(X, X.max()))
+    for factor in (0.01, 0.1, 0.5):
+        embedder.transform((black + factor * (X[:5] - black)).astype(X.dtype))
+    embedder.transform((black + 0.2 * (X - black)).astype(X.dtype))
+
+
+def test_units_that_other_dtypes_hold_are_no_other_unit():
+    on_bytes, on_floats = (small_images(max_epochs=1).fit(UNITS[k]) for k in ("uint8", "[0, 1]"))
+    for dtype in (np.uint16, np.int64, np.float32, np.float64):
+        on_bytes.transform(U8.astype(dtype))
+        on_bytes.transform((U8[:3] // 20).astype(dtype))
+    few_grey_levels = U8 // 16
+    small_images(max_epochs=1).fit(few_grey_levels).transform(few_grey_levels / 1.0)
+    on_floats.transform(U8 > 128)
+    on_floats.transform((U8 > 128).astype(np.uint8))
+    on_floats.transform(FLOATS * 1.1)
 
 
 def test_an_outlying_pixel_does_not_take_the_range_of_all():
@@ -133,6 +199,19 @@ def test_other_numbers_of_channels_come_first_too(channels):
     X = images(channels=channels, side=24).transpose(0, 2, 3, 1)
     with pytest.raises(ValueError, match=rf"channels-last images of shape \(24, 24, {channels}\)"):
         small_images().fit(X)
+
+
+@pytest.mark.parametrize("shape", [(8, 8, 5), (30, 32, 5), (16, 16, 32), (64, 48, 2), (64, 8, 4)])
+def test_channels_last_images_of_any_size_are_refused(shape):
+    X = np.random.default_rng(0).uniform(size=(8, *shape))
+    with pytest.raises(ValueError, match=r"looks like channels-last images of shape"):
+        small_images().fit(X)
+    small_images().fit(X.transpose(0, 3, 1, 2))
+
+
+@pytest.mark.parametrize("shape", [(3, 32, 8), (13, 12, 12), (5, 20, 16), (1, 8, 40), (10, 9, 9)])
+def test_images_with_their_channels_first_are_taken(shape):
+    small_images().fit(np.random.default_rng(0).uniform(size=(8, *shape)))
 
 
 def test_channels_last_images_are_refused_unless_they_are_declared():

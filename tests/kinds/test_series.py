@@ -12,7 +12,13 @@ from torch import nn
 
 import skcontrast
 from skcontrast import ContrastiveEmbedder
-from skcontrast.augmentation import Augmentation, FunctionAugmentation, GaussianNoise, RandomFlip
+from skcontrast.augmentation import (
+    Augmentation,
+    FunctionAugmentation,
+    GaussianNoise,
+    RandomFlip,
+    TimeCrop,
+)
 from skcontrast.datasets import Parts
 from skcontrast.encoders import ConvNet, SeriesNet, Wide
 from skcontrast.features import MiniRocket
@@ -363,6 +369,18 @@ def test_pieces_for_images_do_not_silently_make_images_of_series(piece):
         small(**given).fit(X)
     for images, kind in ((X, "images"), (X[:, None], "auto")):
         assert small(kind=kind, **given).fit_transform(images).shape[0] == len(X)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [{"augmentation": [TimeCrop()], "encoder": None}, {"encoder": SeriesNet()}],
+    ids=["augmentation", "encoder"],
+)
+def test_pieces_for_series_do_not_silently_make_series_of_grey_images(piece):
+    square = np.random.default_rng(0).normal(size=(20, 16, 16))
+    with pytest.warns(UserWarning, match=r"looks like grey images.*16 channels.*kind='series'"):
+        small(max_epochs=1, **piece).fit(square)
+    small(max_epochs=1, kind="series", **piece).fit(square)
 
 
 def flipped(x):
