@@ -68,7 +68,9 @@ def check_encoder(encoder: Any, X: Any, kind: Kind | None = None) -> None:
         few = array[np.unique(np.linspace(0, len(array) - 1, _N_SAMPLES, dtype=int))]
         samples, shape = scaler.to_tensor(few, cpu), kind._encoded_shape(tuple(batch.shape[1:]))
         tried_on = layer(samples)
-        module, _ = build_encoder(encoder, shape, kind=kind, tried_on=tried_on)
+        module, _ = build_encoder(
+            encoder, shape, kind=kind, tried_on=tried_on, owner="check_encoder"
+        )
         if isinstance(encoder, Encoder):
             learn_in_place(encoder, module, layer(batch), np.random.RandomState(0))
         rows = module.eval()(tried_on)

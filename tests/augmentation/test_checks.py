@@ -133,6 +133,11 @@ def test_it_stays_unfitted():
     assert not augmentation.__sklearn_is_fitted__()
 
 
+def test_one_sample_shows_nothing():
+    with pytest.raises(ValueError, match="a minimum of 2 is required"):
+        check_augmentation(GaussianNoise(), X[:1])
+
+
 def test_what_is_no_augmentation_is_refused():
     with pytest.raises(TypeError, match="'augmentation' parameter of check_augmentation must be"):
         check_augmentation(lambda x: x, X)

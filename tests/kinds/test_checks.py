@@ -1,11 +1,12 @@
 """Custom kinds that move, mix or change samples are refused."""
 
+import networkx as nx
 import numpy as np
 import pytest
 import torch
 
-from skcontrast.kinds import Kind, check_kind
-from tests.common import vectors
+from skcontrast.kinds import Graphs, Images, Kind, Series, Vectors, check_kind
+from tests.common import images, vectors
 
 X = vectors()
 
@@ -55,6 +56,25 @@ def test_a_check_that_changes_samples_or_their_order_is_refused(check, given):
 def test_a_kind_that_reads_samples_one_by_one_passes():
     check_kind(Rows(), X)
     check_kind(Rows(), list(X))
+
+
+@pytest.mark.parametrize(
+    "kind, given",
+    [
+        (Vectors(), X),
+        (Images(), images()),
+        (Series(), list(np.random.default_rng(0).normal(size=(5, 2, 20)))),
+        (Graphs(), [nx.cycle_graph(4 + k) for k in range(4)]),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_the_kinds_of_the_package_pass(kind, given):
+    check_kind(kind, given)
+
+
+def test_one_sample_shows_nothing():
+    with pytest.raises(ValueError, match="a minimum of 2 is required"):
+        check_kind(Rows(), X[:1])
 
 
 def test_what_fit_refuses_is_refused():
