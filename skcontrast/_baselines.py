@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
 from numbers import Integral
-from time import process_time
-from typing import TYPE_CHECKING, Any
+from time import perf_counter, process_time
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
@@ -24,6 +24,7 @@ from ._checks import POSITIVE_INT, Interval, StrOptions, check_argument, checked
 from ._data._metadata import validate_labels
 from ._fit._defaults import defaults_of
 from ._layers._wide import wide_part
+from ._warnings import progress
 from .encoders import Pretrained, Wide
 from .features import Features, Frozen, PartialWhitening, Raw
 from .kinds import Kind
@@ -45,10 +46,15 @@ COLUMNS = ("few labels", "neighbours", "linear")
 _MOST = 1000
 _N_NEIGHBORS = 20
 _MOST_COMPONENTS = 64
+# By default, so many repeats at most and at least; and so many seconds, where half of the time of
+# the fit is less.
+_MOST_REPEATS, _FEWEST_REPEATS = 10, 3
+_LEAST_SECONDS = 10.0
 # Differences with a smaller p-value are not taken for chance.
 LEVEL = 0.05
 
-_ROW = Callable[[], NDArray]
+# A row's name, what returns its representation of X, and whether its columns are to be scaled.
+_ROW = tuple[str, Callable[[], NDArray], bool]
 
 
 @dataclass(frozen=True)
@@ -177,7 +183,7 @@ class BaselineComparison:
 
 @checked(
     n_labels=POSITIVE_INT,
-    n_repeats=[Interval(Integral, 2, None, closed="left")],
+    n_repeats=[Interval(Integral, 2, None, closed="left"), StrOptions({"auto"})],
     random_state=[Interval(Integral, 0, 2**32 - 1, closed="both"), np.random.RandomState, None],
 )
 def compare_with_baselines(
@@ -186,7 +192,7 @@ def compare_with_baselines(
     y: ArrayLike,
     *,
     n_labels: int = 5,
-    n_repeats: int = 10,
+    n_repeats: int | Literal["auto"] = "auto",
     random_state: int | np.random.RandomState | None = None,
 ) -> BaselineComparison:
     r"""Return whether an embedding is worth its training on your data.
@@ -225,8 +231,9 @@ def compare_with_baselines(
         Classes, at least two; −1 where unknown.
     n_labels : int, default=5
         Few labels: how many of each class, below the size of the smallest class.
-    n_repeats : int, default=10
+    n_repeats : int or "auto", default="auto"
         Draws of labels, and of halves, at least 2; repeat i has the seed ``random_state + i``.
+        "auto" is 10, or as many, 3 or more, as take half of the time of the fit, or 10 seconds.
     random_state : int, RandomState or None, default=None
         Seeds the draws and the baselines.
 
@@ -280,27 +287,24 @@ def compare_with_baselines(
     spent = process_time() - start
     if is_fitted:
         spent += sum(row.get("dur", 0.0) for row in last.history_)
-    seed = _first_seed(random_state, n_repeats) % (2**32 - n_repeats)
+    most, budget = n_repeats, float("inf")
+    if n_repeats == "auto":
+        most, budget = _MOST_REPEATS, max(_LEAST_SECONDS, spent / 2)
+    seed = _first_seed(random_state, most) % (2**32 - most)
+    rows = [*_rows(last, plain, seed), *_our_rows(last, ours)]
     # Every row is judged on the same draws of labels.
-    judge = _Judge(codes, n_labels, range(seed, seed + n_repeats))
-    scores, seconds = {}, {}
-    beside, widths = wide_part(last.encoder_), last._fitted.setup.widths
-    is_wide = bool(last.output == "representation" and widths.beside)
-    for name, row in _rows(last, plain, seed):
-        start = process_time()
-        H = row()
-        seconds[name] = process_time() - start
-        is_weighed = is_wide and name == "untrained"
-        H = _in_unit(H) if is_weighed else H
-        scores[name] = judge(H, scale=not is_weighed and name not in ("PCA", "UMAP"))
-    # A wide embedding holds what was learned and what needs no training: both are judged alone.
-    if is_wide:
-        ours = _in_unit(ours)
-        width = widths.representation - widths.beside
-        if beside is not None and len(beside.blocks) > 1:
-            scores[UNLEARNED], seconds[UNLEARNED] = judge(ours[:, width:], scale=False), 0.0
-        scores[LEARNED], seconds[LEARNED] = judge(ours[:, :width]), spent
-    scores[OURS], seconds[OURS] = judge(ours, scale=not is_wide), spent
+    judge = _Judge(codes, n_labels, range(seed, seed + most))
+    scores, seconds, deadline = {}, {}, perf_counter() + budget
+    with progress(total=len(rows) * most, desc="compare_with_baselines", unit="repeat") as bar:
+        for place, (name, row, scale) in enumerate(rows):
+            start = process_time()
+            H = row()
+            seconds[name] = spent if name in (OURS, LEARNED) else process_time() - start
+            # A row that takes less than its share of the time leaves the rest to the others.
+            share = (deadline - perf_counter()) / (len(rows) - place)
+            scores[name] = judge(H, scale=scale, until=perf_counter() + share, bar=bar)
+            bar.total = bar.n + judge.n_done * (len(rows) - place - 1)
+    scores = {name: {c: v[: judge.n_done] for c, v in of.items()} for name, of in scores.items()}
     return BaselineComparison(scores, seconds, n_labels, len(known))
 
 
@@ -343,20 +347,33 @@ class _Judge:
         self.halves = [_halves(y, np.flatnonzero(y >= 0), seed) for seed in seeds]
         smallest = min(np.unique(y[half], return_counts=True)[1].min() for half, _ in self.halves)
         self.n_neighbors = min(_N_NEIGHBORS, int(smallest))
+        self.n_done = len(seeds)
 
-    def __call__(self, H: NDArray, *, scale: bool = True) -> dict[str, NDArray[np.float64]]:
-        y, scaled = self.y, _scaled(H) if scale else H
+    def __call__(
+        self, H: NDArray, *, scale: bool, until: float, bar: Any
+    ) -> dict[str, NDArray[np.float64]]:
+        """Return the accuracies of the repeats that end before a time, and of the first three."""
+        scaled = _scaled(H) if scale else H
         whitened = PartialWhitening(random_state=0).fit_transform(H)
-        draws: Any = {"n_draws": len(self.seeds), "random_state": self.seeds[0]}
-        few = few_label_accuracy(scaled, y, n_labels=self.n_labels, scale=False, **draws)
-        neighbors = [
-            knn_accuracy(whitened[a], y[a], whitened[b], y[b], n_neighbors=self.n_neighbors)
-            for a, b in self.halves
-        ]
-        linear = [
-            linear_probe(scaled[a], y[a], scaled[b], y[b], scale=False) for a, b in self.halves
-        ]
-        return dict(zip(COLUMNS, map(np.array, (few, neighbors, linear)), strict=True))
+        found: list[tuple[float, ...]] = []
+        start = perf_counter()
+        while (n := len(found)) < self.n_done:
+            now = perf_counter()
+            if n >= _FEWEST_REPEATS and now + (now - start) / n > until:
+                self.n_done = n
+                break
+            found.append(self._repeat(scaled, whitened, len(found)))
+            bar.update()
+        return dict(zip(COLUMNS, np.array(found).T, strict=True))
+
+    def _repeat(self, scaled: NDArray, whitened: NDArray, place: int) -> tuple[float, ...]:
+        """Return the accuracy in each column for one draw of labels."""
+        y, (a, b) = self.y, self.halves[place]
+        draw: Any = {"n_labels": self.n_labels, "n_draws": 1, "random_state": self.seeds[place]}
+        few = few_label_accuracy(scaled, y, scale=False, **draw)[0]
+        k = self.n_neighbors
+        neighbors = knn_accuracy(whitened[a], y[a], whitened[b], y[b], n_neighbors=k)
+        return few, neighbors, linear_probe(scaled[a], y[a], scaled[b], y[b], scale=False)
 
 
 def _halves(y: NDArray[np.int64], known: NDArray, seed: int) -> tuple[NDArray, NDArray]:
@@ -368,8 +385,8 @@ def _halves(y: NDArray[np.int64], known: NDArray, seed: int) -> tuple[NDArray, N
     return train, test
 
 
-def _rows(embedder: Any, X: Any, seed: int) -> Iterator[tuple[str, _ROW]]:
-    """Yield the name of each row without training, and what returns its representation of X."""
+def _rows(embedder: Any, X: Any, seed: int) -> Iterator[_ROW]:
+    """Yield the rows without training."""
     schema = embedder._fitted.setup.schema
     declared = schema.kind if is_custom(schema.kind) else embedder.kind
 
@@ -380,18 +397,43 @@ def _rows(embedder: Any, X: Any, seed: int) -> Iterator[tuple[str, _ROW]]:
 
     if _has_columns(schema.kind, schema.sample_shape, X):
         raw = cache(lambda: of(Raw()))
-        yield "raw", raw
+        yield "raw", raw, True
         if raw().shape[1] > _MOST_COMPONENTS:
             components = PCA(min(_MOST_COMPONENTS, len(raw())), random_state=seed)
-            yield "PCA", lambda: components.fit_transform(_scaled(raw()))
+            yield "PCA", lambda: components.fit_transform(_scaled(raw())), False
         if importlib.util.find_spec("umap") is not None:
-            yield "UMAP", lambda: _umap(_scaled(raw()), seed)
+            yield "UMAP", lambda: _umap(_scaled(raw()), seed), False
     deep = embedder.encoder.deep if isinstance(embedder.encoder, Wide) else embedder.encoder
     if isinstance(deep, Pretrained):
-        yield "pretrained", lambda: _flat(Frozen(deep).fit_transform(X))
+        yield "pretrained", lambda: _flat(Frozen(deep).fit_transform(X)), True
     for name, features in defaults_of(schema.kind).features(seed).items():
-        yield name, partial(of, features)
-    yield "untrained", lambda: _flat(_untrained(embedder, seed).fit_transform(X))
+        yield name, partial(of, features), True
+
+    def untrained() -> NDArray:
+        H = _flat(_untrained(embedder, seed).fit_transform(X))
+        return _in_unit(H) if is_wide else H
+
+    is_wide = _is_wide(embedder)
+    yield "untrained", untrained, not is_wide
+
+
+def _is_wide(embedder: Any) -> bool:
+    """Return whether an embedding holds blocks of columns whose weights count."""
+    widths = embedder._fitted.setup.widths
+    return bool(embedder.output == "representation" and widths.beside)
+
+
+def _our_rows(embedder: Any, ours: NDArray) -> Iterator[_ROW]:
+    """Yield the embedding, and what was learned of it and what was not, each alone."""
+    is_wide = _is_wide(embedder)
+    if is_wide:
+        ours = _in_unit(ours)
+        beside, widths = wide_part(embedder.encoder_), embedder._fitted.setup.widths
+        width = widths.representation - widths.beside
+        if beside is not None and len(beside.blocks) > 1:
+            yield UNLEARNED, lambda: ours[:, width:], False
+        yield LEARNED, lambda: ours[:, :width], True
+    yield OURS, lambda: ours, not is_wide
 
 
 def _has_columns(kind: Kind, shape: tuple, X: Any) -> bool:

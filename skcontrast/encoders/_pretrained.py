@@ -368,9 +368,12 @@ def load_network(name: str) -> nn.Module:
     try:
         import timm
     except Exception as error:  # beside the wrong torchvision, timm fails in many ways
+        # A build such as 2.13.0+cpu comes from an index of its own, and so must torchvision.
+        build = torch.__version__.partition("+")[2]
+        index = f" --extra-index-url https://download.pytorch.org/whl/{build}" if build else ""
         raise ImportError(
-            f"Pretrained({name!r}) needs timm, which cannot be imported ({error}): pip install "
-            "'skcontrast[pretrained]' with the torchvision of this torch, or pass a network."
+            f"Pretrained({name!r}) needs timm, which cannot be imported ({error}). Write pip "
+            f"install -U timm torchvision torch=={torch.__version__}{index}, or pass a network."
         ) from error
     try:
         return timm.create_model(name, pretrained=True, num_classes=0)

@@ -501,12 +501,21 @@ def test_parameters_outside_their_range_are_named(net, params, message):
         small(encoder=pretrained(net, **params)).fit(X)
 
 
-def test_a_name_without_timm_says_what_to_install(monkeypatch):
+@pytest.mark.parametrize(
+    ("build", "index"),
+    [
+        ("2.13.0+cpu", " --extra-index-url https://download.pytorch.org/whl/cpu, or"),
+        ("2.14.0", ","),
+    ],
+)
+def test_a_name_without_timm_says_what_to_install(build, index, monkeypatch):
     monkeypatch.setitem(sys.modules, "timm", None)
+    monkeypatch.setattr(torch, "__version__", build)
     embedder = small(encoder=Pretrained("resnet18"))
     assert "resnet18" in repr(clone(embedder)), "nothing is loaded before fit"
-    with pytest.raises(ImportError, match="pip install"):
+    with pytest.raises(ImportError) as error:
         embedder.fit(X)
+    assert f"pip install -U timm torchvision torch=={build}{index}" in str(error.value)
 
 
 @pytest.mark.parametrize("n_allowed", [1, 5, 6, 12])
