@@ -39,7 +39,6 @@ from skcontrast.losses import (
     SupCon,
     Supervised,
 )
-from skcontrast.losses._checks import check_pieces
 
 
 @cache
@@ -120,7 +119,7 @@ def check_every_loss(monkeypatch, embedder, X, y):
             arguments = contrast, other, similarity, objective, group_role
             if objective == "jensen-shannon" and not other.is_estimate:
                 with pytest.raises(ValueError, match="no Jensen–Shannon form"):
-                    check_pieces(other, similarity, contrast, objective)
+                    objective_value(*arguments)
                 continue
             value = objective_value(*arguments)
             (slopes,) = torch.autograd.grad(value, contrast.anchors, retain_graph=True)

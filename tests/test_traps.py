@@ -8,15 +8,7 @@ from torch import nn
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import Augmentation
 from skcontrast.kinds import Kind
-from skcontrast.losses import Loss
 from tests.common import small, vectors
-
-
-@pytest.mark.parametrize("hook", ["pull_share", "true_negative_probability"])
-def test_a_hook_that_is_not_asked_alone_makes_no_loss(hook):
-    own = type("Own", (Loss,), {hook: lambda self, *args: 0.5})
-    with pytest.raises(TypeError, match="Own overrides nothing of Loss"):
-        small(loss=own()).fit(vectors())
 
 
 class InPlace(Augmentation):

@@ -168,8 +168,9 @@ def schedules(figures, args):
 class Drawn(NonparametricBCL):
     """The rebuttal's loss on as many candidates, drawn with ψ instead of weighted by it."""
 
-    def row_loss(self, scores, positives):
+    def losses(self, rows):
         """Return the InfoNCE of each anchor with its positives and the drawn candidates."""
+        scores, positives = rows.scores, rows.positives
         is_candidate = scores.isfinite()
         n = int(is_candidate[0].sum())
         ranks = (scores.argsort(1).argsort(1) + 1 - scores.shape[1] + n).clamp_min(1)

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from torch import Tensor
 
-from .._checks import validate_parameters
 from .._objective._contrast import Contrast
 from ..losses import Loss
 from ..schedules import Schedule, at_progress
@@ -62,7 +61,6 @@ class AutoParameters:
         # What an earlier fit has estimated is where this one starts.
         past = past or {}
         self.values.update((name, past[name]) for name in self.settings if name in past)
-        validate_parameters(self.apply_to(loss))
         self.due = set(self.settings)
         self.observed: list[Tensor] = []
         known = torch.empty(0) if labels is None else labels[labels >= 0].cpu()
@@ -104,6 +102,8 @@ class AutoParameters:
             if isinstance(value, Schedule)
         }
         values.update((f"loss__{name}", value) for name, value in self.values.items())
+        if not values:
+            return loss, similarity, {}
         now: Any = at_progress(self.apply_to(loss), progress)
         return now, at_progress(similarity, progress), values
 

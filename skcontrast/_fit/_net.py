@@ -22,7 +22,6 @@ from .._runtime._interrupts import noted_interrupts
 from .._runtime._random import LayerDraws, draws_random_numbers
 from ..frameworks import FitContext, Session
 from ..frameworks._checks import as_contrasts, check_contrasts, started
-from ..losses._checks import check_pieces
 from ._estimated_parameters import AutoParameters
 from ._label_spreading import LabelSpreader
 from ._settings import Settings, epoch_progress
@@ -269,13 +268,10 @@ class ContrastiveNet(NeuralNet):
         self._set_lr()
         views = [self.draw(batch.x, context.generator) for _ in range(context.n_views)]
         returned = self.criterion_.contrast(views, self.similarity_, batch)
-        contrasts = as_contrasts(returned, framework, self.loss_)
+        contrasts = as_contrasts(returned, framework)
         # What users wrote is checked on the first batches, not on every one.
         if self.epoch_ == 0 and self.step_ < _STEPS_CHECKED:
             check_contrasts(contrasts, batch, framework, self.similarity_)
-        if self.step_ == 0:
-            objective = self.criterion_.objective
-            check_pieces(self.loss_, self.similarity_, contrasts[0], objective)
         loss = self._mean_loss(contrasts)
         loss.backward()
         self.step_ += 1

@@ -39,9 +39,6 @@ class Contrast:
         Factors ≥ 0 on what each candidate adds to the loss of each anchor, without gradient; 0
         leaves it out, as one that is known to be a false negative. As weights by rank they change
         the estimate, not its N.
-    mutual : Tensor or None
-        The same tensor as `excluded` where every anchor is excluded for itself, and for each
-        anchor that is excluded for it.
 
     See Also
     --------
@@ -59,7 +56,6 @@ class Contrast:
     anchor_groups: Tensor | None = None
     candidate_groups: Tensor | None = None
     pair_weights: Tensor | None = None
-    mutual: Tensor | None = None
 
     def __post_init__(self) -> None:
         for name in ("positives", "excluded"):
@@ -67,49 +63,24 @@ class Contrast:
             if isinstance(value, Tensor) and value.ndim == 1:  # one for each anchor
                 object.__setattr__(self, name, value[:, None])
 
-    @property
-    def is_symmetric(self) -> bool:
-        """Whether anchors are the candidates: what each is to the other is the same both ways."""
-        return (
-            self.mutual is self.excluded
-            and self.pair_weights is None
-            and self.anchors is self.candidates
-            and self.anchor_labels is self.candidate_labels
-            and self.anchor_groups is self.candidate_groups
-        )
-
-    def same_class(self, rows: slice, excluded: Tensor | None = None, first: int = 0) -> Tensor:
-        """Return where anchor and candidate are known to share a class, dtype bool.
-
-        Parameters
-        ----------
-        rows : slice
-            The anchors.
-        excluded : Tensor of shape (n_rows, n_excluded), dtype int64, default=None
-            Candidates that are left out, counted from the first; None is those of the contrast.
-        first : int, default=0
-            The first of the candidates.
-        """
+    def same_class(self, rows: slice) -> Tensor:
+        """Return where anchor and candidate are known to share a class, dtype bool."""
         if self.anchor_labels is None or self.candidate_labels is None:
             raise ValueError("The contrast has no labels.")
-        excluded = self.excluded[rows] if excluded is None else excluded
-        return _same(self.anchor_labels[rows], self.candidate_labels[first:], excluded)
+        return _same(self.anchor_labels[rows], self.candidate_labels, self.excluded[rows])
 
-    def same_group(
-        self, rows: slice, excluded: Tensor | None = None, first: int = 0
-    ) -> Tensor | None:
+    def same_group(self, rows: slice) -> Tensor | None:
         """Return where anchor and candidate are of one group, None without groups."""
         if self.anchor_groups is None or self.candidate_groups is None:
             return None
-        excluded = self.excluded[rows] if excluded is None else excluded
-        return _same(self.anchor_groups[rows], self.candidate_groups[first:], excluded)
+        return _same(self.anchor_groups[rows], self.candidate_groups, self.excluded[rows])
 
     def take(self, rows: slice | Tensor) -> Contrast:
         """Return the contrast of a subset of the anchors with all candidates."""
         required, known = ("anchors", "positives", "excluded"), ("anchor_labels", "anchor_groups")
         parts = {k: getattr(self, k) for k in (*required, *known, "weights", "pair_weights")}
         taken = {name: part[rows] for name, part in parts.items() if part is not None}
-        return replace(self, **taken, mutual=None)
+        return replace(self, **taken)
 
 
 def _same(of_anchors: Tensor, of_candidates: Tensor, excluded: Tensor) -> Tensor:
@@ -145,11 +116,13 @@ def in_batch(
         With n_views · n anchors, n_views − 1 positives each, N = n_views · (n − 1).
     """
     n_views, n = views.shape[:2]
-    # Row i of positives[v] has the scores with the other views w in order, and s(v, w) = s(w, v).
-    positives = views.new_empty(n_views, n, n_views - 1)
-    for v in range(n_views):
-        for w in range(v):
-            positives[v, :, w] = positives[w, :, v - 1] = similarity.pairs(views[v], views[w])
+    # Row i of view v has the scores with the other views w in order, and s(v, w) = s(w, v).
+    order, by_view = range(n_views), views.unbind(0)
+    of_pair = {(v, w): similarity.pairs(by_view[v], by_view[w]) for w in order for v in range(w)}
+    others = [[of_pair[min(v, w), max(v, w)] for w in order if w != v] for v in order]
+    positives = views.new_empty(n, 0)
+    if n_views > 1:
+        positives = torch.cat([torch.stack(scores, 1) for scores in others])
     flat = views.flatten(0, 1)
     # All views of sample i are rows i, n + i, 2n + i, … of the flat ones.
     own = torch.arange(n, device=views.device)[:, None] + n * torch.arange(
@@ -162,14 +135,13 @@ def in_batch(
     return Contrast(
         anchors=flat,
         candidates=flat,
-        positives=positives.flatten(0, 1),
+        positives=positives,
         excluded=excluded,
         weights=weights,
         anchor_labels=labels,
         candidate_labels=labels,
         anchor_groups=groups,
         candidate_groups=groups,
-        mutual=excluded,
     )
 
 

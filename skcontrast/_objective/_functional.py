@@ -23,13 +23,11 @@ from .._checks import StrOptions, check_argument, check_component, names_checked
 from .._runtime._modes import plain_modes
 from .._warnings import warn
 from ..losses import InfoNCE, Loss
-from ..losses._checks import check_pieces
 from ..schedules._numbers import check_numbers
 from ..similarity import Cosine, Similarity
 from ..similarity._validation import check_views, in_one_dtype, mapped
 from ._contrast import Contrast, embed_views, in_batch, pairs_with
-from ._mean_loss import objective_value
-from ._tile import GroupRole
+from ._mean_loss import GroupRole, objective_value
 
 # Embeddings; for a similarity with concentrations, directions and concentrations.
 View: TypeAlias = Tensor | tuple[Tensor, Tensor]
@@ -167,7 +165,6 @@ def contrastive_loss(
     # From here on it is a step of a fit: a contrast, and one value for all its anchors.
     with plain_modes(first.device):
         contrast = _contrast(views, similarity, queue, weights, labels, marks)
-        check_pieces(loss, similarity, contrast)
         return objective_value(contrast, loss, similarity, group_role=same_group)
 
 

@@ -1,24 +1,31 @@
-"""The mean loss of a contrast as a function that autograd knows."""
+"""The mean loss of a contrast and its gradient: one walk over tiles of anchors.
+
+A tile is a few anchors with all their candidates. Its scores, its loss and its gradient are
+computed together and then forgotten, so that memory grows with the number of samples and not with
+its square.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal, TypeAlias
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
-from ..losses import Loss
+from .._checks import check_returned
+from ..losses import Loss, Rows
 from ..similarity import Similarity
-from . import _pairs, _rows
-from ._base import Gradients, Objective, ObjectiveName
 from ._contrast import Contrast
-from ._objectives import CONTRASTIVE, JENSEN_SHANNON
-from ._tile import GroupRole, LossInputs
 
-OBJECTIVES: dict[ObjectiveName, Objective] = {
-    "contrastive": CONTRASTIVE,
-    "jensen-shannon": JENSEN_SHANNON,
-}
+ObjectiveName: TypeAlias = Literal["contrastive", "jensen-shannon"]
+GroupRole: TypeAlias = Literal["neutral", "positive"]
+
+# Scores in a tile: few enough for the cache of a CPU; a GPU takes more, as each call has to start.
+_TILE_ELEMENTS = 2**19
+_GPU_TILE_ELEMENTS = 2**24
+_LEAST_ROWS = 16
 
 
 def objective_value(
@@ -47,55 +54,186 @@ def objective_value(
     -------
     value : Tensor of shape ()
     """
+    if objective == "jensen-shannon" and not loss.is_estimate:
+        raise ValueError(
+            f"{type(loss).__name__} is more than an estimate over negatives and has no "
+            "Jensen–Shannon form: pass framework=InfoGraph(objective='contrastive')."
+        )
+    losses = _contrastive if objective == "contrastive" else _jensen_shannon
+
+    def tile_loss(rows: Rows, part: slice) -> Tensor:
+        pulls_group = group_role == "positive" and not loss.pulls
+        found = losses(rows, loss, contrast.same_group(part) if pulls_group else None)
+        if contrast.weights is not None:
+            found = found * contrast.weights[part].to(found.dtype)
+        return found.sum() / len(contrast.anchors)
+
+    def rows_of(part: slice, u: Tensor, scores: Tensor) -> Rows:
+        return _rows(contrast, loss, similarity, group_role, part, u, scores)
+
     # Under autocast the products would be taken in half precision, which 1/temperature magnifies.
     with torch.autocast(contrast.anchors.device.type, enabled=False):
-        self_scores = None
-        if loss.overrides("anchor_loss"):
-            self_scores = similarity.self_scores(contrast.anchors)
-        inputs = LossInputs(
-            contrast, self_scores, loss, similarity, OBJECTIVES[objective], group_role, {}
-        )
         tensors = contrast.anchors, contrast.candidates, contrast.positives
-        return _MeanLoss.apply(inputs, *tensors, self_scores)
+        return _MeanLoss.apply(similarity, rows_of, tile_loss, contrast.excluded, *tensors)
 
 
 class _MeanLoss(torch.autograd.Function):
-    """Mean loss over anchors; the gradient is computed along with it, a part at a time."""
+    """The mean loss; the gradient is computed along with it, a tile at a time."""
 
     @staticmethod
     def forward(
         ctx: Any,
-        inputs: LossInputs,
+        similarity: Similarity,
+        rows_of: Callable[[slice, Tensor, Tensor], Rows],
+        tile_loss: Callable[[Rows, slice], Tensor],
+        excluded: Tensor,
         anchors: Tensor,
         candidates: Tensor,
         positives: Tensor,
-        self_scores: Tensor | float | None,
     ) -> Tensor:
-        _, *needed = ctx.needs_input_grad
-        walk = _pairs if _pairs.takes(inputs) else _rows
-        adds_candidates = needed[1] and walk is _rows
-        ctx.gradients = None
-        if any(needed):
-            ctx.gradients = Gradients(
-                anchors=torch.empty_like(anchors),
-                # A queue needs none, which saves a matrix product; pairs add to the anchors.
-                candidates=torch.zeros_like(candidates) if adds_candidates else None,
-                positives=torch.empty_like(positives) if positives.is_floating_point() else None,
-                self_scores=(
-                    torch.zeros_like(self_scores) if isinstance(self_scores, Tensor) else None
-                ),
-            )
-        return walk.mean_loss(inputs, ctx.gradients)
+        *_, of_anchors, of_candidates, of_positives = ctx.needs_input_grad
+        needs_gradient = of_anchors or of_candidates or of_positives
+        value = anchors.new_zeros(())
+        d_anchors, d_positives = torch.empty_like(anchors), torch.empty_like(positives)
+        d_candidates = torch.zeros_like(candidates) if of_candidates else None
+        for part in tiles(anchors, len(candidates)):
+            u = anchors[part].detach().requires_grad_(needs_gradient)
+            v = candidates.detach().requires_grad_(of_candidates)
+            with torch.set_grad_enabled(needs_gradient and not similarity.bilinear):
+                scores = similarity.scores(u, v)
+            with torch.set_grad_enabled(needs_gradient):
+                rows = rows_of(part, u, scores.detach())
+                loss = tile_loss(rows, part)
+            value += loss.detach()
+            if not needs_gradient:
+                continue
+            d_scores, d_positive, (d_self,) = rows.gradients(loss, [u])
+            if positives.is_floating_point():
+                d_positives[part] = d_positive
+            else:  # places among the candidates
+                d_scores.scatter_add_(1, positives[part], d_positive)
+            d_u, d_v = _pull_back(similarity, scores, u, v, d_scores)
+            d_anchors[part] = d_u if d_self is None else d_u + d_self
+            if d_candidates is not None and d_v is not None:
+                d_candidates += d_v
+        ctx.gradients = d_anchors, d_candidates, d_positives if of_positives else None
+        return value
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        if torch.is_grad_enabled():
+        if torch.is_grad_enabled():  # a second derivative would silently lack this part
             raise RuntimeError(
-                "contrastive_loss computes its gradient along with its value and can be "
-                "differentiated once: create_graph=True is not supported."
+                "contrastive_loss can be differentiated once: create_graph=True is not supported."
             )
-        gradients = ctx.gradients
-        # Multiplying by 1 is left out, but not on a device where looking means waiting.
-        if grad.device.type != "cpu" or grad != 1:
-            gradients = gradients.times(grad)
-        return None, *gradients
+        gradients = (None if found is None else found * grad for found in ctx.gradients)
+        return None, None, None, None, *gradients
+
+
+def _pull_back(
+    similarity: Similarity, scores: Tensor, u: Tensor, v: Tensor, d_scores: Tensor
+) -> tuple[Tensor, Tensor | None]:
+    """Return the gradients of two sets of vectors from that of their scores."""
+    if similarity.bilinear:
+        return d_scores @ v.detach(), d_scores.T @ u.detach() if v.requires_grad else None
+    d_u, *d_v = torch.autograd.grad(scores, [u, v] if v.requires_grad else [u], d_scores)
+    return d_u, d_v[0] if d_v else None
+
+
+def tiles(anchors: Tensor, n_candidates: int) -> Iterator[slice]:
+    """Yield slices of anchors whose scores with all candidates are a tile."""
+    elements = _GPU_TILE_ELEMENTS if anchors.is_cuda else _TILE_ELEMENTS
+    n_rows = max(_LEAST_ROWS, elements // max(1, n_candidates))
+    for start in range(0, len(anchors), n_rows):
+        yield slice(start, min(start + n_rows, len(anchors)))
+
+
+def _rows(
+    contrast: Contrast,
+    loss: Loss,
+    similarity: Similarity,
+    group_role: GroupRole,
+    part: slice,
+    u: Tensor,
+    scores: Tensor,
+) -> Rows:
+    """Return what a loss reads of a few anchors, of vectors u and scores with all candidates."""
+    positives, excluded = contrast.positives[part], contrast.excluded[part]
+    if not positives.is_floating_point():
+        positives = scores.gather(1, positives)
+    group = contrast.same_group(part)
+    same_class = contrast.same_class(part) if loss.requires_y else None
+    hidden = group
+    if group is not None and group_role == "positive" and loss.pulls:
+        # A loss that pulls candidates of the anchor's class pulls its group as if it were one.
+        same_class, hidden = group if same_class is None else same_class | group, None
+    elif group is not None and same_class is not None:
+        same_class = same_class & ~group
+    weights = contrast.pair_weights
+    return Rows(
+        scores,
+        positives,
+        excluded,
+        bounds=similarity.bounds(contrast.anchors.shape[1]),
+        self_scores=lambda: similarity.self_scores(u),
+        same_class=same_class,
+        hidden=hidden,
+        pair_weights=None if weights is None else weights[part].to(scores.dtype),
+    )
+
+
+def _contrastive(rows: Rows, loss: Loss, group: Tensor | None) -> Tensor:
+    """Return the loss of each anchor; members of `group` are pulled."""
+    owner = f"{type(loss).__name__}.losses"
+    losses = check_returned(owner, loss.losses(rows), (len(rows.positives),))
+    if torch.is_grad_enabled() and not losses.requires_grad:
+        raise ValueError(f"{owner} must return what autograd can differentiate, without detach.")
+    if group is None:
+        return losses
+    return losses + _attraction(rows.positives, *rows.weighted_sum_of_group(group))
+
+
+def _attraction(own: Tensor, total: Tensor, mass: Tensor) -> Tensor:
+    """Return what is added to a loss when a share of the pull goes to others.
+
+    Parameters
+    ----------
+    own : Tensor of shape (n_anchors, n_positives)
+        The attraction of the positives, which have all of the pull in the loss.
+    total, mass : Tensor of shape (n_anchors,)
+        The sum of the attractions of the others, and their number.
+    """
+    others = total / mass.masked_fill(mass == 0, 1.0)
+    return mass / (mass + own.shape[1]) * (own.mean(1) - others)
+
+
+def _jensen_shannon(rows: Rows, loss: Loss, group: Tensor | None) -> Tensor:
+    """Return softplus(−s⁺) + Ê⁻[softplus] for each anchor, by autograd on its row."""
+    scores, c, (a, b) = rows.finite_scores(), rows.weights(loss), loss.coefficients()
+    logits = torch.zeros_like(scores).masked_fill(~rows.is_candidate(), -torch.inf)
+    if c is not None:
+        logits = logits + c.log()
+    if loss.hardness():
+        logits = logits + loss.hardness() * (scores.detach() if loss.detach_weights else scores)
+    counted = logits > -torch.inf
+    if loss.sum_of_weights == "free":
+        weights = logits.exp() / rows.n_candidates
+    else:  # N does not occur here: weights whose sum replaces it are scaled, too
+        weights = logits.masked_fill(~counted.any(1, keepdim=True), 0.0).softmax(1)
+    negative = a * (weights * F.softplus(scores)).masked_fill(~counted, 0.0).sum(1)
+    if b:
+        negative = (negative - b * F.softplus(rows.positives).mean(1)).clamp_min(0.0)
+    losses = F.softplus(-rows.positives).mean(1) + negative
+    if group is None:
+        return losses
+    # What pulls is −softplus(−s).
+    weights = rows.of_pairs(group)
+    total = (weights * F.logsigmoid(scores)).sum(1)
+    return losses + _attraction(F.logsigmoid(rows.positives), total, weights.sum(1))
+
+
+def scores_by_tile(
+    contrast: Contrast, similarity: Similarity
+) -> Iterator[tuple[slice, Tensor]]:
+    """Yield slices of the anchors and their scores with all candidates."""
+    for part in tiles(contrast.anchors, len(contrast.candidates)):
+        yield part, similarity.scores(contrast.anchors[part], contrast.candidates)

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from numbers import Integral
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
 from .._checks import Interval, check_argument, check_component
-from .._objective._base import TileGradients
-from .._objective._objectives import CONTRASTIVE, log_expectation
-from .._objective._tile import Anchors, Tile
-from ..losses import Loss, Supervised
+from ..losses import Loss, Rows, Supervised
 from ..schedules._numbers import check_numbers
 from ._rank_statistics import Estimate
 from ._samples import ScoreSample, checked_sample, true_negatives_by_rank
@@ -30,14 +27,8 @@ def estimate(loss: Loss, sample: ScoreSample) -> np.ndarray:
             f"{type(loss).__name__} does not differ from InfoNCE by an estimate of the mean of "
             "e^s over true negatives alone: there is nothing to compare."
         )
-    log_estimates = log_expectation(
-        torch.tensor(sample.scores, dtype=torch.float64),
-        torch.tensor(sample.positives, dtype=torch.float64),
-        loss,
-        bounds=(sample.lower_bound, -sample.lower_bound),
-        same_class=torch.tensor(~sample.is_negative),
-    )
-    return log_estimates.exp().numpy()
+    with torch.no_grad():
+        return _rows(loss, sample).log_expectation(loss).exp().numpy()
 
 
 def negative_bias(loss: Loss, sample: ScoreSample) -> Estimate:
@@ -158,20 +149,11 @@ def push_share(loss: Loss, sample: ScoreSample) -> Estimate:
     """
     sample = _checked(loss, sample, owner="push_share")
     is_false = torch.tensor(~sample.is_negative)
-    scores = torch.tensor(sample.scores)
-    anchors = Anchors(
-        positives=torch.tensor(sample.positives),
-        weights=None,
-        n_negatives=scores.shape[1],
-        bounds=(sample.lower_bound, -sample.lower_bound),
-        self_scores=-sample.lower_bound,
-    )
-    none = torch.empty(len(scores), 0, dtype=torch.int64)
-    tile = Tile(anchors, scores, excluded=none, same_class=is_false)
-    _, gradients = CONTRASTIVE.evaluate(tile, loss, needs_gradient=True)
-    (scale, matrix), _ = cast(TileGradients, gradients)
+    with torch.enable_grad():
+        rows = _rows(loss, sample)
+        d_scores, *_ = rows.gradients(loss.losses(rows).sum(), [])
     # A loss pushes a candidate away where its gradient is positive; what it pulls does not count.
-    push = (scale * matrix).clamp_min(0)
+    push = d_scores.clamp_min(0)
     total = push.sum(1)
     if not bool((total > 0).any()):
         raise ValueError(f"{loss!r} pushes no candidate of these scores.")
@@ -301,6 +283,18 @@ def reliability(loss: Loss, sample: ScoreSample, n_bins: int = 10) -> Reliabilit
         observed=np.array([part.mean() for part in np.array_split(observed, n_bins)]),
         counts=n_anchors * np.array([len(part) for part in places]),
         brier=float(brier.mean()),
+    )
+
+
+def _rows(loss: Loss, sample: ScoreSample) -> Rows:
+    """Return the scores of a sample as a loss reads them."""
+    scores = torch.tensor(sample.scores)
+    return Rows(
+        scores,
+        torch.tensor(sample.positives),
+        torch.empty(len(scores), 0, dtype=torch.int64),
+        bounds=(sample.lower_bound, -sample.lower_bound),
+        same_class=torch.tensor(~sample.is_negative) if loss.requires_y else None,
     )
 
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from .._objective._contrast import Contrast
-from .._objective._rows import tiles
+from .._objective._mean_loss import scores_by_tile
 from ..similarity import Similarity
 
 
@@ -80,5 +80,5 @@ def _are_known(contrast: Contrast, rows: slice) -> Tensor:
 @torch.no_grad()
 def _scores(contrast: Contrast, similarity: Similarity) -> Iterator[tuple[slice, Tensor]]:
     """Yield slices of the anchors and their scores; those of excluded candidates are −inf."""
-    for tile, scores in tiles(contrast, similarity):
+    for tile, scores in scores_by_tile(contrast, similarity):
         yield tile, scores.scatter_(1, contrast.excluded[tile], -torch.inf)

@@ -18,7 +18,7 @@ from .._checks._arguments import refuse_masked
 from .._data._metadata import validate_labels
 from .._network._inference import encode
 from .._objective._functional import contrast_of
-from .._objective._rows import tiles
+from .._objective._mean_loss import scores_by_tile
 from .._runtime._modes import plain_modes
 from .._runtime._threads import one_thread
 from ..similarity import Similarity
@@ -110,7 +110,7 @@ class ScoreSample(NamedTuple):
             raise ValueError(f"y must hold the classes of two samples, got {len(labels)}.")
         contrast, similarity = contrast_of(views, similarity, torch.from_numpy(labels), least=2)
         with torch.no_grad():
-            scores = torch.cat([part.clone() for _, part in tiles(contrast, similarity)])
+            scores = torch.cat([part for _, part in scores_by_tile(contrast, similarity)])
         # The other views, as in a fit, or those of another sample of the class.
         of_positives = contrast.positives
         if positives == "classmates":

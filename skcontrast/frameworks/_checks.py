@@ -99,7 +99,7 @@ def check_framework(framework: Framework) -> None:
         for part in rows.split(_N_SAMPLES):
             batch = Batch(X[part], part % 3, 1.0 + part, None, part, part // 2)
             views = [X[part] + 0.5 * X[part].roll(v) for v in range(n_views)]
-            contrasts = as_contrasts(session.contrast(views, similarity, batch), framework, loss)
+            contrasts = as_contrasts(session.contrast(views, similarity, batch), framework)
             check_contrasts(contrasts, batch, framework, similarity)
             for contrast in contrasts:
                 objective_value(contrast, loss, similarity, session.objective).backward()
@@ -133,23 +133,19 @@ def started(framework: Framework, context: FitContext) -> Session:
     return session
 
 
-def as_contrasts(returned: Any, framework: Framework, loss: Loss) -> list[Contrast]:
+def as_contrasts(returned: Any, framework: Framework) -> list[Contrast]:
     """Return what a session has returned as a list of contrasts.
 
     Raises
     ------
     TypeError, ValueError
-        If it is anything else, or has weights of pairs that the loss does not take.
+        If it is anything else.
     """
     owner = type(framework).__name__
     contrasts = list(returned) if isinstance(returned, (list, tuple)) else [returned]
     if not contrasts or not all(isinstance(one, Contrast) for one in contrasts):
         got = ", ".join(type(one).__name__ for one in contrasts) or "an empty list"
         raise TypeError(f"{owner} must return a Contrast or a list of them, got {got}. {_RULE}")
-    if loss.overrides("row_loss") and any(one.pair_weights is not None for one in contrasts):
-        raise ValueError(
-            f"{type(loss).__name__} has a row_loss, which takes no pair_weights of a Contrast."
-        )
     return contrasts
 
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from .._checks import parameter
 from .._data._batches import Batch
-from .._objective._base import ObjectiveName
+from .._objective._mean_loss import ObjectiveName
 from .._objective._contrast import Contrast
 from ..graphs import GraphBatch
 from ..similarity import Cosine, DotProduct, Similarity

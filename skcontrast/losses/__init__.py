@@ -5,6 +5,7 @@ from ._bcl import BCL, NonparametricBCL
 from ._checks import check_loss
 from ._debiased import DCL, HCL, PUCL, InfoNCE, PositiveDebiased
 from ._ring import Ring, SoftRing, SoftSupCon
+from ._rows import Rows
 from ._supcon import SINCERE, SemiSupCon, SupCon, Supervised
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "NonparametricBCL",
     "PositiveDebiased",
     "Ring",
+    "Rows",
     "SemiSupCon",
     "SoftRing",
     "SoftSupCon",

@@ -7,7 +7,7 @@ from typing import Literal
 from torch import Tensor
 
 from .._checks import parameter
-from ..schedules._numbers import EstimableNumber, Number, current_value, interval
+from ..schedules._numbers import EstimableNumber, Number, interval
 from ._base import Loss
 from ._posterior import invert_unlabeled_cdf, ratio, true_negative_probability
 
@@ -22,14 +22,15 @@ class _ByAlpha(Loss):
 
     def _phi(self, ranks: Tensor, n: int) -> Tensor:
         """Return Φ at ranks 1 to n: from Φ_UN = rank/n by inversion, or Φ_UN itself as printed."""
-        cdf, parameters = ranks / n, map(current_value, (self.alpha, self.tau_plus))
-        return cdf if self.form == "printed" else invert_unlabeled_cdf(cdf, *parameters)
+        cdf = ranks / n
+        if self.form == "printed":
+            return cdf
+        return invert_unlabeled_cdf(cdf, self.alpha, self.tau_plus)
 
     def true_negative_probability(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
         """Return p(TN | s) by rank."""
-        alpha, tau_plus = current_value(self.alpha), current_value(self.tau_plus)
         phi = self._phi(ranks_from_farthest, n_candidates)
-        return true_negative_probability(phi, alpha, tau_plus)
+        return true_negative_probability(phi, self.alpha, self.tau_plus)
 
 
 class BCL(_ByAlpha):
@@ -96,7 +97,7 @@ class BCL(_ByAlpha):
 
     def hardness(self) -> float:
         """Return β."""
-        return current_value(self.beta)
+        return self.beta
 
     def rank_weights(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
         """Return p(TN | s) by rank."""
@@ -172,7 +173,7 @@ class NonparametricBCL(_ByAlpha):
 
     def rank_weights(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
         """Return ω by rank."""
-        alpha, beta, tau_plus = map(current_value, (self.alpha, self.beta, self.tau_plus))
+        alpha, beta, tau_plus = self.alpha, self.beta, self.tau_plus
         phi = self._phi(ranks_from_farthest, n_candidates)
         wanted = 2 * (alpha * (1 - beta) * (1 - phi) + (1 - alpha) * beta * phi)
         wanted = wanted / (alpha * (1 - beta) + (1 - alpha) * beta)

@@ -10,8 +10,9 @@ from torch import Tensor
 
 from .._checks import check_component, parameter
 from .._warnings import warn
-from ..schedules._numbers import EstimableNumber, Number, check_numbers, current_value, interval
-from ._base import Bounds, Loss
+from ..schedules._numbers import EstimableNumber, Number, check_numbers, interval
+from ._base import Loss
+from ._rows import Rows
 
 
 class InfoNCE(Loss):
@@ -95,12 +96,12 @@ class DCL(Loss):
 
     def coefficients(self) -> tuple[float, float]:
         """Return a = 1/τ⁻ and b = τ⁺/τ⁻."""
-        tau_plus = current_value(self.tau_plus)
+        tau_plus = self.tau_plus
         return 1 / (1 - tau_plus), tau_plus / (1 - tau_plus)
 
     def true_negative_probability(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
         """Return 1 − τ⁺ at every rank."""
-        return torch.full_like(ranks_from_farthest, 1 - current_value(self.tau_plus))
+        return torch.full_like(ranks_from_farthest, 1 - self.tau_plus)
 
 
 class HCL(DCL):
@@ -148,7 +149,7 @@ class HCL(DCL):
 
     def hardness(self) -> float:
         """Return β."""
-        return current_value(self.beta)
+        return self.beta
 
 
 class PUCL(Loss):
@@ -197,12 +198,12 @@ class PUCL(Loss):
     def effective_tau_plus(self) -> float:
         """The `tau_plus` of the :class:`DCL` that this loss equals, τ⁺(1 − c)/(1 − τ⁺c)."""
         check_numbers(self)
-        tau_plus, c = current_value(self.tau_plus), current_value(self.c)
+        tau_plus, c = self.tau_plus, self.c
         return tau_plus * (1 - c) / (1 - tau_plus * c)
 
     def coefficients(self) -> tuple[float, float]:
         """Return a = (1 − τ⁺c)/(1 − τ⁺) and b = τ⁺(1 − c)/(1 − τ⁺)."""
-        tau_plus, c = current_value(self.tau_plus), current_value(self.c)
+        tau_plus, c = self.tau_plus, self.c
         rest = 1 - tau_plus
         return (1 - tau_plus * c) / rest, tau_plus * (1 - c) / rest
 
@@ -268,7 +269,7 @@ class PositiveDebiased(Loss):
     form: Literal["mean", "printed"] = parameter({"mean", "printed"}, default="mean")
 
     @property
-    def requires_y(self) -> bool:
+    def requires_y(self) -> bool:  # type: ignore[override]
         """Whether the estimate over true negatives reads labels."""
         return self.negatives is not None and self.negatives.requires_y
 
@@ -283,32 +284,24 @@ class PositiveDebiased(Loss):
                 f"expectation over true negatives, got {negatives!r}."
             )
 
-    def estimators(self) -> tuple[Loss, ...]:
-        """Return the plain mean, and the estimate over true negatives if it is a different one."""
-        return (InfoNCE(),) if self.negatives is None else (InfoNCE(), self.negatives)
-
-    def anchor_loss(
-        self, log_means: list[Tensor], positives: Tensor, n_candidates: int, bounds: Bounds
-    ) -> Tensor:
+    def losses(self, rows: Rows) -> Tensor:
         """Return the loss of each anchor, shape (n_anchors,)."""
-        if not all(isinstance(b, Tensor) or math.isfinite(b) for b in bounds):
+        highest = rows.highest
+        if math.isinf(rows.lowest) or (isinstance(highest, float) and math.isinf(highest)):
             raise ValueError(
                 "PositiveDebiased needs finite bounds of the scores, which this 'similarity' "
                 "does not have."
             )
-        log_mean, log_negative = log_means[0], log_means[0]
+        log_negative = log_mean = rows.log_mean(InfoNCE())
         if self.negatives is not None:
-            log_negative = self.negatives.log_expectation(log_means[1], positives, bounds[0])
-        log_numerator = self._log_numerator(log_mean, positives, n_candidates, bounds)
-        log_scale = math.log(n_candidates * current_value(self.tau_plus))
-        excess = log_scale + log_negative[:, None] - log_numerator
+            log_negative = rows.log_expectation(self.negatives)
+        log_scale = math.log(rows.n_candidates * self.tau_plus)
+        excess = log_scale + log_negative[:, None] - self._log_numerator(rows, log_mean, highest)
         return torch.logaddexp(excess, torch.zeros_like(excess)).mean(1)
 
-    def _log_numerator(
-        self, log_mean: Tensor, positives: Tensor, n_candidates: int, bounds: Bounds
-    ) -> Tensor:
+    def _log_numerator(self, rows: Rows, log_mean: Tensor, highest: Tensor | float) -> Tensor:
         """Return log(P − τ⁻ g), floored, shape (n_anchors, n_positives)."""
-        (lowest, highest), tau_plus = bounds, current_value(self.tau_plus)
+        positives, n, tau_plus = rows.positives, rows.n_candidates, self.tau_plus
         if self.form == "printed":
             return torch.logaddexp(positives, log_mean[:, None] + math.log(tau_plus))
         if isinstance(highest, Tensor):
@@ -316,15 +309,14 @@ class PositiveDebiased(Loss):
         # One for each positive: far below the others, all of its terms would vanish.
         top = torch.maximum(log_mean[:, None], positives).detach().clamp_min(highest)
         g, p = (log_mean[:, None] - top).exp(), (positives - top).exp()
-        itself = (highest - top).exp()
-        mean = (n_candidates * g + p + itself) / (n_candidates + 2)
+        mean = (n * g + p + (highest - top).exp()) / (n + 2)
         numerator = mean - (1 - tau_plus) * g
-        log_floor = math.log(tau_plus) + lowest
+        log_floor = math.log(tau_plus) + rows.lowest
         above = ~(numerator.detach().clamp_min(0).log() + top <= log_floor)
-        if n_candidates + 2 < 2 / tau_plus and not bool(above.all()):
+        if n + 2 < 2 / tau_plus and not bool(above.all()):
             warn(
-                f"PositiveDebiased: with tau_plus={tau_plus} and {n_candidates} candidates "
-                "positive terms are negative and floored. Raise 'tau_plus' or the batch."
+                f"PositiveDebiased: with tau_plus={tau_plus} and {n} candidates positive terms "
+                "are negative and floored. Raise 'tau_plus' or the batch."
             )
         log_numerator = torch.where(above, numerator, 1.0).log() + top
         return torch.where(above, log_numerator, log_floor)

@@ -9,9 +9,10 @@ import torch
 from torch import Tensor
 
 from .._checks import FRACTION, Interval, parameter
-from ..schedules._numbers import EstimableNumber, Number, Schedule, current_value, interval
+from ..schedules._numbers import EstimableNumber, Number, Schedule, interval
 from ._base import Loss
 from ._posterior import false_negative_probability
+from ._rows import Rows
 
 
 class Ring(Loss):
@@ -59,8 +60,8 @@ class Ring(Loss):
 
     def rank_weights(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
         """Return 1[in ring] by rank."""
-        within = _floor(current_value(self.outer) * n_candidates)
-        dropped = _floor(current_value(self.inner) * within)
+        within = _floor(self.outer * n_candidates)
+        dropped = _floor(self.inner * within)
         if within == 0:
             raise ValueError(
                 f"The ring is empty: outer={self.outer} of {n_candidates} candidates is less than "
@@ -149,7 +150,7 @@ class SoftRing(Loss):
 
     def hardness(self) -> float:
         """Return β."""
-        return current_value(self.beta)
+        return self.beta
 
     def rank_weights(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
         """Return p(TN | u) by rank."""
@@ -173,7 +174,7 @@ class SoftSupCon(Loss):
         w_j = N \frac{1 - p_j}{\sum_l (1 - p_l)}.
 
     It is to :class:`SupCon` what :class:`SoftRing` is to :class:`Supervised`: an expectation over
-    the classes in the place of the classes. With λ = 0 it is :class:`SoftRing`. The probabilities
+    the classes in place of the classes. With λ = 0 it is :class:`SoftRing`. The probabilities
     carry no gradient. The mean over several positives is outside the logarithm.
 
     Parameters
@@ -209,26 +210,33 @@ class SoftSupCon(Loss):
     sharpness: Number = parameter([_Fitted(Real, 0, None, closed="left"), Schedule], default=20.0)
     tau_plus: EstimableNumber = parameter(interval(0, 1, "neither", auto="tau_plus"), default=0.1)
     pull: float = parameter(FRACTION, default=0.3)
+    pulls = True
 
     def rank_weights(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
         """Return p(FN | u) by rank."""
         return _by_rank(ranks_from_farthest, n_candidates, self.sharpness, self.tau_plus)
 
-    def push_and_pull(self, weights: Tensor) -> tuple[Tensor, Tensor]:
-        """Push by p(TN | u), and pull by p(FN | u)."""
-        return 1 - weights, weights
+    def losses(self, rows: Rows) -> Tensor:
+        """Return the loss of each anchor: candidates push by p(TN | u), and are pulled by p(FN | u).
 
-    def pull_share(self, total: Tensor, n_positives: int) -> Tensor:
-        """Return λ."""
-        return torch.full_like(total, self.pull)
+        Members of a positive group are of the anchor's class for certain.
+        """
+        p = rows.rank_weights(self)
+        if rows.same_class is not None:
+            p = p.masked_fill(rows.same_class, 1.0)
+        pushed = self._from_estimate(rows, rows.log_expectation(self, 1 - p))
+        total, mass = rows.weighted_sum(p)
+        pulled = total / mass.masked_fill(mass == 0, 1.0)
+        share = self.pull * (mass > 0).to(mass.dtype)
+        return pushed + share * (rows.positives.mean(1) - pulled)
 
     def true_negative_probability(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
         """Return p(TN | u) = 1 − p(FN | u) by rank."""
         return 1 - self.rank_weights(ranks_from_farthest, n_candidates)
 
 
-def _by_rank(ranks_from_farthest: Tensor, n: int, *parameters: EstimableNumber) -> Tensor:
+def _by_rank(ranks_from_farthest: Tensor, n: int, *parameters: float) -> Tensor:
     """Return p(FN | u) of n candidates: of a sharpness, a prior and, if given, a floor."""
     # The middle of a candidate's step in the empirical cdf: u is inside (0, 1).
     u = (ranks_from_farthest - 0.5).clamp_min(0) / n
-    return false_negative_probability(u, *map(current_value, parameters))
+    return false_negative_probability(u, *parameters)

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from .._checks import FRACTION, POSITIVE_INT, Interval, parameter
-from ._base import Bounds, Loss, elementwise
+from ._base import Loss
+from ._rows import Rows
 
 
 class Supervised(Loss):
@@ -45,7 +46,8 @@ class Supervised(Loss):
     True
     """
 
-    @elementwise
+    requires_y = True
+
     def class_weights(self, same_class: Tensor) -> Tensor:
         """Return 1[y_j ≠ y_i], shape (n_anchors, n)."""
         return ~same_class
@@ -81,22 +83,15 @@ class SupCon(Loss):
     1.26...
     """
 
-    @elementwise
-    def class_weights(self, same_class: Tensor) -> Tensor:
-        """Return 1 for candidates of the anchor's class and 0 for all others."""
-        return same_class
+    requires_y = pulls = True
 
-    @elementwise
-    def push_and_pull(self, weights: Tensor) -> tuple[None, Tensor]:
-        """Push all candidates alike, and pull those of the anchor's class."""
-        return None, weights
-
-    def anchor_loss(
-        self, log_means: list[Tensor], positives: Tensor, n_candidates: int, bounds: Bounds
-    ) -> Tensor:
+    def losses(self, rows: Rows) -> Tensor:
         """Return the loss of each anchor, with all its positives in one denominator."""
-        log_negatives = math.log(n_candidates) + log_means[0]
-        return torch.logaddexp(log_negatives, positives.logsumexp(1)) - positives.mean(1)
+        log_negatives = math.log(rows.n_candidates) + rows.log_mean(self)
+        log_total = torch.logaddexp(log_negatives, rows.positives.logsumexp(1))
+        pulled, n_pulled = rows.weighted_sum(rows.same_class)
+        n_pulled = n_pulled + rows.positives.shape[1]
+        return log_total - (rows.positives.sum(1) + pulled) / n_pulled
 
 
 class SINCERE(Loss):
@@ -134,11 +129,12 @@ class SINCERE(Loss):
     True
     """
 
-    def row_loss(  # type: ignore[override]
-        self, scores: Tensor, positives: Tensor, same_class: Tensor
-    ) -> Tensor:
-        """Return the mean over the positives of each anchor, each beside all negatives."""
-        # A column of hardly anything, so that an anchor may have no negative.
+    requires_y = pulls = True
+
+    def losses(self, rows: Rows) -> Tensor:
+        """Return the mean over the positives of each anchor, each next to all negatives."""
+        scores, positives, same_class = rows.scores, rows.positives, rows.same_class
+        # A column of a very low score, so that an anchor may have no negative.
         nothing = scores.new_full((len(scores), 1), torch.finfo(scores.dtype).min / 4)
         negatives = torch.cat([scores.masked_fill(same_class, -torch.inf), nothing], 1)
         log_negative = negatives.logsumexp(1, keepdim=True)

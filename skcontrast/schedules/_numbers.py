@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from numbers import Real
-from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
 from sklearn.base import clone
 
@@ -281,18 +281,14 @@ def is_auto(value: Any) -> bool:
 
 _P = TypeVar("_P", bound=ParameterObject)
 
-# A hyperparameter that may be scheduled, and one that may be estimated as well.
-Number: TypeAlias = float | Schedule
-EstimableNumber: TypeAlias = float | Schedule | Auto | Literal["auto"]
-
-
-def current_value(value: EstimableNumber) -> float:
-    """Return the number that a hyperparameter is at present, where a loss or score is computed.
-
-    Schedules and estimates are replaced by their values before, see `at_progress`; here only the
-    type changes.
-    """
-    return cast(float, value)
+# A hyperparameter that may be scheduled, and one that may be estimated as well. Where a loss or a
+# score is computed, both are numbers: schedules and estimates are replaced before.
+if TYPE_CHECKING:
+    Number: TypeAlias = Any
+    EstimableNumber: TypeAlias = Any
+else:
+    Number = float | Schedule
+    EstimableNumber = float | Schedule | Auto | Literal["auto"]
 
 
 @checked(
@@ -367,7 +363,6 @@ def at_progress(obj: _P, progress: float) -> _P:
     DCL(tau_plus=0.2)
     """
     check_component(obj, ParameterObject, owner="at_progress", parameter="obj")
-    validate_parameters(obj)
     values = obj.get_params().items()
     scheduled = {name: value(progress) for name, value in values if isinstance(value, Schedule)}
     # A schedule's own parameters appear in get_params too; replacing the schedule drops them.

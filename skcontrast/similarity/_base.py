@@ -28,18 +28,13 @@ class Similarity(ParameterObject):
     it also overrides ``scores``, which is then differentiated by autograd, and should override
     ``pairs``, which is the diagonal of ``scores`` otherwise. ``bounds`` are the lowest and the
     highest score there is, which losses that subtract false negatives need. The slope of the score
-    of a sample with itself may be infinite, as that of a distance is: a sample is not its own
-    negative.
+    must be finite, also of a sample with itself: write ``(squares + 1e-12).sqrt()`` for a distance.
 
     Attributes
     ----------
     bilinear : bool
         Whether ``scores(u, v)`` is ``u @ v.T``, so that its gradient is two matrix products. True
         unless ``scores`` is overridden.
-    n_terms : int
-        If positive, ``scores(u, v)`` is a function of the dot products of all but the last
-        `n_terms` components, and of these last components; ``link`` and ``pull_terms`` then give
-        its value and its gradient, which also costs two matrix products.
     n_extra : int
         How many numbers the network returns for each sample in addition to a direction. Only
         :class:`VonMisesFisher` has any.
@@ -78,7 +73,6 @@ class Similarity(ParameterObject):
     tensor(0.4327)
     """
 
-    n_terms: ClassVar[int] = 0
     n_extra: ClassVar[int] = 0
     least_dimension: ClassVar[int] = 1
 
@@ -147,42 +141,6 @@ class Similarity(ParameterObject):
         """
         return self.bounds(u.shape[-1])[1]
 
-    def link(
-        self, products: Tensor, u_terms: Tensor, v_terms: Tensor, slopes: Tensor | None, *, d: int
-    ) -> None:
-        """Turn dot products of vectors into scores, in place; for a positive `n_terms`.
-
-        Parameters
-        ----------
-        products : Tensor of shape (n, m)
-            Of all but the last `n_terms` components; overwritten by the scores.
-        u_terms : Tensor of shape (n, n_terms)
-            The last components of the first vectors.
-        v_terms : Tensor of shape (m, n_terms)
-            The last components of the second vectors.
-        slopes : Tensor of shape (n, m), default=None
-            Overwritten by the derivatives of the scores with respect to the products.
-        d : int
-            Number of components that the products are taken over.
-        """
-        raise NotImplementedError
-
-    def pull_terms(self, terms: Tensor, d_scores: Tensor, d_products: Tensor, *, d: int) -> Tensor:
-        """Return the gradient with respect to the terms of several vectors, shape (n, n_terms).
-
-        Parameters
-        ----------
-        terms : Tensor of shape (n, n_terms)
-            As in `link`.
-        d_scores : Tensor of shape (n,)
-            For each vector, the sum of the gradient with respect to its scores.
-        d_products : Tensor of shape (n,)
-            For each vector, the sum of the gradient with respect to its products.
-        d : int
-            As in `link`.
-        """
-        raise NotImplementedError
-
     def bank_vectors(self, z: Tensor) -> Tensor:
         """Return the form in which a memory bank stores and averages projections, (..., d)."""
         return F.normalize(z, dim=-1)
@@ -192,14 +150,16 @@ class Similarity(ParameterObject):
         return z
 
 
-def with_divisor(vectors: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return vectors, 0 where they have no direction, lengths to divide by, and lengths."""
+def inverse_length(vectors: Tensor) -> tuple[Tensor, Tensor]:
+    """Return factors (..., 1) that scale vectors to length 1, and their lengths (..., 1).
+
+    The factor is 0 for a vector without a direction, whose gradient would be unbounded. It is NaN
+    where the length overflows: such a vector must not pass for a vector of zeros.
+    """
     length = torch.linalg.vector_norm(vectors, dim=-1, keepdim=True)
     has_direction = length > _SHORTEST
-    # The gradient of a vector without a direction would be unbounded and is left out. One whose
-    # length overflows has none either, but must not pass for a vector of zeros.
-    divisor = torch.where(has_direction, length, 1.0).masked_fill(length.isinf(), torch.nan)
-    return vectors * has_direction, divisor, length
+    factor = has_direction / torch.where(has_direction, length, 1.0)
+    return factor.masked_fill(length.isinf(), torch.nan), length
 
 
 def _check_class(cls: type[Similarity]) -> None:
@@ -212,13 +172,10 @@ def _check_class(cls: type[Similarity]) -> None:
             f"{name} has n_extra={cls.n_extra}, so its embeddings are distributions: derive it "
             "from skcontrast.similarity.VonMisesFisher."
         )
-    for method in ("link", "pull_terms"):
-        if cls.n_terms and getattr(cls, method) is getattr(Similarity, method):
-            raise TypeError(f"{name} has n_terms={cls.n_terms}: it must implement {method} too.")
     # What goes with scores has to come from the class that has them: inherited, it is of others.
     if "scores" not in vars(cls):
         return
-    for method in ("pairs", "link", "pull_terms"):
+    for method in ("pairs",):
         if method not in vars(cls) and getattr(cls, method) is not getattr(Similarity, method):
             raise TypeError(
                 f"{name} overrides scores but inherits {method}, which computes the scores of its "

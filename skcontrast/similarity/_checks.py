@@ -34,7 +34,7 @@ def check_similarity(similarity: Similarity, width: int = 64) -> None:
     TypeError, ValueError
         If a method returns anything but a tensor of the shape that it must have, NaN for finite
         vectors, or a score that is not within ``bounds``; if it changes its arguments; if a vector
-        or a score depends on the other vectors, or has no gradient; if opposite vectors score
+        or a score depends on the other vectors, or has no finite gradient; if opposite vectors score
         higher than equal ones; or if ``pairs`` is not the diagonal of ``scores``.
 
     See Also
@@ -75,6 +75,13 @@ def check_similarity(similarity: Similarity, width: int = 64) -> None:
         alike, opposite = (similarity.pairs(few, similarity.embed(w[0, :4])) for w in (z, -z))
     if not part.requires_grad:
         raise ValueError(f"{owner} must return scores that autograd can differentiate.")
+    leaf = few.detach().requires_grad_()
+    (slope,) = torch.autograd.grad(similarity.scores(leaf, leaf).sum(), leaf)
+    if not slope.isfinite().all():
+        raise ValueError(
+            f"{owner}.scores must have a finite slope, also of a vector with itself: of a "
+            "distance write (squares + 1e-12).sqrt()."
+        )
     for what, whole, alone in (("embed", u[:4], few), ("scores", scores[:4, :3], part)):
         if not _are_close(whole, alone):
             raise ValueError(

@@ -27,6 +27,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -93,6 +94,40 @@ def _remainder(y: Tensor, t: Tensor, m: Tensor, d: int) -> Tensor:
     for c in reversed(_fitted(d)[0]):
         p = p * x + c
     return p - a * (m / (a + b)).log1p()
+
+
+class MutualLikelihood(torch.autograd.Function):
+    """Mutual likelihood scores of all pairs over a temperature, in place of their products.
+
+    Its slopes are written by hand: those of the polynomials would be less exact, and autograd
+    would hold some thirty numbers for each pair.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, products: Tensor, u_terms: Tensor, v_terms: Tensor, d: int, temperature: float
+    ) -> Tensor:
+        slopes = torch.empty_like(products) if any(ctx.needs_input_grad) else None
+        link_in_place(products, u_terms, v_terms, slopes, d, temperature)
+        ctx.mark_dirty(products)
+        ctx.slopes, ctx.terms = slopes, (u_terms, v_terms)
+        ctx.d, ctx.temperature = d, temperature
+        return products
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        if torch.is_grad_enabled():  # a second derivative would silently lack this part
+            raise RuntimeError("VonMisesFisher scores can be differentiated once.")
+        d_products = ctx.slopes * grad
+
+        def of_terms(terms: Tensor, axis: int) -> Tensor:
+            # A score is a function of κ²/2 = m(m + d + 1)/2 as it is of the products, minus m.
+            t = terms[:, 0] + (ctx.d + 1) / 2
+            d_scores = grad.sum(axis) / ctx.temperature
+            return torch.stack([t * d_products.sum(axis) - d_scores, d_scores], 1)
+
+        u_terms, v_terms = ctx.terms
+        return d_products, of_terms(u_terms, 1), of_terms(v_terms, 0), None, None
 
 
 def link_in_place(

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from .._checks import parameter
-from ..schedules._numbers import Number, current_value, interval
-from ._base import Similarity, with_divisor
+from ..schedules._numbers import Number, interval
+from ._base import Similarity, inverse_length
 
 
 class Cosine(Similarity):
@@ -40,13 +40,12 @@ class Cosine(Similarity):
 
     def bounds(self, width: int) -> tuple[float, float]:
         """Return the scores of opposite and of equal directions, (−1/t, 1/t)."""
-        temperature = current_value(self.temperature)
+        temperature = self.temperature
         return -1 / temperature, 1 / temperature
 
     def embed(self, z: Tensor) -> Tensor:
         """Return `z` scaled to length 1/√t, so that scores are plain dot products."""
-        kept, divisor, _ = with_divisor(z)
-        return kept / (divisor * math.sqrt(current_value(self.temperature)))
+        return z * (inverse_length(z)[0] / math.sqrt(self.temperature))
 
 
 class DotProduct(Similarity):
@@ -121,8 +120,6 @@ class Cauchy(Similarity):
     (100, 2)
     """
 
-    n_terms = 1
-
     def bounds(self, width: int) -> tuple[float, float]:
         """Return (−∞, 0)."""
         return -math.inf, 0.0
@@ -139,19 +136,6 @@ class Cauchy(Similarity):
     def pairs(self, u: Tensor, v: Tensor) -> Tensor:
         """Return the scores of matching rows."""
         return -(u - v)[..., :-1].square().sum(-1).log1p()
-
-    def link(
-        self, products: Tensor, u_terms: Tensor, v_terms: Tensor, slopes: Tensor | None, *, d: int
-    ) -> None:
-        """Turn dot products into scores, in place, and write their slopes, 2 / (1 + distance²)."""
-        products.mul_(-2).add_(u_terms).add_(v_terms[:, 0]).clamp_min_(0)
-        if slopes is not None:
-            torch.add(products, 1, out=slopes).reciprocal_().mul_(2)
-        products.log1p_().neg_()
-
-    def pull_terms(self, terms: Tensor, d_scores: Tensor, d_products: Tensor, *, d: int) -> Tensor:
-        """Return the gradient with respect to the squared length."""
-        return -d_products[:, None] / 2
 
     def bank_vectors(self, z: Tensor) -> Tensor:
         """Return `z` unchanged: a bank remembers points."""

@@ -11,15 +11,17 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from .._checks import Interval, parameter
-from ..schedules._numbers import Number, current_value, interval
-from ._base import Similarity, with_divisor
+from ..schedules._numbers import Number, interval
+from ._base import Similarity, inverse_length
 from ._bessel import log_partition
-from ._mutual_likelihood import link_in_place, mutual_score, parts_of
+from ._mutual_likelihood import MutualLikelihood, mutual_score, parts_of
 from ._validation import Embeddings, mapped
 
 # Outside, differences of scores, or tiny scores themselves, need more digits than float32 has.
 _IN_FLOAT32 = (0.1, 2000.0)
 _LARGEST = 1e6
+# Numbers of each vector besides κμ: m and −g(κ).
+_N_TERMS = 2
 
 
 class VonMisesFisher(Similarity):
@@ -87,13 +89,13 @@ class VonMisesFisher(Similarity):
 
     temperature: Number = parameter(interval(1e-30, 1e30, "both"), default=8.0)
     kappa_max: float = parameter([Interval(Real, 0, _LARGEST, closed="right")], default=1000.0)
-    n_terms, n_extra = 2, 1
+    n_extra = 1
     least_dimension = 2
 
     def bounds(self, width: int) -> tuple[float, float]:
         """Return the scores of opposite and of equal directions, both of concentration κ_max."""
-        h, of_both = _largest(self.kappa_max, width - self.n_terms)
-        temperature = current_value(self.temperature)
+        h, of_both = _largest(self.kappa_max, width - _N_TERMS)
+        temperature = self.temperature
         return -2 * h / temperature, (of_both - 2 * h) / temperature
 
     def self_scores(self, u: Tensor) -> Tensor:
@@ -186,35 +188,17 @@ class VonMisesFisher(Similarity):
 
     def scores(self, u: Tensor, v: Tensor) -> Tensor:
         """Return the mutual likelihood scores of all pairs."""
-        d = u.shape[-1] - self.n_terms
-        products = u[:, :d] @ v[:, :d].T
-        if products.requires_grad:
-            scores = mutual_score(products, u[:, None, d:], v[:, d:], d)
-            return scores / current_value(self.temperature)
-        self.link(products, u[:, d:], v[:, d:], None, d=d)  # in much less memory and time
-        return products
+        d = u.shape[-1] - _N_TERMS
+        return MutualLikelihood.apply(
+            u[:, :d] @ v[:, :d].T, u[:, d:], v[:, d:], d, self.temperature
+        )
 
     def pairs(self, u: Tensor, v: Tensor) -> Tensor:
         """Return the mutual likelihood scores of matching rows."""
-        d = u.shape[-1] - self.n_terms
+        d = u.shape[-1] - _N_TERMS
         products = (u[..., :d] * v[..., :d]).sum(-1)
         scores = mutual_score(products, u[..., d:], v[..., d:], d)
-        return scores / current_value(self.temperature)
-
-    def link(
-        self, products: Tensor, u_terms: Tensor, v_terms: Tensor, slopes: Tensor | None, *, d: int
-    ) -> None:
-        """Turn products κ_i κ_j cos θ into scores, in place, and write their slopes."""
-        link_in_place(products, u_terms, v_terms, slopes, d, current_value(self.temperature))
-
-    def pull_terms(self, terms: Tensor, d_scores: Tensor, d_products: Tensor, *, d: int) -> Tensor:
-        """Return the gradient with respect to m and −g(κ).
-
-        The score is a function of κ_i²/2 = m(m + d + 1)/2 as it is of the products, minus m.
-        """
-        t = terms[:, 0] + (d + 1) / 2
-        d_scores = d_scores / current_value(self.temperature)
-        return torch.stack([t * d_products - d_scores, d_scores], 1)
+        return scores / self.temperature
 
 
 @functools.lru_cache(maxsize=256)
@@ -227,5 +211,5 @@ def _largest(kappa_max: float, d: int) -> tuple[float, float]:
 
 def _unit_and_length(vectors: Tensor) -> tuple[Tensor, Tensor]:
     """Return vectors at length 1, or 0 where they have no direction, and their lengths."""
-    kept, divisor, length = with_divisor(vectors)
-    return kept / divisor, length[..., 0]
+    factor, length = inverse_length(vectors)
+    return vectors * factor, length[..., 0]

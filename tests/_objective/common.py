@@ -19,14 +19,3 @@ class NotBilinear(Similarity):
 
     def pairs(self, u, v):
         return -(u - v).square().sum(-1)
-
-
-def slopes(expectation, d_value):
-    """Return the gradient of an expectation with respect to the scores of its candidates."""
-    sums = [part.value.clone().requires_grad_() for part in expectation.sums]
-    d_sums = torch.autograd.grad(expectation.mean(sums), sums, d_value)
-    return sum(
-        part.factor * d_sum[:, None] * part.slope
-        for part, d_sum in zip(expectation.sums, d_sums, strict=True)
-        if part.slope is not None
-    )

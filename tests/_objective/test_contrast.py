@@ -2,7 +2,7 @@
 
 import torch
 
-from skcontrast._objective._contrast import in_batch
+from skcontrast._objective._contrast import Contrast, in_batch
 from tests._objective.common import NotBilinear
 
 
@@ -14,3 +14,24 @@ def test_in_batch_names_positives_and_excluded():
     assert contrast.excluded[5].tolist() == [1, 3, 5]
     assert contrast.positives[0].tolist() == [-(9.0**2), -(99.0**2)]
     assert contrast.positives[3].tolist() == [-(18.0**2), -(180.0**2)]
+
+
+def test_every_field_of_a_contrast_is_taken_or_kept():
+    labels = torch.arange(9) % 3
+    contrast = Contrast(
+        anchors=torch.rand(9, 2),
+        candidates=torch.rand(9, 2),
+        positives=torch.rand(9, 1),
+        excluded=torch.arange(9),
+        weights=torch.ones(9),
+        anchor_labels=labels,
+        candidate_labels=labels,
+        anchor_groups=labels,
+        candidate_groups=labels,
+        pair_weights=torch.ones(9, 9),
+    )
+    taken = contrast.take(slice(2, 5))
+    for name, value in vars(contrast).items():
+        kept = getattr(taken, name)
+        belongs_to_candidates = name.startswith("candidate")
+        assert kept is value if belongs_to_candidates else torch.equal(kept, value[2:5])

@@ -171,8 +171,8 @@ def test_positive_groups_are_the_classes_of_sincere():
 class WholeRows(Loss):
     """InfoNCE, as a function of whole rows."""
 
-    def row_loss(self, scores, positives):
-        return torch.cat([scores, positives], 1).logsumexp(1) - positives.mean(1)
+    def losses(self, rows):
+        return torch.cat([rows.scores, rows.positives], 1).logsumexp(1) - rows.positives.mean(1)
 
 
 def test_neutral_groups_are_left_out_of_their_class_by_a_loss_of_whole_rows():
@@ -245,7 +245,6 @@ def test_groups_of_graphs(objective):
 
 def test_jensen_shannon_pulls_graphs_of_the_group_by_their_softplus():
     from skcontrast._objective._contrast import Contrast
-    from skcontrast._objective._mean_loss import objective_value
     from skcontrast.similarity import DotProduct
 
     z = torch.randn(3, 2, dtype=torch.float64, generator=torch.manual_seed(0))

@@ -10,7 +10,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from skcontrast._objective import _rows
+from skcontrast._objective import _mean_loss
 from skcontrast._objective._functional import Contrast, objective_value
 from skcontrast.frameworks import InfoGraph
 from skcontrast.losses import (
@@ -18,9 +18,12 @@ from skcontrast.losses import (
     DCL,
     HCL,
     PUCL,
+    SINCERE,
     InfoNCE,
     NonparametricBCL,
+    PositiveDebiased,
     Ring,
+    SupCon,
     Supervised,
 )
 from skcontrast.similarity import DotProduct
@@ -157,7 +160,7 @@ def test_both_objectives_equal_the_naive_formula(loss, estimate, objective, scal
 
 
 HAVE_BOTH = [loss for loss in LOSSES if loss.is_estimate]
-PULL = [loss for loss in LOSSES if loss.overrides("push_and_pull")]
+PULL = [loss for loss in LOSSES if loss.pulls and type(loss) is not SINCERE]
 
 
 @pytest.mark.parametrize(
@@ -224,8 +227,8 @@ def test_only_the_positive_term_sees_the_own_graph(loss, objective):
     ids=repr,
 )
 def test_positives_may_be_named_as_candidates(loss, objective, rows, monkeypatch):
-    monkeypatch.setattr(_rows, "_TILE_ELEMENTS", 1)
-    monkeypatch.setattr(_rows, "_TILE_ROWS", rows)
+    monkeypatch.setattr(_mean_loss, "_TILE_ELEMENTS", 1)
+    monkeypatch.setattr(_mean_loss, "_LEAST_ROWS", rows)
     results = []
     for named in (False, True):
         nodes, graphs = vectors()
@@ -287,3 +290,38 @@ def test_jensen_shannon_agrees_with_infograph_up_to_its_constant():
     value.backward()
     reference = torch.tensor(case["grad_l_row0"], dtype=torch.float64)
     torch.testing.assert_close(nodes.grad[0], reference, rtol=1e-8, atol=1e-12)
+
+
+def dot_products():
+    """Return vectors and others as their candidates, each but that of its own row."""
+    generator = torch.Generator().manual_seed(0)
+    anchors, candidates = torch.randn(2, 9, 5, generator=generator, dtype=torch.float64)
+    positives = (anchors * candidates).sum(1, keepdim=True)
+    own = torch.arange(9)[:, None]
+    return Contrast(anchors=anchors, candidates=candidates, positives=positives, excluded=own)
+
+
+def test_the_repulsion_of_a_ring_is_a_mean():
+    contrast = dot_products()
+    scores = contrast.anchors @ contrast.candidates.T
+    others = scores[~torch.eye(9, dtype=torch.bool)].view(9, 8).sort(descending=True).values
+    # Of 8 candidates the closest 4, of these without the closest 1.
+    expected = F.softplus(-contrast.positives).mean() + F.softplus(others[:, 1:4]).mean()
+    ring = Ring(outer=0.5, inner=0.25)
+    value = objective_value(contrast, ring, DotProduct(), "jensen-shannon")
+    torch.testing.assert_close(value, expected)
+
+
+def test_a_ring_of_candidates_that_score_alike_is_infonce():
+    contrast = dot_products()
+    alike = replace(contrast, candidates=torch.ones_like(contrast.candidates))
+    values = [
+        objective_value(alike, loss, DotProduct(), "jensen-shannon") for loss in (Ring(), InfoNCE())
+    ]
+    torch.testing.assert_close(*values)
+
+
+@pytest.mark.parametrize("loss", [PositiveDebiased(), SupCon(), SINCERE()], ids=repr)
+def test_a_loss_that_is_no_estimate_has_no_jensen_shannon_form(loss):
+    with pytest.raises(ValueError, match="has no Jensen–Shannon form"):
+        objective_value(dot_products(), loss, DotProduct(), "jensen-shannon")

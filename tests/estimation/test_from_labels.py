@@ -7,15 +7,15 @@ import pytest
 import torch
 from sklearn.metrics import roc_auc_score
 
-from skcontrast._objective import _rows
+from skcontrast._objective import _mean_loss
 from skcontrast.estimation import alpha_from_auc, macro_auc, tau_plus_from_labels
 from tests.common import inverse_cdf, random_views
 
 
 @pytest.mark.parametrize("n_views", [1, 2])
 def test_macro_auc_is_the_mean_area_under_the_curve_of_the_anchors(n_views, monkeypatch):
-    monkeypatch.setattr(_rows, "_TILE_ROWS", 4)
-    monkeypatch.setattr(_rows, "_TILE_ELEMENTS", 1)
+    monkeypatch.setattr(_mean_loss, "_LEAST_ROWS", 4)
+    monkeypatch.setattr(_mean_loss, "_TILE_ELEMENTS", 1)
     views = random_views(10, 4, n_views)
     y = np.array([0, 0, 1, 1, 1, 2, 2, -1, -1, 3])
     u = torch.nn.functional.normalize(torch.stack(views), dim=-1)

@@ -5,7 +5,7 @@ import pytest
 import torch
 from sklearn.metrics import roc_auc_score
 
-from skcontrast._objective import _rows
+from skcontrast._objective import _mean_loss
 from skcontrast._objective._contrast import in_batch
 from skcontrast.estimation import macro_auc, positive_ranks
 from skcontrast.estimation._rank_statistics import class_aucs
@@ -15,8 +15,8 @@ from tests.common import random_views
 
 @pytest.mark.parametrize("n_views", [2, 3])
 def test_positive_ranks_count_the_candidates_below(n_views, monkeypatch):
-    monkeypatch.setattr(_rows, "_TILE_ROWS", 4)
-    monkeypatch.setattr(_rows, "_TILE_ELEMENTS", 1)
+    monkeypatch.setattr(_mean_loss, "_LEAST_ROWS", 4)
+    monkeypatch.setattr(_mean_loss, "_TILE_ELEMENTS", 1)
     views = random_views(7, 5, n_views)
     u = torch.nn.functional.normalize(torch.stack(views), dim=-1)
     expected = []

@@ -15,7 +15,7 @@ from skcontrast.frameworks import (
     SimCLR,
     check_framework,
 )
-from skcontrast.losses import BCL, Loss, SupCon
+from skcontrast.losses import BCL, SINCERE, SupCon
 from skcontrast.schedules import Auto
 from skcontrast.similarity import Cosine, DotProduct
 from tests.common import small
@@ -112,9 +112,8 @@ def test_a_loss_of_whole_rows_takes_no_weights_of_pairs():
         shape = len(fields["anchors"]), len(fields["candidates"])
         return fields | {"pair_weights": torch.ones(shape)}
 
-    rows = {"row_loss": lambda self, scores, positives: -positives.mean(1)}
-    with pytest.raises(ValueError, match="OfRows has a row_loss, which takes no pair_weights"):
-        fit(weigh, loss=type("OfRows", (Loss,), rows)())
+    with pytest.raises(ValueError, match=r"rows\.scores takes no pair_weights"):
+        fit(weigh, loss=SINCERE(), y=Y)
 
 
 def test_negative_or_trained_weights_are_refused():

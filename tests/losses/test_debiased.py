@@ -57,9 +57,9 @@ def test_harder_negatives_cost_more_with_beta():
 class OneAttracts(DCL):
     """DCL: all positives correct, the first one attracts; as in docs/losses.rst."""
 
-    def anchor_loss(self, log_means, positives, n_candidates, bounds):
-        log_negative = self.log_expectation(log_means[0], positives, bounds[0])
-        return softplus(math.log(n_candidates) + log_negative - positives[:, 0])
+    def losses(self, rows):
+        excess = math.log(rows.n_candidates) + rows.log_expectation(self) - rows.positives[:, 0]
+        return softplus(excess)
 
 
 def test_samples_that_only_correct_are_a_loss_of_ones_own():

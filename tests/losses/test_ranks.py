@@ -8,19 +8,19 @@ import torch
 from sklearn.datasets import load_digits
 
 from skcontrast import contrastive_loss
-from skcontrast._objective import _rank_weights
-from skcontrast._objective._rank_weights import weights_by_rank
 from skcontrast.estimation import project_views
-from skcontrast.losses import BCL, Loss, NonparametricBCL, Ring, SoftRing, SoftSupCon
+from skcontrast.losses import BCL, NonparametricBCL, Ring, SoftRing, SoftSupCon
+from skcontrast.losses._ranks import weights_by_rank
 from skcontrast.similarity import Cosine
 from tests.common import random_views, small
 
 
-class Identity(Loss):
-    """A loss whose weights are the ranks themselves."""
-
-    def rank_weights(self, ranks, n_candidates):
-        return ranks
+def weights_of(scores, excluded, loss=None):
+    """Return the weights of a loss by rank; of none, the ranks themselves."""
+    n = scores.shape[1] - excluded.shape[1]
+    ranks = torch.arange(1.0, n + 1, dtype=torch.float64)
+    table = ranks if loss is None else loss.rank_weights(ranks, n)
+    return weights_by_rank(scores, excluded, table)
 
 
 def scores_of(kind, rows, n, dtype=torch.float32):
@@ -52,7 +52,6 @@ def ranks_by_definition(scores, excluded):
 
 
 KINDS = ["continuous", "duplicates", "constant", "signed zeros", "integers"]
-# Sorted whole, in two, three or seven pieces, and as 64 bits whole.
 SIZES = [(2, 1, 0), (5, 9, 2), (7, 33, 3), (16, 100, 0), (3, 4, 1), (2, 2, 1), (2, 600, 2)]
 LARGE = [(2, 1100, 0), (2, 3500, 1), (2, 9000, 2)]
 
@@ -63,7 +62,7 @@ LARGE = [(2, 1100, 0), (2, 3500, 1), (2, 9000, 2)]
 def test_equal_scores_share_the_mean_of_their_weights(kind, size, dtype):
     scores, excluded = scores_of(kind, *size[:2], dtype), some_excluded(*size)
     expected, counted = ranks_by_definition(scores, excluded)
-    weights = weights_by_rank(scores.clone(), excluded, Identity())
+    weights = weights_of(scores, excluded)
     assert torch.equal(weights[counted], expected[counted].to(dtype))
 
 
@@ -73,44 +72,11 @@ def test_ranks_among_many(kind, size):
     scores, excluded = scores_of(kind, *size[:2]), some_excluded(*size)
     ordered = scores.scatter(1, excluded, -torch.inf).sort(1).values
     ends = [torch.searchsorted(ordered, scores, right=right) for right in (False, True)]
-    weights = weights_by_rank(scores.clone(), excluded, Identity())
+    weights = weights_of(scores, excluded)
     # In 32 bits, scores as close as a millionth of the range of all are equal, too.
     difference = weights - (sum(ends) + 1) / 2 + size[2]
     assert difference.scatter_(1, excluded, 0.0).abs().max() <= 1
     assert (difference == 0).double().mean() > 0.98
-
-
-@pytest.mark.parametrize("n", [513, 1500, 2048, 2049, 4097, 5500, 8192])
-def test_sorting_in_pieces_is_sorting(n):
-    rng, (n_pieces, length) = np.random.default_rng(n), _rank_weights._pieces(n, 4)
-    assert n_pieces > 1 and n_pieces * length >= n
-    noise = rng.integers(-(2**31), 2**31, (4, n_pieces * length)).astype(np.int32)
-    # Rows of two numbers, one of them ever more often, show what a network of comparisons misses.
-    few = (rng.random((64, noise.shape[1])) < np.linspace(0, 1, 64)[:, None]).astype(np.int32)
-    for keys in (noise, few, few[:, ::-1].copy(), np.sort(few)[:, ::-1].copy()):
-        expected = np.sort(keys)
-        _rank_weights._sort(keys, n_pieces, np.empty_like(keys))
-        assert (keys == expected).all()
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_weights_do_not_depend_on_how_this_processor_sorts_fastest(monkeypatch, dtype):
-    found = []
-    for are_faster in (True, False):
-        monkeypatch.setattr(_rank_weights, "_pieces_are_faster", lambda fast=are_faster: fast)
-        scores, excluded = scores_of("continuous", 3, 600, dtype), some_excluded(3, 600, 2)
-        found.append(weights_by_rank(scores, excluded, Identity()))
-    assert torch.equal(*found)
-
-
-@pytest.mark.parametrize("n", [600, 9000])
-def test_threads_share_the_rows(monkeypatch, n):
-    scores, excluded = scores_of("continuous", 3, n), some_excluded(3, n, 2)
-    weights = weights_by_rank(scores, excluded, Identity())
-    monkeypatch.setattr(_rank_weights, "_BLOCK_ELEMENTS", n)
-    for n_threads in (2, 5):
-        monkeypatch.setattr(torch, "get_num_threads", lambda n_threads=n_threads: n_threads)
-        assert torch.equal(weights_by_rank(scores, excluded, Identity()), weights)
 
 
 @pytest.mark.parametrize("kind", ["duplicates", "integers"])
@@ -119,7 +85,7 @@ def test_the_order_of_candidates_does_not_matter(kind):
     scores, none = scores_of(kind, 6, 62, torch.float64), torch.empty(6, 0, dtype=torch.int64)
     noise = torch.randn(6, 62, generator=torch.Generator().manual_seed(1)).double() * 1e-15
     values = [
-        (weights_by_rank(moved, none, BCL(0.9)) * moved.exp()).sum(1)
+        (weights_of(moved, none, BCL(0.9)) * moved.exp()).sum(1)
         for moved in (scores.clone(), scores + noise, scores.flip(1))
     ]
     torch.testing.assert_close(values[1], values[0])
@@ -132,7 +98,7 @@ def test_ring_takes_so_many_and_the_right_ones(kind, outer, inner):
     scores, excluded = scores_of(kind, 6, 52), some_excluded(6, 52, 2)
     within, dropped = int(50 * outer), int(int(50 * outer) * inner)
     _, counted = ranks_by_definition(scores, excluded)
-    weights = weights_by_rank(scores, excluded, Ring(outer, inner))
+    weights = weights_of(scores, excluded, Ring(outer, inner))
     for row, values, kept in zip(weights, scores, counted, strict=True):
         inside = values[kept].sort().values[50 - within : 50 - dropped]
         assert row[kept].sum().item() == pytest.approx(within - dropped)
@@ -148,7 +114,7 @@ def test_a_share_that_is_an_integer_up_to_rounding_counts_as_that_integer():
 def test_scores_are_told_apart_beside_one_that_is_far_off():
     scores = torch.cat([torch.linspace(0, 1e-3, 1999).expand(3, -1), torch.full((3, 1), -1e6)], 1)
     none = torch.empty(3, 0, dtype=torch.int64)
-    weights = weights_by_rank(scores.clone(), none, Identity())
+    weights = weights_of(scores, none)
     expected = torch.cat([torch.arange(2.0, 2001.0), torch.ones(1)])
     assert (weights == expected).all()
 
@@ -157,7 +123,7 @@ def test_a_small_class_within_rounding_is_ordered():
     crowd = 0.5 + 2.0**-24 * torch.arange(1, 41)
     scores = torch.cat([torch.linspace(0, 0.4, 960), crowd, torch.linspace(0.6, 1, 1000)])
     none = torch.empty(1, 0, dtype=torch.int64)
-    weights = weights_by_rank(scores[None], none, Identity())
+    weights = weights_of(scores[None], none)
     assert len(scores.unique()) == 2000 and (weights == torch.arange(1.0, 2001)).all()
 
 
@@ -246,18 +212,38 @@ def test_embeddings_that_are_not_finite_give_a_loss_that_is_not():
     assert not contrastive_loss(*views, loss=BCL()).isfinite()
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
-def test_no_weight_is_a_subnormal_number(dtype):
-    scores, none = scores_of("continuous", 3, 600, dtype), torch.empty(3, 0, dtype=torch.int64)
-    weights = weights_by_rank(scores, none, SoftSupCon(60.0, 0.1))
-    positive = weights[weights > 0]
-    assert positive.min() >= torch.finfo(dtype).tiny / 2
-    assert 60 <= len(positive) // 3 <= 600
-
-
 def test_a_small_weight_counts_where_its_score_is_large():
     views = [view.double() for view in random_views(20, 3, dtype=torch.float32)]
     loss, cosine = SoftRing(20.0, 0.3, beta=3.0, floor=0.4), Cosine(0.001)
     exact = contrastive_loss(*views, loss=loss, similarity=cosine)
     rounded = contrastive_loss(*(v.float() for v in views), loss=loss, similarity=cosine)
     assert rounded.item() == pytest.approx(exact.item(), rel=1e-4)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("loss", [*LOSSES, BCL(0.9, beta=1.0), SoftRing(4.0, beta=0.5)], ids=repr)
+def test_the_order_of_a_batch_with_equal_samples_moves_neither_value_nor_gradient(loss, dtype):
+    generator = torch.Generator().manual_seed(0)
+    base = torch.randn(60, 24, generator=generator, dtype=dtype)
+    chosen = torch.randint(60, (140,), generator=generator)  # most samples stand there repeatedly
+    views, order = (base[chosen], base.flip(1)[chosen]), torch.randperm(140, generator=generator)
+
+    def of(*views):
+        leaves = [view.clone().requires_grad_() for view in views]
+        value = contrastive_loss(*leaves, loss=loss, similarity=Cosine(0.1))
+        return value.detach(), torch.stack(torch.autograd.grad(value, leaves))
+
+    (value, gradient), (moved, of_moved) = of(*views), of(*(view[order] for view in views))
+    rounding = 1e-12 if dtype == torch.float64 else 1e-5
+    assert moved.item() == pytest.approx(value.item(), rel=rounding)
+    assert (of_moved - gradient[:, order]).abs().max() < 10 * rounding * gradient.abs().max()
+
+
+@pytest.mark.parametrize("loss", [BCL(0.9), SoftRing(4.0), SoftSupCon()], ids=repr)
+def test_equal_samples_that_differ_by_rounding_tie_in_double_precision(loss):
+    scores = torch.randn(5, 40, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    scores = scores[:, torch.arange(120) % 40]
+    none = torch.empty(5, 0, dtype=torch.int64)
+    noise = 1 + 4e-16 * torch.randn(5, 120, generator=torch.Generator().manual_seed(1))
+    expected = weights_of(scores, none, loss)
+    torch.testing.assert_close(weights_of(scores * noise, none, loss), expected, rtol=0, atol=0)
