@@ -7,7 +7,7 @@ its square.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, Literal, TypeAlias
 
 import torch
@@ -231,9 +231,7 @@ def _jensen_shannon(rows: Rows, loss: Loss, group: Tensor | None) -> Tensor:
     return losses + _attraction(F.logsigmoid(rows.positives), total, weights.sum(1))
 
 
-def scores_by_tile(
-    contrast: Contrast, similarity: Similarity
-) -> Iterator[tuple[slice, Tensor]]:
+def scores_by_tile(contrast: Contrast, similarity: Similarity) -> Iterator[tuple[slice, Tensor]]:
     """Yield slices of the anchors and their scores with all candidates."""
     for part in tiles(contrast.anchors, len(contrast.candidates)):
         yield part, similarity.scores(contrast.anchors[part], contrast.candidates)

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from .._checks import ParameterObject
 from .._data._batches import Batch
-from .._objective._mean_loss import ObjectiveName
 from .._objective._contrast import Contrast
+from .._objective._mean_loss import ObjectiveName
 from ..kinds._base import Kind
 from ..similarity import Cosine, Similarity
 from ._parts import GivenParts, Split

@@ -13,7 +13,7 @@ from .._data._batches import Batch
 from .._objective._contrast import Contrast
 from .._objective._mean_loss import objective_value
 from .._runtime._modes import trial
-from ..losses import InfoNCE, Loss
+from ..losses import InfoNCE
 from ..similarity import Similarity
 from ..similarity._checks import check_scores
 from ._base import FitContext, Framework, Session

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 from .._checks import parameter
 from .._data._batches import Batch
-from .._objective._mean_loss import ObjectiveName
 from .._objective._contrast import Contrast
+from .._objective._mean_loss import ObjectiveName
 from ..graphs import GraphBatch
 from ..similarity import Cosine, DotProduct, Similarity
 from ._base import FitContext, Framework, Session

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from numbers import Real
 
-import torch
 from torch import Tensor
 
 from .._checks import FRACTION, Interval, parameter
@@ -217,7 +216,7 @@ class SoftSupCon(Loss):
         return _by_rank(ranks_from_farthest, n_candidates, self.sharpness, self.tau_plus)
 
     def losses(self, rows: Rows) -> Tensor:
-        """Return the loss of each anchor: candidates push by p(TN | u), and are pulled by p(FN | u).
+        """Return the losses: candidates push by p(TN | u), and are pulled by p(FN | u).
 
         Members of a positive group are of the anchor's class for certain.
         """

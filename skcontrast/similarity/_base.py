@@ -28,7 +28,7 @@ class Similarity(ParameterObject):
     it also overrides ``scores``, which is then differentiated by autograd, and should override
     ``pairs``, which is the diagonal of ``scores`` otherwise. ``bounds`` are the lowest and the
     highest score there is, which losses that subtract false negatives need. The slope of the score
-    must be finite, also of a sample with itself: write ``(squares + 1e-12).sqrt()`` for a distance.
+    must be finite, also of a sample with itself: a distance is ``(squares + 1e-12).sqrt()``.
 
     Attributes
     ----------

@@ -34,8 +34,8 @@ def check_similarity(similarity: Similarity, width: int = 64) -> None:
     TypeError, ValueError
         If a method returns anything but a tensor of the shape that it must have, NaN for finite
         vectors, or a score that is not within ``bounds``; if it changes its arguments; if a vector
-        or a score depends on the other vectors, or has no finite gradient; if opposite vectors score
-        higher than equal ones; or if ``pairs`` is not the diagonal of ``scores``.
+        or a score depends on the other vectors, or has no finite gradient; if opposite vectors
+        score higher than equal ones; or if ``pairs`` is not the diagonal of ``scores``.
 
     See Also
     --------

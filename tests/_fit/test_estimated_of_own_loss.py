@@ -1,10 +1,9 @@
 """A hyperparameter of any name is estimated if its constraint says as what."""
 
 import pytest
-import torch
 from sklearn.datasets import load_digits
 
-from skcontrast import ContrastiveEmbedder, contrastive_loss
+from skcontrast import ContrastiveEmbedder
 from skcontrast.losses import BCL, DCL, Loss, PositiveDebiased
 from skcontrast.schedules import Auto, interval
 from skcontrast.schedules._numbers import check_numbers
@@ -34,16 +33,6 @@ class Renamed(Loss):
         return BCL(self.location, tau_plus=self.prior).rank_weights(ranks, n_candidates)
 
 
-class Undeclared(Loss):
-    """Has the name of an estimable hyperparameter and no constraint."""
-
-    def __init__(self, tau_plus=0.1):
-        self.tau_plus = tau_plus
-
-    def coefficients(self):
-        return DCL(self.tau_plus).coefficients()
-
-
 def small(**kwargs):
     settings = {"max_epochs": 3, "batch_size": 64, "random_state": 0, "device": "cpu"}
     return ContrastiveEmbedder(**{**settings, **kwargs})
@@ -70,11 +59,6 @@ def test_a_given_prior_of_any_name_is_taken_for_known():
 
 
 def test_a_name_alone_says_nothing():
-    for value in (0.1, "auto", Auto()):
-        with pytest.raises(TypeError, match="which values its parameter 'tau_plus' may have"):
-            small(loss=Undeclared(tau_plus=value)).fit(X)
-        with pytest.raises(TypeError, match="Undeclared does not say"):
-            contrastive_loss(torch.eye(3), torch.eye(3), loss=Undeclared(tau_plus=value))
     with pytest.raises(ValueError, match="'tau_plus' parameter of Renamed must be"):
         small(loss=Renamed(tau_plus="auto")).fit(X)
 

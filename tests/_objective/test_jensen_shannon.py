@@ -316,7 +316,8 @@ def test_a_ring_of_candidates_that_score_alike_is_infonce():
     contrast = dot_products()
     alike = replace(contrast, candidates=torch.ones_like(contrast.candidates))
     values = [
-        objective_value(alike, loss, DotProduct(), "jensen-shannon") for loss in (Ring(), InfoNCE())
+        objective_value(alike, loss, DotProduct(), "jensen-shannon")
+        for loss in (Ring(), InfoNCE())
     ]
     torch.testing.assert_close(*values)
 

@@ -24,8 +24,16 @@ from skcontrast.similarity import Cosine
 from tests._objective.common import NotBilinear
 from tests.common import evaluate, random_views
 
-
-LOSSES = [InfoNCE(), DCL(), HCL(), HCL(detach_weights=True), BCL(), SoftSupCon(), SupCon(), SINCERE()]
+LOSSES = [
+    InfoNCE(),
+    DCL(),
+    HCL(),
+    HCL(detach_weights=True),
+    BCL(),
+    SoftSupCon(),
+    SupCon(),
+    SINCERE(),
+]
 
 
 @pytest.mark.parametrize("similarity", [Cosine(0.3), NotBilinear()], ids=["cosine", "distance"])

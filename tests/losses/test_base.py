@@ -32,7 +32,11 @@ from tests.losses.common import NEGATIVES, assert_same, value_and_grads
 
 
 def test_every_exported_loss_is_tested():
-    assert {type(loss).__name__ for loss in LOSSES} == set(exported) - {"Loss", "Rows", "check_loss"}
+    assert {type(loss).__name__ for loss in LOSSES} == set(exported) - {
+        "Loss",
+        "Rows",
+        "check_loss",
+    }
 
 
 class ScaledToMeanOne(NonparametricBCL):

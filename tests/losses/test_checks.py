@@ -44,7 +44,10 @@ WRONG = [
     ({"losses": lambda rows: rows.scores.amax(1).detach()}, "without detach"),
     ({"losses": lambda rows: rows.scores.amax(1) - rows.positives.mean()}, "its own row alone"),
     ({"losses": lambda rows: rows.scores[:, 1] - rows.positives[:, 0]}, "in any order"),
-    ({"losses": lambda rows: rows.positives[:, 0] - rows.scores.amax(1)}, "must fall as positives"),
+    (
+        {"losses": lambda rows: rows.positives[:, 0] - rows.scores.amax(1)},
+        "must fall as pos",
+    ),
     ({"criterion": lambda z: z}, "Custom overrides none of .*losses.*InfoNCE"),
     ({}, "Custom overrides none of"),
 ]

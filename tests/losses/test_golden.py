@@ -16,8 +16,8 @@ from skcontrast.losses import (
     InfoNCE,
     NonparametricBCL,
     PositiveDebiased,
-    Rows,
     Ring,
+    Rows,
     SupCon,
 )
 from skcontrast.similarity import Cosine

@@ -1,4 +1,4 @@
-"""Sums over candidates and their gradients are those of the definitions; custom losses use them."""
+"""Sums over candidates, and their gradients, are those of the definitions."""
 
 from __future__ import annotations
 
@@ -267,7 +267,9 @@ def test_a_bad_result_is_refused_by_the_name_of_the_method(members, method, mess
     views = [view.requires_grad_() for view in random_views(8, 4)]
     loss = type("Custom", (Loss,), members)()
     y = torch.arange(8) % 3 if loss.requires_y else None
-    with pytest.raises((TypeError, ValueError), match=rf"Custom\.{method} must return .*{message}"):
+    with pytest.raises(
+        (TypeError, ValueError), match=rf"Custom\.{method} must return .*{message}"
+    ):
         contrastive_loss(*views, loss=loss, y=y)
 
 
@@ -288,9 +290,7 @@ def test_without_any_weight_the_estimate_is_at_the_floor():
             return torch.zeros_like(same_class)
 
     z = torch.eye(4)
-    value = contrastive_loss(
-        z, z, loss=NoNegatives(), y=torch.arange(4), similarity=Cosine(1.0)
-    )
+    value = contrastive_loss(z, z, loss=NoNegatives(), y=torch.arange(4), similarity=Cosine(1.0))
     assert value.item() == pytest.approx(math.log1p(6 * math.exp(-2)))
 
 

@@ -225,9 +225,7 @@ def test_tiled_equals_autograd_on_all_scores(monkeypatch, objective, n_views, ro
         if of_engine:
             return objective_value(contrast, InfoNCE(), similarity, objective)
         u, v, d = contrast.anchors, contrast.candidates, 5
-        scores = mutual_likelihood.mutual_score(
-            u[:, :d] @ v[:, :d].T, u[:, None, d:], v[:, d:], d
-        )
+        scores = mutual_likelihood.mutual_score(u[:, :d] @ v[:, :d].T, u[:, None, d:], v[:, d:], d)
         scores = scores / similarity.temperature
         apart = torch.ones_like(scores).scatter(1, contrast.excluded, 0) > 0
         rest = scores[apart].view(len(scores), -1)
