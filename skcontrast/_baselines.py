@@ -287,9 +287,8 @@ def compare_with_baselines(
     spent = process_time() - start
     if is_fitted:
         spent += sum(row.get("dur", 0.0) for row in last.history_)
-    most, budget = n_repeats, float("inf")
-    if n_repeats == "auto":
-        most, budget = _MOST_REPEATS, max(_LEAST_SECONDS, spent / 2)
+    most = _MOST_REPEATS if isinstance(n_repeats, str) else n_repeats
+    budget = max(_LEAST_SECONDS, spent / 2) if n_repeats == "auto" else float("inf")
     seed = _first_seed(random_state, most) % (2**32 - most)
     rows = [*_rows(last, plain, seed), *_our_rows(last, ours)]
     # Every row is judged on the same draws of labels.

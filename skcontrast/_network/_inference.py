@@ -82,7 +82,7 @@ def encode(module: nn.Module, X: Any, kind: Kind, to_tensor: Callable) -> np.nda
     """
     with naming_kind(kind):
         n = kind._rows_per_call(X)
-        bar = {"unit": "batch", "total": -(-len(X) // n)}
+        bar: Any = {"unit": "batch", "total": -(-len(X) // n)}
         blocks = progress(row_blocks(X, n), "transform", disable=not is_lazy(X), **bar)
         h = encode_batches(module, map(to_tensor, blocks), "cpu")
         check_finite(h, X)

@@ -257,8 +257,8 @@ def _triangles(links: csr_array) -> NDArray:
 
 def _over_nodes(values: NDArray, topology: Topology) -> Tensor:
     """Return the sum of the values of the nodes of each graph, shape (n_graphs,)."""
-    values = torch.from_numpy(values).float().to(topology.sources.device)
-    return graph_sum(values[:, None], topology)[:, 0]
+    column = torch.from_numpy(values).float().to(topology.sources.device)[:, None]
+    return graph_sum(column, topology)[:, 0]
 
 
 class ColourCounts(nn.Module):
