@@ -140,7 +140,8 @@ def _built(recipe: dict[str, Any]) -> nn.Module:
         import transformers
 
         cls: Any = getattr(transformers, name, None)
-        if isinstance(cls, type) and issubclass(cls, transformers.PreTrainedModel):
+        is_model = isinstance(cls, type) and issubclass(cls, transformers.PreTrainedModel)
+        if is_model:
             config = _without_places(recipe["config"])
             return cls._from_config(transformers.AutoConfig.for_model(**config))
     raise ValueError(f"{library!r} has no network {name!r}")

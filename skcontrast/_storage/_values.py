@@ -105,7 +105,7 @@ class Writer:
                     f"{name} is an array of dtype {value.dtype}, which cannot be written."
                 )
             return {"$strings": value.tolist(), "object": value.dtype == object}
-        if nn.parameter.is_lazy(value):
+        if isinstance(value, Tensor) and nn.parameter.is_lazy(value):
             raise TypeError(
                 f"{name} is in a lazy layer, which cannot be written before it has seen a sample: "
                 "call the module once, on a batch."
