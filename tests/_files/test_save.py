@@ -34,7 +34,7 @@ from skcontrast.features import MiniRocket, OrientedGradients, PatchDictionary, 
 from skcontrast.frameworks import CMC, InfoGraph, MoCo
 from skcontrast.graphs import pack_graphs
 from skcontrast.kinds import Kind
-from skcontrast.losses import BCL, DCL, HCL
+from skcontrast.losses import BCL, DCL, HCL, InfoNCE
 from skcontrast.optimizers import Optimizer
 from skcontrast.schedules import Linear
 from skcontrast.similarity import DotProduct, VonMisesFisher
@@ -241,6 +241,16 @@ class Scale(nn.Module):
         return x * self.factor
 
 
+class OwnLoss(InfoNCE):
+    """A loss that has a module as its parameter."""
+
+    def __init__(self, scale=None):
+        self.scale = scale
+
+    def coefficients(self):
+        return 1.0, 0.0
+
+
 class Block(nn.Sequential):
     """A network of any shape."""
 
@@ -339,6 +349,18 @@ def test_two_functions_of_one_name_have_a_name_each(tmp_path):
     loaded = skcontrast.load(tmp_path / "a", custom_objects=own)
     for chain in (loaded.augmentation, loaded._fitted.setup.augmentation):
         assert [step.func for step in chain] == functions
+
+
+def test_objects_of_one_class_in_several_parameters_are_not_mistaken_for_each_other(tmp_path):
+    encoder = nn.Sequential(nn.Linear(6, 4), Scale(100.0))
+    projecting = fitted(encoder=encoder, loss=OwnLoss(Scale(0.01)))
+    skcontrast.save(projecting, tmp_path / "a")
+    own = {f"{__name__}.Scale": Scale(100.0), f"{__name__}.Scale#2": Scale(0.01)}
+    loaded = skcontrast.load(
+        tmp_path / "a", custom_objects=own | {f"{__name__}.OwnLoss": OwnLoss(Scale(1.0))}
+    )
+    (scale,) = [module for module in loaded.encoder_.modules() if isinstance(module, Scale)]
+    assert scale.factor == 100 and loaded.loss_.scale.factor == 0.01
 
 
 def test_a_seed_of_numpy_is_kept(tmp_path):

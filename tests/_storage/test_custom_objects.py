@@ -118,6 +118,13 @@ def test_modules_get_their_weights_strictly_and_keep_everything_else():
         again(module, Counted="Counted")
 
 
+def test_frozen_weights_stay_frozen():
+    block = Block()
+    block.layers[0].bias.requires_grad_(False)
+    read = again(block, Block=Block())
+    assert [weight.requires_grad for weight in read.parameters()] == [True, False]
+
+
 def test_one_module_in_two_places_shares_its_weights():
     block = Block(2, 2)
     read = again(nn.Sequential(block, nn.ReLU(), block), Block=Block(2, 2))
