@@ -114,9 +114,9 @@ def check_every_loss(monkeypatch, embedder, X, y):
     """Fit, and at each step compute every loss, and its gradient, of what is contrasted there."""
     objective_value = _net.objective_value
 
-    def checked(contrast, loss, similarity, objective, group_role):
+    def checked(contrast, loss, similarity, objective, same_group):
         for other in LOSSES:
-            arguments = contrast, other, similarity, objective, group_role
+            arguments = contrast, other, similarity, objective, same_group
             if objective == "jensen-shannon" and not other.is_estimate:
                 with pytest.raises(ValueError, match="no Jensen–Shannon form"):
                     objective_value(*arguments)
@@ -124,7 +124,7 @@ def check_every_loss(monkeypatch, embedder, X, y):
             value = objective_value(*arguments)
             (slopes,) = torch.autograd.grad(value, contrast.anchors, retain_graph=True)
             assert value.isfinite() and slopes.isfinite().all(), other
-        return objective_value(contrast, loss, similarity, objective, group_role)
+        return objective_value(contrast, loss, similarity, objective, same_group)
 
     monkeypatch.setattr(_net, "objective_value", checked)
     embedder.set_params(loss=Supervised()).fit(X, y)

@@ -15,26 +15,25 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, TypeVar, cast
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from .._checks import StrOptions, check_argument, check_component, names_checked, numbers
+from .._checks import StrOptions, check_argument, check_component, names_checked
 from .._runtime._modes import plain_modes
 from .._warnings import warn
 from ..losses import InfoNCE, Loss
 from ..schedules._numbers import check_numbers
 from ..similarity import Cosine, Similarity
-from ..similarity._validation import check_views, in_one_dtype, mapped
+from ..similarity._validation import check_views, in_one_dtype
 from ._contrast import Contrast, embed_views, in_batch, pairs_with
-from ._mean_loss import GroupRole, objective_value
+from ._mean_loss import SameGroup, objective_value
 
 # Embeddings; for a similarity with concentrations, directions and concentrations.
 View: TypeAlias = Tensor | tuple[Tensor, Tensor]
 # Classes or groups of the samples and of the queue.
 _Marks: TypeAlias = tuple[Tensor | None, Tensor | None]
 _F = TypeVar("_F", bound=Callable[..., Tensor])
-_GROUP_ROLES = [StrOptions({"neutral", "positive"})]
+_SAME_GROUP = [StrOptions({"neutral", "positive"})]
 
 
 def _uncompiled(function: _F) -> _F:
@@ -60,7 +59,7 @@ def contrastive_loss(
     sample_weight: Tensor | None = None,
     groups: Tensor | None = None,
     queue_groups: Tensor | None = None,
-    same_group: GroupRole = "neutral",
+    same_group: SameGroup = "neutral",
 ) -> Tensor:
     r"""Contrastive loss of two or more views of the same samples, differentiable.
 
@@ -146,7 +145,7 @@ def contrastive_loss(
     )
     for component in (loss, similarity):
         check_numbers(component)
-    check_argument(owner, "same_group", same_group, _GROUP_ROLES)
+    check_argument(owner, "same_group", same_group, _SAME_GROUP)
     # Views and queue have to be comparable before they get one dtype.
     check_views(views, queue, similarity)
     tensors = in_one_dtype(views if queue is None else [*views, queue])
@@ -165,7 +164,7 @@ def contrastive_loss(
     # From here on it is a step of a fit: a contrast, and one value for all its anchors.
     with plain_modes(first.device):
         contrast = _contrast(views, similarity, queue, weights, labels, marks)
-        return objective_value(contrast, loss, similarity, group_role=same_group)
+        return objective_value(contrast, loss, similarity, same_group=same_group)
 
 
 def _first(view: View) -> Tensor:
@@ -236,37 +235,3 @@ def _check_weights(weights: Any, first: Tensor) -> Tensor | None:
     if not ((weights >= 0) & weights.isfinite()).all():
         raise ValueError("sample_weight must hold no negative numbers, no infinity and no NaN.")
     return weights.to(first.dtype)
-
-
-def contrast_of(
-    views: Sequence[Any], similarity: Similarity | None, labels: Tensor | None, least: int
-) -> tuple[Contrast, Similarity]:
-    """Return the contrast of views within their batch, and the similarity.
-
-    Parameters
-    ----------
-    views : tuple
-        Arrays or tensors (n, d), or tuples of mean directions and concentrations.
-    similarity : Similarity or None
-        None is ``Cosine()``.
-    labels : Tensor of shape (n,), dtype int64, or None
-        Classes of the samples.
-    least : int
-        The fewest views.
-    """
-    similarity = check_component(
-        similarity, Similarity, owner="estimation", parameter="similarity", default=Cosine
-    )
-    check_numbers(similarity)
-    views = [mapped(_in_double, view) for view in views]
-    check_views(views, None, similarity, least)
-    n = len(_first(views[0]))
-    if labels is not None and len(labels) != n:
-        raise ValueError(f"y must have one entry per sample, {n}, got {len(labels)}.")
-    return in_batch(embed_views(views, similarity), similarity, labels), similarity
-
-
-def _in_double(view: Any) -> Tensor:
-    return torch.as_tensor(
-        numbers(view, "views", dtype=np.float64, ensure_2d=False, allow_nd=True)
-    )

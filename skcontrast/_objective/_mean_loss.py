@@ -20,7 +20,7 @@ from ..similarity import Similarity
 from ._contrast import Contrast
 
 ObjectiveName: TypeAlias = Literal["contrastive", "jensen-shannon"]
-GroupRole: TypeAlias = Literal["neutral", "positive"]
+SameGroup: TypeAlias = Literal["neutral", "positive"]
 
 # Scores in a tile: few enough for the cache of a CPU; a GPU takes more, as each call has to start.
 _TILE_ELEMENTS = 2**19
@@ -33,7 +33,7 @@ def objective_value(
     loss: Loss,
     similarity: Similarity,
     objective: ObjectiveName = "contrastive",
-    group_role: GroupRole = "neutral",
+    same_group: SameGroup = "neutral",
 ) -> Tensor:
     """Return the mean loss over the anchors of a contrast, differentiable.
 
@@ -47,7 +47,7 @@ def objective_value(
         The score; without schedules.
     objective : {"contrastive", "jensen-shannon"}, default="contrastive"
         φ = exp and −log(P/(P + N·E)), or φ = softplus and softplus(−s⁺) + E.
-    group_role : {"neutral", "positive"}, default="neutral"
+    same_group : {"neutral", "positive"}, default="neutral"
         The role of candidates of the anchor's group, if the contrast has groups.
 
     Returns
@@ -62,14 +62,14 @@ def objective_value(
     losses = _contrastive if objective == "contrastive" else _jensen_shannon
 
     def tile_loss(rows: Rows, part: slice) -> Tensor:
-        pulls_group = group_role == "positive" and not loss.pulls
+        pulls_group = same_group == "positive" and not loss.pulls
         found = losses(rows, loss, contrast.same_group(part) if pulls_group else None)
         if contrast.weights is not None:
             found = found * contrast.weights[part].to(found.dtype)
         return found.sum() / len(contrast.anchors)
 
     def rows_of(part: slice, u: Tensor, scores: Tensor) -> Rows:
-        return _rows(contrast, loss, similarity, group_role, part, u, scores)
+        return _rows(contrast, loss, similarity, same_group, part, u, scores)
 
     # Under autocast the products would be taken in half precision, which 1/temperature magnifies.
     with torch.autocast(contrast.anchors.device.type, enabled=False):
@@ -151,7 +151,7 @@ def _rows(
     contrast: Contrast,
     loss: Loss,
     similarity: Similarity,
-    group_role: GroupRole,
+    same_group: SameGroup,
     part: slice,
     u: Tensor,
     scores: Tensor,
@@ -163,7 +163,7 @@ def _rows(
     group = contrast.same_group(part)
     same_class = contrast.same_class(part) if loss.requires_y else None
     hidden = group
-    if group is not None and group_role == "positive" and loss.pulls:
+    if group is not None and same_group == "positive" and loss.pulls:
         # A loss that pulls candidates of the anchor's class pulls its group as if it were one.
         same_class, hidden = group if same_class is None else same_class | group, None
     elif group is not None and same_class is not None:

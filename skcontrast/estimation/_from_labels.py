@@ -13,12 +13,11 @@ from torch import Tensor
 
 from .._checks import FRACTION, NON_NEGATIVE, check_component, checked
 from .._data._metadata import validate_labels
-from .._objective._functional import contrast_of
 from ..losses._posterior import false_negative_probability, ranks_inside
 from ..metrics._labeled import measure
 from ..metrics._scorers import make_embedding_scorer
 from ..similarity import Similarity
-from ._rank_statistics import Estimate, class_aucs
+from ._rank_statistics import Estimate, class_aucs, contrast_of
 from ._samples import ScoreSample, checked_sample, true_negatives_by_rank
 
 # Where the search for the best SoftRing begins.

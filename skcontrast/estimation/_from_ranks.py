@@ -15,10 +15,9 @@ from scipy.stats import binom
 from torch import Tensor
 
 from .._checks import FRACTION, POSITIVE_INT, Interval, checked, numbers
-from .._objective._functional import contrast_of
 from ..losses._posterior import invert_unlabeled_cdf
 from ..similarity import Similarity
-from ._rank_statistics import Estimate, count_outscored
+from ._rank_statistics import Estimate, contrast_of, count_outscored
 
 _ALPHA_RANGE = (0.5, 1.0)
 _TAU_RANGE = (0.001, 0.9)

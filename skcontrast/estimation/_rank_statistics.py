@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from .._objective._contrast import Contrast
+from .._checks import check_component, numbers
+from .._objective._contrast import Contrast, embed_views, in_batch
 from .._objective._mean_loss import scores_by_tile
-from ..similarity import Similarity
+from ..schedules._numbers import check_numbers
+from ..similarity import Cosine, Similarity
+from ..similarity._validation import check_views, mapped
 
 
 class Estimate(NamedTuple):
@@ -82,3 +86,37 @@ def _scores(contrast: Contrast, similarity: Similarity) -> Iterator[tuple[slice,
     """Yield slices of the anchors and their scores; those of excluded candidates are −inf."""
     for tile, scores in scores_by_tile(contrast, similarity):
         yield tile, scores.scatter_(1, contrast.excluded[tile], -torch.inf)
+
+
+def contrast_of(
+    views: Sequence[Any], similarity: Similarity | None, labels: Tensor | None, least: int
+) -> tuple[Contrast, Similarity]:
+    """Return the contrast of views within their batch, and the similarity.
+
+    Parameters
+    ----------
+    views : tuple
+        Arrays or tensors (n, d), or tuples of mean directions and concentrations.
+    similarity : Similarity or None
+        None is ``Cosine()``.
+    labels : Tensor of shape (n,), dtype int64, or None
+        Classes of the samples.
+    least : int
+        The fewest views.
+    """
+    similarity = check_component(
+        similarity, Similarity, owner="estimation", parameter="similarity", default=Cosine
+    )
+    check_numbers(similarity)
+    views = [mapped(_in_double, view) for view in views]
+    check_views(views, None, similarity, least)
+    n = len(views[0][0] if isinstance(views[0], tuple) else views[0])
+    if labels is not None and len(labels) != n:
+        raise ValueError(f"y must have one entry per sample, {n}, got {len(labels)}.")
+    return in_batch(embed_views(views, similarity), similarity, labels), similarity
+
+
+def _in_double(view: Any) -> Tensor:
+    return torch.as_tensor(
+        numbers(view, "views", dtype=np.float64, ensure_2d=False, allow_nd=True)
+    )

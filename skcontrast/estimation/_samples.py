@@ -17,11 +17,11 @@ from .._checks import POSITIVE_INT, Interval, StrOptions, checked, numbers
 from .._checks._arguments import refuse_masked
 from .._data._metadata import validate_labels
 from .._network._inference import encode
-from .._objective._functional import contrast_of
 from .._objective._mean_loss import scores_by_tile
 from .._runtime._modes import plain_modes
 from .._runtime._threads import one_thread
 from ..similarity import Similarity
+from ._rank_statistics import contrast_of
 
 
 class ScoreSample(NamedTuple):

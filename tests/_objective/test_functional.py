@@ -1,12 +1,10 @@
 """contrastive_loss: precision, views without gradient, refusals."""
 
-import numpy as np
 import pytest
 import torch
 from torch.autograd import forward_ad
 
 from skcontrast import contrastive_loss
-from skcontrast._objective._functional import contrast_of
 from skcontrast.losses import BCL, DCL, InfoNCE, PositiveDebiased, Ring
 from skcontrast.similarity import Cosine, VonMisesFisher
 from tests.common import LOSSES, evaluate, random_views
@@ -166,20 +164,3 @@ def test_a_compiled_training_step_has_the_same_loss_and_gradient(loss):
 def test_weights_that_require_a_gradient_are_refused():
     with pytest.raises(ValueError, match=r"pass sample_weight\.detach\(\)"):
         contrastive_loss(*random_views(4, 3), sample_weight=torch.ones(4, requires_grad=True))
-
-
-def test_arrays_tensors_and_single_precision_give_one_contrast_in_double():
-    views = random_views(6, 4, dtype=torch.float32)
-    first, similarity = contrast_of(views, None, None, 2)
-    second, _ = contrast_of([view.numpy() for view in views], Cosine(), None, 2)
-    assert isinstance(similarity, Cosine) and first.anchors.dtype == torch.float64
-    torch.testing.assert_close(first.anchors, second.anchors, rtol=0, atol=0)
-    torch.testing.assert_close(first.positives, second.positives, rtol=0, atol=0)
-
-
-def test_distributions_and_the_output_of_a_network_give_one_contrast():
-    similarity = VonMisesFisher()
-    raw = random_views(6, 5)
-    pairs = [tuple(map(np.asarray, similarity.distribution(view))) for view in raw]
-    first, second = (contrast_of(z, similarity, None, 2)[0] for z in (raw, pairs))
-    torch.testing.assert_close(first.positives, second.positives)

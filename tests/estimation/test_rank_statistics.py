@@ -8,7 +8,7 @@ from sklearn.metrics import roc_auc_score
 from skcontrast._objective import _mean_loss
 from skcontrast._objective._contrast import in_batch
 from skcontrast.estimation import macro_auc, positive_ranks
-from skcontrast.estimation._rank_statistics import class_aucs
+from skcontrast.estimation._rank_statistics import class_aucs, contrast_of
 from skcontrast.similarity import Cosine, VonMisesFisher
 from tests.common import random_views
 
@@ -53,3 +53,20 @@ def test_areas_need_labels():
     z = Cosine().embed(torch.stack(random_views(4, 3)))
     with pytest.raises(ValueError, match="The contrast has no labels"):
         class_aucs(in_batch(z, Cosine()), Cosine())
+
+
+def test_arrays_tensors_and_single_precision_give_one_contrast_in_double():
+    views = random_views(6, 4, dtype=torch.float32)
+    first, similarity = contrast_of(views, None, None, 2)
+    second, _ = contrast_of([view.numpy() for view in views], Cosine(), None, 2)
+    assert isinstance(similarity, Cosine) and first.anchors.dtype == torch.float64
+    torch.testing.assert_close(first.anchors, second.anchors, rtol=0, atol=0)
+    torch.testing.assert_close(first.positives, second.positives, rtol=0, atol=0)
+
+
+def test_distributions_and_the_output_of_a_network_give_one_contrast():
+    similarity = VonMisesFisher()
+    raw = random_views(6, 5)
+    pairs = [tuple(map(np.asarray, similarity.distribution(view))) for view in raw]
+    first, second = (contrast_of(z, similarity, None, 2)[0] for z in (raw, pairs))
+    torch.testing.assert_close(first.positives, second.positives)
