@@ -126,6 +126,11 @@ def contrastive_loss(
     skcontrast.ContrastiveEmbedder : Trains an encoder with any of these losses.
     skcontrast.losses.Loss : How to write a loss.
 
+    Notes
+    -----
+    Within ``torch.compile`` it runs uncompiled, between the compiled parts of its caller. Under
+    autocast it computes in float32.
+
     Examples
     --------
     >>> import torch

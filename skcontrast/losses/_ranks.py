@@ -28,6 +28,8 @@ def weights_by_rank(scores: Tensor, excluded: Tensor, weights: Tensor) -> Tensor
     weights : Tensor of shape (n, m)
         In the dtype of the scores.
     """
+    if scores.is_mps:  # which has no float64
+        return weights_by_rank(scores.cpu(), excluded.cpu(), weights).to(scores.device)
     keys, bits = _sorted_keys(scores, excluded)
     n_excluded = excluded.shape[1]  # they come first
     separate = 2 ** (bits + 1)

@@ -116,7 +116,7 @@ class Rows:
         """
         log_mean, (a, b) = self.log_mean(loss, weights), loss.coefficients()
         if b == 0:
-            return log_mean + math.log(a)
+            return log_mean + math.log(a) if a != 1 else log_mean
         top = torch.maximum(log_mean, self.positives.amax(1)).detach()
         mean_positive = (self.positives - top[:, None]).exp().mean(1)
         estimate = a * (log_mean - top).exp() - b * mean_positive
@@ -149,16 +149,20 @@ class Rows:
         flows = beta > 0 and not loss.detach_weights
         terms, top = self._exponentials(1 + beta, c)
         total = self._sum(terms, 1 + beta if flows else 1.0)
-        mass = torch.full_like(total, self.n_candidates)
+        mass: Tensor | None = None  # N
         if scaled and beta > 0:
             terms, top_of_mass = self._exponentials(beta, c)
             mass, top = self._sum(terms, beta if flows else 0.0), top - top_of_mass
         elif scaled and c is not None:
             mass = c.scatter(1, self._excluded, 0.0).sum(1)
         # An anchor without any negative has an estimate at the floor, and no gradient from it.
-        empty = (total == 0) | (mass == 0)
-        total, mass = (part.masked_fill(empty, 1.0) for part in (total, mass))
-        return (top + (total / mass).log()).masked_fill(empty, self.lowest)
+        empty = total == 0
+        log_mean = top + total.masked_fill(empty, 1.0).log()
+        if mass is None:
+            log_mean = log_mean - math.log(self.n_candidates)
+        else:
+            log_mean = log_mean - mass.masked_fill(mass == 0, 1.0).log()
+        return log_mean.masked_fill(empty, self.lowest)
 
     def weighted_sum(self, weights: Tensor) -> tuple[Tensor, Tensor]:
         """Return a weighted sum of the scores of the candidates, and the sum of the weights.
@@ -205,8 +209,9 @@ class Rows:
 
     def rank_weights(self, loss: Loss) -> Tensor:
         """Return the factors of a loss by rank, shape (n_anchors, n); ties share their mean."""
-        ranks = torch.arange(1.0, self.n_candidates + 1, dtype=torch.float64)
-        found = loss.rank_weights(ranks.to(self._scores.device), self.n_candidates)
+        device = "cpu" if self._scores.is_mps else self._scores.device
+        ranks = torch.arange(1.0, self.n_candidates + 1, dtype=torch.float64, device=device)
+        found = loss.rank_weights(ranks, self.n_candidates)
         check_returned(f"{type(loss).__name__}.rank_weights", found, ranks.shape)
         return weights_by_rank(self._scores, self._excluded, found)
 
