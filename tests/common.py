@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 import torch
 from sklearn.datasets import load_digits
+from sklearn.utils.estimator_checks import check_estimator
 from torch import nn
 
 from skcontrast import ContrastiveEmbedder, contrastive_loss
@@ -104,6 +105,26 @@ LOSSES = [
     SINCERE(),
     SemiSupCon(every=1, share=0.5),
 ]
+
+
+def check_sklearn_contract(estimator, expected_failures=None):
+    """Run scikit-learn's checks of estimators, and name all that fail.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Not fitted.
+    expected_failures : dict of str, default=None
+        The checks that must fail, with the reasons.
+    """
+    expected_failures = expected_failures or {}
+    results = check_estimator(
+        estimator, expected_failed_checks=expected_failures, on_skip=None, on_fail=None
+    )
+    failed = {r["check_name"]: r["exception"] for r in results if r["status"] == "failed"}
+    assert not failed, failed
+    assert {r["check_name"] for r in results if r["status"] == "xfail"} == set(expected_failures)
+    assert sum(r["status"] == "passed" for r in results) > 30
 
 
 # Losses that need ranks, labels, or neither.

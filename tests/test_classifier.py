@@ -27,7 +27,6 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from skorch.callbacks import Callback
 
 import skcontrast
@@ -38,7 +37,7 @@ from skcontrast.encoders import MLP, Wide
 from skcontrast.features import Raw
 from skcontrast.kinds import Vectors
 from skcontrast.losses import SemiSupCon, SupCon
-from tests.common import small, vectors
+from tests.common import check_sklearn_contract, small, vectors
 
 Y = np.random.default_rng(0).integers(3, size=90)
 X = np.random.default_rng(1).normal(size=(90, 6)) + 3 * np.eye(3)[Y].repeat(2, axis=1)
@@ -50,25 +49,19 @@ def model(embedder=None, classifier=None, **kwargs):
     return ContrastiveClassifier(embedder or small(max_epochs=1), classifier, **kwargs)
 
 
-@parametrize_with_checks(
+@pytest.mark.parametrize(
+    "estimator",
     [
         model(),
         model(classifier=KNeighborsClassifier(3), guess=False, use_labels=True),
+        pytest.param(model(use_labels=True), marks=pytest.mark.slow),
+        pytest.param(model(guess=False), marks=pytest.mark.slow),
     ],
-    # Its labels are -1 and 1.
-    expected_failed_checks=lambda estimator: {"check_classifiers_classes": UNKNOWN},
+    ids=["default", "neighbours", "labels", "no guesses"],
 )
-def test_estimator_checks(estimator, check):
-    check(estimator)
-
-
-@pytest.mark.slow
-@parametrize_with_checks(
-    [model(use_labels=True), model(guess=False)],
-    expected_failed_checks=lambda estimator: {"check_classifiers_classes": UNKNOWN},
-)
-def test_estimator_checks_of_the_other_choices(estimator, check):
-    check(estimator)
+def test_estimator_checks(estimator):
+    # The labels of this check are -1 and 1.
+    check_sklearn_contract(estimator, {"check_classifiers_classes": UNKNOWN})
 
 
 @pytest.mark.parametrize("use_labels", [False, True])

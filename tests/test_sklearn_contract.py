@@ -14,7 +14,6 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import (
@@ -29,7 +28,7 @@ from skcontrast.kinds import Vectors
 from skcontrast.losses import BCL, DCL, HCL, InfoNCE, Supervised
 from skcontrast.optimizers import Optimizer
 from skcontrast.similarity import Cosine, VonMisesFisher
-from tests.common import LOSSES, small
+from tests.common import LOSSES, check_sklearn_contract, small
 
 brief = partial(small, max_epochs=1)
 # One loss of each path through the engine: no weights, weights by rank, weights by label. What
@@ -59,15 +58,15 @@ OTHER_LOSSES = [
 ]
 
 
-@parametrize_with_checks(VARIANTS)
-def test_estimator_checks(estimator, check):
-    check(estimator)
+@pytest.mark.parametrize("estimator", VARIANTS, ids=range(len(VARIANTS)))
+def test_estimator_checks(estimator):
+    check_sklearn_contract(estimator)
 
 
 @pytest.mark.slow
-@parametrize_with_checks(OTHER_LOSSES)
-def test_estimator_checks_of_every_other_loss(estimator, check):
-    check(estimator)
+@pytest.mark.parametrize("estimator", OTHER_LOSSES, ids=lambda e: repr(e.loss))
+def test_estimator_checks_of_every_other_loss(estimator):
+    check_sklearn_contract(estimator)
 
 
 def image_pipeline(**kwargs):

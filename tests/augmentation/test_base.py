@@ -12,7 +12,6 @@ import torch
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import (
@@ -32,7 +31,7 @@ from skcontrast.augmentation import (
 )
 from skcontrast.augmentation._base import as_float, generator_for
 from tests.augmentation.common import seeded
-from tests.common import small
+from tests.common import check_sklearn_contract, small
 
 VECTOR_AUGMENTATIONS = [GaussianNoise(), MarginalCorruption()]
 IMAGE_AUGMENTATIONS = [
@@ -50,9 +49,11 @@ BY_NAME = {"ids": lambda augmentation: type(augmentation).__name__}
 
 
 @pytest.mark.filterwarnings("ignore::skcontrast.augmentation.AugmentationDropped")
-@parametrize_with_checks([*AUGMENTATIONS, Unflatten((1, 1, -1)), Unflatten((-1, 1, 1))])
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
+@pytest.mark.parametrize(
+    "estimator", [*AUGMENTATIONS, Unflatten((1, 1, -1)), Unflatten((-1, 1, 1))], ids=repr
+)
+def test_scikit_learn_contract(estimator):
+    check_sklearn_contract(estimator)
 
 
 # What fit_transform and transform return

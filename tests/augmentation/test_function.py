@@ -13,14 +13,13 @@ import torch
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from torch import nn
 
 from skcontrast.augmentation import FunctionAugmentation, GaussianNoise, RandomFlip, compose
 from skcontrast.graphs import pack_graphs
 from skcontrast.kinds import Kind
 from tests.augmentation.common import random_images, seeded
-from tests.common import IMAGES, small, small_images, vectors
+from tests.common import IMAGES, check_sklearn_contract, small, small_images, vectors
 
 # Functions in the styles of several libraries
 
@@ -343,9 +342,8 @@ def test_only_tensors_and_arrays_are_taken(returns, got):
 
 
 @pytest.mark.filterwarnings("ignore::skcontrast.augmentation.AugmentationDropped")
-@parametrize_with_checks([FunctionAugmentation(nn.Dropout())])
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
+def test_scikit_learn_contract():
+    check_sklearn_contract(FunctionAugmentation(nn.Dropout()))
 
 
 def test_it_is_a_step_and_a_parameter_with_the_same_result():

@@ -28,48 +28,48 @@ def run(results, ratio, *, save=True, compare=False):
         table.add({"loss": "HCL", "s": 1.0, "ratio": {"mean": 0.5, "std": 0.1}})
 
 
-@pytest.mark.parametrize("page", render.pages(), ids=lambda page: page.name)
-def test_a_page_has_the_stored_figures(page):
-    assert render.rendered(page) == page.read_text(encoding="utf-8")
+def test_the_pages_have_the_stored_figures():
+    stale = [p for p in render.pages() if render.rendered(p) != p.read_text(encoding="utf-8")]
+    assert not stale, "run python -m benchmarks.render"
 
 
-@pytest.mark.parametrize("path", FIGURES, ids=lambda path: path.stem)
-def test_every_stored_table_is_on_the_page_of_its_benchmark(path):
-    page = path.with_suffix(".md").read_text(encoding="utf-8")
-    shown = re.findall(r"^<!-- table: (.+) -->$", page, flags=re.MULTILINE)
-    assert sorted(shown) == sorted(_results.load(path))
+def test_every_stored_table_is_on_the_page_of_its_benchmark():
+    for path in FIGURES:
+        page = path.with_suffix(".md").read_text(encoding="utf-8")
+        shown = re.findall(r"^<!-- table: (.+) -->$", page, flags=re.MULTILINE)
+        assert sorted(shown) == sorted(_results.load(path)), path
 
 
-@pytest.mark.parametrize("path", FIGURES, ids=lambda path: path.stem)
-def test_figures_have_a_module_or_name_the_last_commit_that_has_it(path):
-    page = path.with_suffix(".md").read_text(encoding="utf-8")
-    module = f"benchmarks/{path.parents[1].name}/{path.stem}.py"
-    is_answered = re.search(rf"^Answered: `{module}` is in commit [0-9a-f]{{7}} ", page, re.M)
-    assert (render.FOLDER.parent / module).exists() != bool(is_answered)
+def test_figures_have_a_module_or_name_the_last_commit_that_has_it():
+    for path in FIGURES:
+        page = path.with_suffix(".md").read_text(encoding="utf-8")
+        module = f"benchmarks/{path.parents[1].name}/{path.stem}.py"
+        is_answered = re.search(rf"^Answered: `{module}` is in commit [0-9a-f]{{7}} ", page, re.M)
+        assert (render.FOLDER.parent / module).exists() != bool(is_answered), path
 
 
-@pytest.mark.parametrize("path", render.DOCUMENTED, ids=lambda path: path.name)
-def test_a_page_of_the_documentation_has_its_tables(path):
-    page = path.read_text(encoding="utf-8")
-    shown = re.findall(r"^\.\. table: (.+)$", page, flags=re.MULTILINE)
-    assert shown == list(render.DOCUMENTED[path])
+def test_the_pages_of_the_documentation_have_their_tables():
+    for path, tables in render.DOCUMENTED.items():
+        page = path.read_text(encoding="utf-8")
+        shown = re.findall(r"^\.\. table: (.+)$", page, flags=re.MULTILINE)
+        assert shown == list(tables), path
 
 
 def test_the_page_of_measured_figures_is_short():
     assert len(render.MEASURED_PAGE.read_text(encoding="utf-8").splitlines()) <= 210
 
 
-@pytest.mark.parametrize("path", FIGURES, ids=lambda path: path.stem)
-def test_stored_figures_are_in_the_form_that_is_written(path):
-    assert _results.as_json(_results.load(path)) == path.read_text(encoding="utf-8")
+def test_stored_figures_are_in_the_form_that_is_written():
+    for path in FIGURES:
+        assert _results.as_json(_results.load(path)) == path.read_text(encoding="utf-8"), path
 
 
-@pytest.mark.parametrize("path", FIGURES, ids=lambda path: path.stem)
-def test_a_table_with_p_has_n_and_intervals(path):
-    for name, table in _results.load(path).items():
-        columns = {column.split(",")[0] for row in table["rows"] for column in row}
-        if "p" in columns and table["date"] >= "2026-11-25":
-            assert {"95 %", "n"} <= columns, name
+def test_a_table_with_p_has_n_and_intervals():
+    for path in FIGURES:
+        for name, table in _results.load(path).items():
+            columns = {column.split(",")[0] for row in table["rows"] for column in row}
+            if "p" in columns and table["date"] >= "2026-11-25":
+                assert {"95 %", "n"} <= columns, (path, name)
 
 
 def test_paired_differences_have_an_interval():

@@ -3,18 +3,20 @@
 import numpy as np
 import pytest
 from sklearn.decomposition import PCA
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skcontrast._checks import InvalidParameterError
 from skcontrast.features import PartialWhitening
+from tests.common import check_sklearn_contract
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 6)) @ RNG.normal(size=(6, 6)) * [9, 4, 1, 1, 2, 0.1] + 3
 
 
-@parametrize_with_checks([PartialWhitening(), PartialWhitening(2, power=1.0)])
-def test_estimator_checks(estimator, check):
-    check(estimator)
+@pytest.mark.parametrize(
+    "estimator", [PartialWhitening(), PartialWhitening(2, power=1.0)], ids=repr
+)
+def test_estimator_checks(estimator):
+    check_sklearn_contract(estimator)
 
 
 @pytest.mark.parametrize("power", [0, 0.3, 0.5, 1])

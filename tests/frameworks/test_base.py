@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 from sklearn.model_selection import GridSearchCV
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from skorch.callbacks import Callback, Checkpoint, LoadInitState
 from torch.utils.data import TensorDataset
 
@@ -21,6 +20,7 @@ from tests.common import (
     Trains,
     TrainsSession,
     check_every_loss,
+    check_sklearn_contract,
     small,
 )
 from tests.frameworks.common import IMAGES, MOCOS, StopsAfter, Watches, X, Y, make_fit, random
@@ -182,15 +182,15 @@ PRODUCT = [
 ]
 
 
-@parametrize_with_checks(SOME)
-def test_estimator_checks(estimator, check):
-    check(estimator)
+@pytest.mark.parametrize("estimator", SOME, ids=lambda e: repr(e.framework))
+def test_estimator_checks(estimator):
+    check_sklearn_contract(estimator)
 
 
 @pytest.mark.slow
-@parametrize_with_checks(PRODUCT)
-def test_estimator_checks_of_every_loss(estimator, check):
-    check(estimator)
+@pytest.mark.parametrize("estimator", PRODUCT, ids=repr)
+def test_estimator_checks_of_every_loss(estimator):
+    check_sklearn_contract(estimator)
 
 
 # A custom framework
