@@ -37,10 +37,10 @@ def test_every_folder_of_examples_has_a_header():
     assert all((folder / "GALLERY_HEADER.rst").exists() for folder in folders)
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_a_figure_fits_the_column(path):
-    widths = re.findall(r"figsize=\(([\d.]+),", path.read_text(encoding="utf-8"))
-    assert all(float(width) <= 7 for width in widths)
+def test_a_figure_fits_the_column():
+    for path in EXAMPLES:
+        widths = re.findall(r"figsize=\(([\d.]+),", path.read_text(encoding="utf-8"))
+        assert all(float(width) <= 7 for width in widths)
 
 
 @pytest.mark.parametrize("rule", ["overflow-wrap: anywhere", "minmax(0, 1fr)", "size: 0.85rem"])

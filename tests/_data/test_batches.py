@@ -31,17 +31,17 @@ def drawn(n, batch_size, n_labeled, share):
     return [batch.x for batch in sampler]
 
 
-@pytest.mark.parametrize("n_labeled", [1, 7, 40, 90])
-@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
-def test_labeled_rows_are_a_share_of_each_batch_or_all_in_it(n_labeled, share):
-    n, batch_size = 100, 20
-    batches = drawn(n, batch_size, n_labeled, share)
-    assert sorted(set(torch.cat(batches).tolist())) == list(range(n))
-    for rows in batches:
-        assert len(rows) <= batch_size and len(set(rows.tolist())) == len(rows)
-    labeled = torch.cat(batches) < n_labeled
-    all_in_each = n_labeled * len(batches)
-    assert labeled.sum() >= min((share - 0.06) * len(labeled), all_in_each)
+def test_labeled_rows_are_a_share_of_each_batch_or_all_in_it():
+    for n_labeled in [1, 7, 40, 90]:
+        for share in [0.1, 0.5, 0.9]:
+            n, batch_size = 100, 20
+            batches = drawn(n, batch_size, n_labeled, share)
+            assert sorted(set(torch.cat(batches).tolist())) == list(range(n))
+            for rows in batches:
+                assert len(rows) <= batch_size and len(set(rows.tolist())) == len(rows)
+            labeled = torch.cat(batches) < n_labeled
+            all_in_each = n_labeled * len(batches)
+            assert labeled.sum() >= min((share - 0.06) * len(labeled), all_in_each)
 
 
 def test_enough_labeled_rows_leave_the_batches_as_they_are():
@@ -51,21 +51,21 @@ def test_enough_labeled_rows_leave_the_batches_as_they_are():
     assert torch.cat(drawn(100, 20, 100, 0.3)).tolist() == expected
 
 
-@pytest.mark.parametrize("n_labeled, share", [(0, 0.0), (30, 0.5)])
-@pytest.mark.parametrize("batch_size", [2, 5, 16, 300])
-def test_every_batch_is_of_one_domain(batch_size, n_labeled, share):
-    domains = torch.tensor([3] * 2 + [0] * 40 + [1] * 17 + [2] * 61)[torch.randperm(120)]
-    samples = InMemory(torch.arange(120))
-    labeled = torch.arange(n_labeled)
-    sampler = BatchSampler(samples, batch_size, labeled, share, domains=domains)
-    batches = [batch.x for batch in sampler]
-    assert len(batches) == len(sampler)
-    assert all(len(domains[rows].unique()) == 1 for rows in batches)
-    assert all(2 <= len(rows.unique()) == len(rows) for rows in batches)
-    assert max(len(rows) for rows in batches) <= batch_size + (batch_size == 2)
-    assert set(torch.cat(batches).tolist()) == set(range(120))
-    of_batches = torch.stack([domains[rows[0]] for rows in batches])
-    assert batch_size == 300 or (of_batches.diff() < 0).any()  # domains take turns
+def test_every_batch_is_of_one_domain():
+    for batch_size in [2, 5, 16, 300]:
+        for n_labeled, share in [(0, 0.0), (30, 0.5)]:
+            domains = torch.tensor([3] * 2 + [0] * 40 + [1] * 17 + [2] * 61)[torch.randperm(120)]
+            samples = InMemory(torch.arange(120))
+            labeled = torch.arange(n_labeled)
+            sampler = BatchSampler(samples, batch_size, labeled, share, domains=domains)
+            batches = [batch.x for batch in sampler]
+            assert len(batches) == len(sampler)
+            assert all(len(domains[rows].unique()) == 1 for rows in batches)
+            assert all(2 <= len(rows.unique()) == len(rows) for rows in batches)
+            assert max(len(rows) for rows in batches) <= batch_size + (batch_size == 2)
+            assert set(torch.cat(batches).tolist()) == set(range(120))
+            of_batches = torch.stack([domains[rows[0]] for rows in batches])
+            assert batch_size == 300 or (of_batches.diff() < 0).any()  # domains take turns
 
 
 def test_two_samples_of_a_group_meet_within_their_domain():

@@ -50,12 +50,12 @@ def value_and_gradient(z, **kwargs):
 
 
 @pytest.mark.parametrize("loss", [*LOSSES, PositiveDebiased()], ids=repr)
-@pytest.mark.parametrize("same_group", ["neutral", "positive"])
-def test_groups_of_one_sample_each_change_nothing(loss, same_group):
-    z = views()
-    for groups in (torch.arange(N), torch.full((N,), -1)):
-        with_groups = value_and_gradient(z, loss=loss, groups=groups, same_group=same_group)
-        torch.testing.assert_close(with_groups, value_and_gradient(z, loss=loss))
+def test_groups_of_one_sample_each_change_nothing(loss):
+    for same_group in ["neutral", "positive"]:
+        z = views()
+        for groups in (torch.arange(N), torch.full((N,), -1)):
+            with_groups = value_and_gradient(z, loss=loss, groups=groups, same_group=same_group)
+            torch.testing.assert_close(with_groups, value_and_gradient(z, loss=loss))
 
 
 def test_neutral_groups_are_the_classes_of_supervised():
@@ -115,22 +115,22 @@ def test_value_and_gradient_are_those_of_the_definition(n_views, same_group):
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
-@pytest.mark.parametrize("same_group", ["neutral", "positive"])
-def test_the_gradient_is_that_of_the_value(loss, same_group):
-    z = views().detach()
-    direction = torch.randn(z.shape, dtype=torch.float64, generator=torch.manual_seed(1))
-    loss = type(loss)(**{**loss.get_params(), **_exact(loss)})
-    kwargs = {"loss": loss, "groups": GROUPS, "same_group": same_group}
-    _, gradient = value_and_gradient(z.clone().requires_grad_(), **kwargs)
-    if getattr(loss, "beta", 0) and loss.detach_weights:
-        return  # its gradient is not that of its value
-    step = 1e-6
-    there, back = (
-        contrastive_loss(*(z + sign * step * direction), similarity=Cosine(0.5), **kwargs)
-        for sign in (1, -1)
-    )
-    slope = (there - back) / (2 * step)
-    assert float(slope) == pytest.approx(float((gradient * direction).sum()), rel=1e-5)
+def test_the_gradient_is_that_of_the_value(loss):
+    for same_group in ["neutral", "positive"]:
+        z = views().detach()
+        direction = torch.randn(z.shape, dtype=torch.float64, generator=torch.manual_seed(1))
+        loss = type(loss)(**{**loss.get_params(), **_exact(loss)})
+        kwargs = {"loss": loss, "groups": GROUPS, "same_group": same_group}
+        _, gradient = value_and_gradient(z.clone().requires_grad_(), **kwargs)
+        if getattr(loss, "beta", 0) and loss.detach_weights:
+            continue  # its gradient is not that of its value
+        step = 1e-6
+        there, back = (
+            contrastive_loss(*(z + sign * step * direction), similarity=Cosine(0.5), **kwargs)
+            for sign in (1, -1)
+        )
+        slope = (there - back) / (2 * step)
+        assert float(slope) == pytest.approx(float((gradient * direction).sum()), rel=1e-5)
 
 
 def _exact(loss):

@@ -141,22 +141,22 @@ def naive_value(nodes, graphs, estimate, similarity, objective, weights=None):
     return (losses if weights is None else losses * weights).mean()
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("scale", [0.3, 1.0, 3.0])
 @pytest.mark.parametrize("objective", ["jensen-shannon", "contrastive"])
 @pytest.mark.parametrize("loss, estimate", NAIVE, ids=lambda value: getattr(value, "__name__", ""))
-def test_both_objectives_equal_the_naive_formula(loss, estimate, objective, scale, weighted):
-    similarity = InfoGraph(objective).default_similarity()
-    nodes, graphs = vectors(scale)
-    weights = torch.linspace(0, 2, len(OWNER), dtype=torch.float64) if weighted else None
-    value = objective_value(
-        contrast_of(nodes, graphs, similarity, weights), loss, similarity, objective
-    )
-    expected = naive_value(nodes, graphs, estimate, similarity, objective, weights)
-    torch.testing.assert_close(value, expected, rtol=1e-10, atol=1e-12)
-    ours = torch.autograd.grad(value, (nodes, graphs))
-    theirs = torch.autograd.grad(expected, (nodes, graphs))
-    torch.testing.assert_close(ours, theirs, rtol=1e-8, atol=1e-12)
+def test_both_objectives_equal_the_naive_formula(loss, estimate, objective):
+    for weighted in [False, True]:
+        for scale in [0.3, 1.0, 3.0]:
+            similarity = InfoGraph(objective).default_similarity()
+            nodes, graphs = vectors(scale)
+            weights = torch.linspace(0, 2, len(OWNER), dtype=torch.float64) if weighted else None
+            value = objective_value(
+                contrast_of(nodes, graphs, similarity, weights), loss, similarity, objective
+            )
+            expected = naive_value(nodes, graphs, estimate, similarity, objective, weights)
+            torch.testing.assert_close(value, expected, rtol=1e-10, atol=1e-12)
+            ours = torch.autograd.grad(value, (nodes, graphs))
+            theirs = torch.autograd.grad(expected, (nodes, graphs))
+            torch.testing.assert_close(ours, theirs, rtol=1e-8, atol=1e-12)
 
 
 HAVE_BOTH = [loss for loss in LOSSES if loss.is_estimate]
@@ -198,64 +198,64 @@ def test_identities_between_losses_hold_with_the_jensen_shannon_objective(loss, 
     torch.testing.assert_close(*results, rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize("objective", ["jensen-shannon", "contrastive"])
 @pytest.mark.parametrize("loss", HAVE_BOTH, ids=repr)
-def test_only_the_positive_term_sees_the_own_graph(loss, objective):
+def test_only_the_positive_term_sees_the_own_graph(loss):
     """The own graph is not a candidate: its score there does not matter."""
-    nodes, graphs = vectors()
-    contrast = contrast_of(nodes, graphs, DotProduct())
-    far = replace(contrast, candidates=contrast.candidates.clone())
-    values = []
-    for k in range(N_GRAPHS):
-        own = (k == OWNER).nonzero().flatten()
-        far.candidates[k] = 50.0
-        values.append(objective_value(far.take(own), loss, DotProduct(), objective).item())
-        far.candidates[k] = contrast.candidates[k]
-    expected = [
-        objective_value(
-            contrast.take((k == OWNER).nonzero().flatten()), loss, DotProduct(), objective
-        ).item()
-        for k in range(N_GRAPHS)
-    ]
-    assert values == pytest.approx(expected, rel=1e-12)
-
-
-@pytest.mark.parametrize("rows", [1, 4, 128])
-@pytest.mark.parametrize(
-    "loss, objective",
-    [*product(HAVE_BOTH, ["jensen-shannon", "contrastive"]), *product(PULL, ["contrastive"])],
-    ids=repr,
-)
-def test_positives_may_be_named_as_candidates(loss, objective, rows, monkeypatch):
-    monkeypatch.setattr(_mean_loss, "_TILE_ELEMENTS", 1)
-    monkeypatch.setattr(_mean_loss, "_LEAST_ROWS", rows)
-    results = []
-    for named in (False, True):
+    for objective in ["jensen-shannon", "contrastive"]:
         nodes, graphs = vectors()
-        weights = torch.linspace(0, 2, len(OWNER), dtype=torch.float64)
-        contrast = contrast_of(nodes, graphs, DotProduct(), weights)
-        if named:
-            contrast = replace(contrast, positives=OWNER[:, None])
-        value = objective_value(contrast, loss, DotProduct(), objective)
-        results.append((value.detach(), *torch.autograd.grad(value, (nodes, graphs))))
-    torch.testing.assert_close(*results, rtol=1e-10, atol=1e-12)
+        contrast = contrast_of(nodes, graphs, DotProduct())
+        far = replace(contrast, candidates=contrast.candidates.clone())
+        values = []
+        for k in range(N_GRAPHS):
+            own = (k == OWNER).nonzero().flatten()
+            far.candidates[k] = 50.0
+            values.append(objective_value(far.take(own), loss, DotProduct(), objective).item())
+            far.candidates[k] = contrast.candidates[k]
+        expected = [
+            objective_value(
+                contrast.take((k == OWNER).nonzero().flatten()), loss, DotProduct(), objective
+            ).item()
+            for k in range(N_GRAPHS)
+        ]
+        assert values == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize("scale", [0.0, 1e-3, 10.0, 1e3, 1e6])
 @pytest.mark.parametrize(
     "loss, objective",
     [*product(HAVE_BOTH, ["jensen-shannon", "contrastive"]), *product(PULL, ["contrastive"])],
     ids=repr,
 )
-def test_scores_without_bounds_give_finite_values_and_gradients(loss, objective, scale):
-    nodes, graphs = vectors(math.sqrt(scale), torch.float32)
-    for positives in (None, 40.0 * scale, -40.0 * scale):
-        contrast = contrast_of(nodes, graphs, DotProduct())
-        if positives is not None:
-            contrast = replace(contrast, positives=contrast.positives * 0 + positives)
-        value = objective_value(contrast, loss, DotProduct(), objective)
-        gradients = torch.autograd.grad(value, (nodes, graphs))
-        assert value.isfinite() and all(g.isfinite().all() for g in gradients)
+def test_positives_may_be_named_as_candidates(loss, objective, monkeypatch):
+    for rows in [1, 4, 128]:
+        monkeypatch.setattr(_mean_loss, "_TILE_ELEMENTS", 1)
+        monkeypatch.setattr(_mean_loss, "_LEAST_ROWS", rows)
+        results = []
+        for named in (False, True):
+            nodes, graphs = vectors()
+            weights = torch.linspace(0, 2, len(OWNER), dtype=torch.float64)
+            contrast = contrast_of(nodes, graphs, DotProduct(), weights)
+            if named:
+                contrast = replace(contrast, positives=OWNER[:, None])
+            value = objective_value(contrast, loss, DotProduct(), objective)
+            results.append((value.detach(), *torch.autograd.grad(value, (nodes, graphs))))
+        torch.testing.assert_close(*results, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "loss, objective",
+    [*product(HAVE_BOTH, ["jensen-shannon", "contrastive"]), *product(PULL, ["contrastive"])],
+    ids=repr,
+)
+def test_scores_without_bounds_give_finite_values_and_gradients(loss, objective):
+    for scale in [0.0, 1e-3, 10.0, 1e3, 1e6]:
+        nodes, graphs = vectors(math.sqrt(scale), torch.float32)
+        for positives in (None, 40.0 * scale, -40.0 * scale):
+            contrast = contrast_of(nodes, graphs, DotProduct())
+            if positives is not None:
+                contrast = replace(contrast, positives=contrast.positives * 0 + positives)
+            value = objective_value(contrast, loss, DotProduct(), objective)
+            gradients = torch.autograd.grad(value, (nodes, graphs))
+            assert value.isfinite() and all(g.isfinite().all() for g in gradients)
 
 
 @pytest.mark.parametrize("loss", [DCL(tau_plus=0.3), PUCL(tau_plus=0.3)], ids=repr)

@@ -152,14 +152,16 @@ def test_no_rate_is_the_identity(augmentation, sort, request):
 
 
 @by_name
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_features_keep_their_dtype_and_may_have_no_codes(augmentation, graphs, dtype):
-    topology = pack_graphs(graphs).topology
-    batch = GraphBatch(topology, torch.ones(topology.n_nodes, 2, dtype=dtype))
-    view = augmentation.augment(batch, seeded())
-    assert (
-        view.dense.dtype == dtype and view.codes is None and view.shape == (len(graphs), None, 2)
-    )
+def test_features_keep_their_dtype_and_may_have_no_codes(augmentation, graphs):
+    for dtype in [torch.float32, torch.float64]:
+        topology = pack_graphs(graphs).topology
+        batch = GraphBatch(topology, torch.ones(topology.n_nodes, 2, dtype=dtype))
+        view = augmentation.augment(batch, seeded())
+        assert (
+            view.dense.dtype == dtype
+            and view.codes is None
+            and view.shape == (len(graphs), None, 2)
+        )
 
 
 @by_name
@@ -179,13 +181,13 @@ def test_no_graph_becomes_empty_at_the_limits(augmentation, graphs, directed):
 
 
 @by_name
-@pytest.mark.parametrize("value", [-0.1, 1.1, "0.2", None])
-def test_rates_are_checked(augmentation, value):
-    name = "ratio" if "ratio" in augmentation.get_params() else "rate"
-    with pytest.raises(
-        ValueError, match=f"The '{name}' parameter of {type(augmentation).__name__}"
-    ):
-        clone(augmentation).set_params(**{name: value}).fit(np.eye(3))
+def test_rates_are_checked(augmentation):
+    for value in [-0.1, 1.1, "0.2", None]:
+        name = "ratio" if "ratio" in augmentation.get_params() else "rate"
+        with pytest.raises(
+            ValueError, match=f"The '{name}' parameter of {type(augmentation).__name__}"
+        ):
+            clone(augmentation).set_params(**{name: value}).fit(np.eye(3))
 
 
 def test_a_subgraph_has_some_nodes():
@@ -278,16 +280,16 @@ def assert_uniform(counts, possible):
 # NodeDrop
 
 
-@pytest.mark.parametrize("rate", [0.05, 0.2, 0.5, 0.99, 1.0])
 @pytest.mark.parametrize("sort", ["graphs", "directed"])
-def test_dropping_leaves_an_induced_subgraph_of_exact_size(rate, sort, request):
-    batch = as_batch(request.getfixturevalue(sort))
-    view = NodeDrop(rate=rate).augment(batch, seeded())
-    for graph, kept in zip(as_graphs(batch), as_graphs(view), strict=True):
-        assert len(kept) == max(len(graph) - round(rate * len(graph)), 1)
-        assert edges_of(kept) == edges_of(graph.subgraph(kept))
-    assert view.codes.equal((view.dense[:, 0].long() - 1) % 3)
-    assert view.dense[:, 0].equal(view.dense[:, 0].sort().values)
+def test_dropping_leaves_an_induced_subgraph_of_exact_size(sort, request):
+    for rate in [0.05, 0.2, 0.5, 0.99, 1.0]:
+        batch = as_batch(request.getfixturevalue(sort))
+        view = NodeDrop(rate=rate).augment(batch, seeded())
+        for graph, kept in zip(as_graphs(batch), as_graphs(view), strict=True):
+            assert len(kept) == max(len(graph) - round(rate * len(graph)), 1)
+            assert edges_of(kept) == edges_of(graph.subgraph(kept))
+        assert view.codes.equal((view.dense[:, 0].long() - 1) % 3)
+        assert view.dense[:, 0].equal(view.dense[:, 0].sort().values)
 
 
 def test_each_set_of_nodes_is_equally_likely_to_be_dropped():
@@ -327,23 +329,23 @@ def test_each_set_of_nodes_is_equally_likely_to_be_masked():
 # EdgePerturb
 
 
-@pytest.mark.parametrize("add", [False, True])
-@pytest.mark.parametrize("rate", [0.05, 0.2, 0.5, 1.0])
 @pytest.mark.parametrize("sort", ["graphs", "directed"])
-def test_an_exact_number_of_edges_goes_and_comes(rate, sort, add, request):
-    batch = as_batch(request.getfixturevalue(sort))
-    view = EdgePerturb(rate=rate, add=add).augment(batch, seeded())
-    assert view.dense is batch.dense and view.codes is batch.codes
-    assert view.topology.node_ptr.equal(batch.topology.node_ptr)
-    for graph, changed in zip(as_graphs(batch), as_graphs(view), strict=True):
-        before, after = edges_of(graph), edges_of(changed)
-        n_gone = round(rate * before.total())
-        assert (before - after).total() <= n_gone
-        assert nx.number_of_selfloops(changed) <= nx.number_of_selfloops(graph)
-        if add and len(graph) > 1:
-            assert after.total() == before.total()
-        else:
-            assert after.total() == before.total() - n_gone and after <= before
+def test_an_exact_number_of_edges_goes_and_comes(sort, request):
+    for rate in [0.05, 0.2, 0.5, 1.0]:
+        for add in [False, True]:
+            batch = as_batch(request.getfixturevalue(sort))
+            view = EdgePerturb(rate=rate, add=add).augment(batch, seeded())
+            assert view.dense is batch.dense and view.codes is batch.codes
+            assert view.topology.node_ptr.equal(batch.topology.node_ptr)
+            for graph, changed in zip(as_graphs(batch), as_graphs(view), strict=True):
+                before, after = edges_of(graph), edges_of(changed)
+                n_gone = round(rate * before.total())
+                assert (before - after).total() <= n_gone
+                assert nx.number_of_selfloops(changed) <= nx.number_of_selfloops(graph)
+                if add and len(graph) > 1:
+                    assert after.total() == before.total()
+                else:
+                    assert after.total() == before.total() - n_gone and after <= before
 
 
 def test_each_set_of_edges_is_equally_likely_to_go():

@@ -118,11 +118,11 @@ def test_images_without_a_channel_axis_are_images_with_one_channel(augmentation)
 
 
 @EACH
-@pytest.mark.parametrize("shape", [(1, 3, 5, 5), (2, 1, 1, 1), (3, 3, 1, 7)])
-def test_small_batches_and_tiny_images_give_finite_views(augmentation, shape):
-    views = augmentation.augment(torch.rand(shape, generator=seeded()), seeded())
-    assert views.shape == shape
-    assert views.isfinite().all()
+def test_small_batches_and_tiny_images_give_finite_views(augmentation):
+    for shape in [(1, 3, 5, 5), (2, 1, 1, 1), (3, 3, 1, 7)]:
+        views = augmentation.augment(torch.rand(shape, generator=seeded()), seeded())
+        assert views.shape == shape
+        assert views.isfinite().all()
 
 
 @pytest.mark.parametrize("augmentation", [RandomAffine(), RandomFlip(), GaussianBlur()])

@@ -404,14 +404,14 @@ def test_the_lowest_score_bounds_all_others_at_high_temperature():
     assert ScoreModel(proposal="normal").lower_bound == -np.inf
 
 
-@pytest.mark.parametrize("tau_plus", [0.05, 0.1, 0.5])
-@pytest.mark.parametrize("auc", [0.55, 0.75, 0.9, 0.97])
-def test_the_sharpness_gives_back_the_auc(auc, tau_plus):
-    sharpness = sharpness_of(auc, tau_plus)
-    u = ranks_inside(200_000)
-    p = false_negative_probability(u, sharpness, tau_plus).numpy()
-    is_false = np.random.default_rng(0).random(len(u)) < p
-    assert roc_auc_score(is_false, u.numpy()) == pytest.approx(auc, abs=0.005)
+def test_the_sharpness_gives_back_the_auc():
+    for tau_plus in [0.05, 0.1, 0.5]:
+        for auc in [0.55, 0.75, 0.9, 0.97]:
+            sharpness = sharpness_of(auc, tau_plus)
+            u = ranks_inside(200_000)
+            p = false_negative_probability(u, sharpness, tau_plus).numpy()
+            is_false = np.random.default_rng(0).random(len(u)) < p
+            assert roc_auc_score(is_false, u.numpy()) == pytest.approx(auc, abs=0.005)
 
 
 def test_the_sharpness_ends_where_the_auc_says_nothing_or_all():

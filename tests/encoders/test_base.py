@@ -36,19 +36,19 @@ CASES += [(encoder, (3, 9, 8)) for encoder in PATCH_NETS]
 every_case = pytest.mark.parametrize("encoder, shape", CASES, ids=case_id)
 
 
-@pytest.mark.parametrize("n_components", [None, 10])
-@pytest.mark.parametrize("shape", IMAGES, ids=case_id)
 @pytest.mark.parametrize("encoder", IMAGE_ENCODERS, ids=case_id)
-def test_image_encoders_map_images_of_any_size_to_n_components(encoder, shape, n_components):
-    module = seeded(encoder, shape, n_components)
-    default = 128
-    if isinstance(encoder, ResNet):
-        default = 8 * encoder.width * (4 if encoder.depth == 50 else 1)
-    elif min(shape[-2:]) >= 16:  # the grid of the last map
-        default = module[:-1](torch.zeros(1, *shape)).numel()
-    for memory_format in (torch.contiguous_format, torch.channels_last):
-        output = module(random_batch(3, shape).contiguous(memory_format=memory_format))
-        assert output.shape == (3, n_components or default)
+def test_image_encoders_map_images_of_any_size_to_n_components(encoder):
+    for n_components in [None, 10]:
+        for shape in IMAGES:
+            module = seeded(encoder, shape, n_components)
+            default = 128
+            if isinstance(encoder, ResNet):
+                default = 8 * encoder.width * (4 if encoder.depth == 50 else 1)
+            elif min(shape[-2:]) >= 16:  # the grid of the last map
+                default = module[:-1](torch.zeros(1, *shape)).numel()
+            for memory_format in (torch.contiguous_format, torch.channels_last):
+                output = module(random_batch(3, shape).contiguous(memory_format=memory_format))
+                assert output.shape == (3, n_components or default)
 
 
 @every_case
@@ -75,13 +75,13 @@ def test_inference_of_a_sample_does_not_depend_on_its_batch(encoder, shape):
 
 
 @every_case
-@pytest.mark.parametrize("value", [0.0, 1.0, -1e6])
-def test_constant_rows_give_finite_outputs_and_gradients(encoder, shape, value):
-    module = seeded(encoder, shape)
-    output = module(torch.full((4, *shape), value))
-    output.square().sum().backward()
-    assert output.isfinite().all()
-    assert all(parameter.grad.isfinite().all() for parameter in module.parameters())
+def test_constant_rows_give_finite_outputs_and_gradients(encoder, shape):
+    for value in [0.0, 1.0, -1e6]:
+        module = seeded(encoder, shape)
+        output = module(torch.full((4, *shape), value))
+        output.square().sum().backward()
+        assert output.isfinite().all()
+        assert all(parameter.grad.isfinite().all() for parameter in module.parameters())
 
 
 @pytest.mark.parametrize("encoder", VECTOR_ENCODERS + IMAGE_ENCODERS + PATCH_NETS, ids=case_id)

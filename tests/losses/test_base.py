@@ -81,10 +81,10 @@ IDENTITIES = {
 
 
 @pytest.mark.parametrize("first, second", IDENTITIES.values(), ids=IDENTITIES)
-@pytest.mark.parametrize("n_views", [2, 3])
-def test_identity(first, second, n_views):
-    views = random_views(13, 7, n_views)
-    assert_same(value_and_grads(views, loss=first), value_and_grads(views, loss=second))
+def test_identity(first, second):
+    for n_views in [2, 3]:
+        views = random_views(13, 7, n_views)
+        assert_same(value_and_grads(views, loss=first), value_and_grads(views, loss=second))
 
 
 def naive_estimate(loss, negatives, positives, same_class, temperature):

@@ -83,10 +83,10 @@ WRONG = {
 
 
 @every_measure
-@pytest.mark.parametrize("message", WRONG)
-def test_wrong_parts_are_refused_by_name(measure, message):
-    with pytest.raises(ValueError, match=message):
-        measure(*WRONG[message])
+def test_wrong_parts_are_refused_by_name(measure):
+    for message in WRONG:
+        with pytest.raises(ValueError, match=message):
+            measure(*WRONG[message])
 
 
 def test_both_parts_share_their_classes_and_keep_their_precision():

@@ -32,11 +32,11 @@ def by_definition(first, second):
 
 
 @pytest.mark.parametrize("d", DIMENSIONS)
-@pytest.mark.parametrize("kappa_max", [0.1, 10, 300, 1e4])
-def test_is_the_mutual_likelihood_score_over_the_temperature(d, kappa_max):
-    first, second = some(7, d, kappa_max), some(5, d, kappa_max, seed=1)
-    scores = VonMisesFisher(2.0, kappa_max)(first, second)
-    torch.testing.assert_close(scores, by_definition(first, second) / 2, rtol=1e-9, atol=1e-9)
+def test_is_the_mutual_likelihood_score_over_the_temperature(d):
+    for kappa_max in [0.1, 10, 300, 1e4]:
+        first, second = some(7, d, kappa_max), some(5, d, kappa_max, seed=1)
+        scores = VonMisesFisher(2.0, kappa_max)(first, second)
+        torch.testing.assert_close(scores, by_definition(first, second) / 2, rtol=1e-9, atol=1e-9)
 
 
 def test_agrees_with_the_reference_table():
@@ -127,20 +127,23 @@ def test_the_mean_over_uniform_directions_is_one():
 
 
 @pytest.mark.parametrize("d", DIMENSIONS)
-@pytest.mark.parametrize("kappa_max", [1.0, 30.0, 1000.0])
-def test_scores_lie_between_the_limits_and_these_between_the_bounds(d, kappa_max):
-    similarity = VonMisesFisher(0.5, kappa_max)
-    mu = torch.eye(d, dtype=torch.float64)[:2]
-    kappa = torch.full((2,), kappa_max, dtype=torch.float64)
-    same, opposite = similarity((mu, kappa), (mu, kappa)), similarity((mu, kappa), (-mu, kappa))
-    u = similarity.embed((mu, kappa))
-    low, high = similarity.bounds(u.shape[1])
-    assert opposite.min().item() == pytest.approx(low, rel=1e-9)
-    assert same.max().item() == pytest.approx(high, rel=1e-9)
-    assert low < high
-    torch.testing.assert_close(similarity.self_scores(u), same.diagonal())
-    scores = similarity(some(50, d, kappa_max), some(50, d, kappa_max, seed=1))
-    assert low <= scores.min() and scores.max() <= high
+def test_scores_lie_between_the_limits_and_these_between_the_bounds(d):
+    for kappa_max in [1.0, 30.0, 1000.0]:
+        similarity = VonMisesFisher(0.5, kappa_max)
+        mu = torch.eye(d, dtype=torch.float64)[:2]
+        kappa = torch.full((2,), kappa_max, dtype=torch.float64)
+        same, opposite = (
+            similarity((mu, kappa), (mu, kappa)),
+            similarity((mu, kappa), (-mu, kappa)),
+        )
+        u = similarity.embed((mu, kappa))
+        low, high = similarity.bounds(u.shape[1])
+        assert opposite.min().item() == pytest.approx(low, rel=1e-9)
+        assert same.max().item() == pytest.approx(high, rel=1e-9)
+        assert low < high
+        torch.testing.assert_close(similarity.self_scores(u), same.diagonal())
+        scores = similarity(some(50, d, kappa_max), some(50, d, kappa_max, seed=1))
+        assert low <= scores.min() and scores.max() <= high
 
 
 def linked(first, second, d, dtype, kappa_max=1000.0):
@@ -155,21 +158,21 @@ def linked(first, second, d, dtype, kappa_max=1000.0):
 
 
 @pytest.mark.parametrize("d", [*DIMENSIONS, 2048])
-@pytest.mark.parametrize("kappa_max", [0.5, 30.0, 1000.0])
-def test_float32_is_as_good_as_float64(monkeypatch, d, kappa_max):
-    monkeypatch.setattr(mutual_likelihood, "_CHUNK", 100)  # several chunks
-    first = some(60, d, kappa_max, dtype=torch.float32)
-    second = some(70, d, kappa_max, dtype=torch.float32, seed=1)
-    exact, exact_slopes, _ = linked(first, second, d, torch.float64)
-    scores, slopes, plain = linked(first, second, d, torch.float32)
-    # Nearly opposite directions of high concentration leave rounding of κ̃², of scores that low
-    # that nobody sees.
-    seen = first[0] @ second[0].T > -0.9
-    tolerance = {"rtol": 0, "atol": 1e-6 * max(1, kappa_max)}
-    torch.testing.assert_close(scores[seen], exact[seen], **tolerance)
-    torch.testing.assert_close(plain[seen], exact[seen], **tolerance)
-    torch.testing.assert_close(slopes[seen], exact_slopes[seen], rtol=3e-5, atol=0)
-    assert ((scores - exact).abs() <= 1e-3 * (1 + exact.abs())).all()
+def test_float32_is_as_good_as_float64(monkeypatch, d):
+    for kappa_max in [0.5, 30.0, 1000.0]:
+        monkeypatch.setattr(mutual_likelihood, "_CHUNK", 100)  # several chunks
+        first = some(60, d, kappa_max, dtype=torch.float32)
+        second = some(70, d, kappa_max, dtype=torch.float32, seed=1)
+        exact, exact_slopes, _ = linked(first, second, d, torch.float64)
+        scores, slopes, plain = linked(first, second, d, torch.float32)
+        # Nearly opposite directions of high concentration leave rounding of κ̃², of scores that low
+        # that nobody sees.
+        seen = first[0] @ second[0].T > -0.9
+        tolerance = {"rtol": 0, "atol": 1e-6 * max(1, kappa_max)}
+        torch.testing.assert_close(scores[seen], exact[seen], **tolerance)
+        torch.testing.assert_close(plain[seen], exact[seen], **tolerance)
+        torch.testing.assert_close(slopes[seen], exact_slopes[seen], rtol=3e-5, atol=0)
+        assert ((scores - exact).abs() <= 1e-3 * (1 + exact.abs())).all()
 
 
 @pytest.mark.parametrize("d", [2, 16, 64, 128, 512])
