@@ -24,7 +24,7 @@ from .._warnings import warn
 from ..losses import InfoNCE, Loss
 from ..schedules._numbers import check_numbers
 from ..similarity import Cosine, Similarity
-from ..similarity._validation import check_views, in_one_dtype
+from ..similarity._base import check_views, in_one_dtype
 from ._contrast import Contrast, embed_views, in_batch, pairs_with
 from ._mean_loss import SameGroup, objective_value
 

@@ -14,7 +14,7 @@ from .._objective._contrast import Contrast, embed_views, in_batch
 from .._objective._mean_loss import scores_by_tile
 from ..schedules._numbers import check_numbers
 from ..similarity import Cosine, Similarity
-from ..similarity._validation import check_views, mapped
+from ..similarity._base import check_views, mapped
 
 
 class Estimate(NamedTuple):

@@ -1,6 +1,17 @@
-r"""The mutual likelihood score of two von Mises–Fisher distributions, pair by pair.
+r"""The mutual likelihood score of two von Mises–Fisher distributions, and their normaliser.
 
-With :math:`\tilde\kappa = |\kappa_i \mu_i + \kappa_j \mu_j|` the score is
+The normaliser. With :math:`v = d/2 - 1` and the modified Bessel function :math:`I_v`,
+
+.. math:: h(\kappa) = \log I_v(\kappa) - v \log\kappa + v \log 2 + \log\Gamma(v + 1)
+    = \log \mathrm{E}\, e^{\kappa \cos\theta},
+    \qquad h'(\kappa) = A(\kappa) = \frac{I_{v+1}(\kappa)}{I_v(\kappa)},
+
+the mean over uniform directions. Both are functions of :math:`y = \kappa^2` without a
+singularity, and are computed as such: by Debye's uniform expansion at an order of at least 16,
+where six terms are exact to 1e-10, and from there down to v by recurrences of positive terms only.
+So there is no underflow, no cancellation and no branching.
+
+The score. With :math:`\tilde\kappa = |\kappa_i \mu_i + \kappa_j \mu_j|` the score is
 :math:`h(\tilde\kappa) - h(\kappa_i) - h(\kappa_j)`. At concentrations of thousands these three
 are large and nearly cancel. So the part of h that grows is split off,
 
@@ -17,31 +28,150 @@ A sample is held as :math:`(\kappa\mu, m, -g(\kappa))`. In float64, g is exact. 
 
 with a polynomial P that is fitted once for each d. The first term has the right slope at 0 and
 the right growth at infinity; the rest, P, is less than .24 and smooth in b/t. P is within 3e-7
-and is of degree 8 for d ≥ 8, up to 15 for d = 2. The slope of a score with respect to
-:math:`\kappa_i \kappa_j \cos\theta` is :math:`A(\tilde\kappa)/\tilde\kappa`; times t it is a
-polynomial of the same kind, within 1e-6.
+and is of degree 8 for d ≥ 8, up to 15 for d = 2.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
-from functools import partial
+import math
+from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.polynomial import chebyshev
-from numpy.typing import NDArray
 from torch import Tensor
-
-from ._bessel import log_partition_of_square, ratio_of_square
+from torch.autograd.function import once_differentiable
 
 _TOLERANCE = 3e-7
-_SLOPE_TOLERANCE = 1e-6
 _LARGEST_DEGREE = 20
-# Number of pairs worked on at a time, so that they stay in cache.
-_CHUNK = 2**16
+_LEAST_ORDER = 16
+_N_TERMS = 6
+
+
+def log_partition(kappa: Tensor, d: int) -> Tensor:
+    """Return h(κ), the logarithm of the normaliser of a von Mises–Fisher distribution.
+
+    Parameters
+    ----------
+    kappa : Tensor, float32 or float64
+        Concentrations κ ≥ 0, at most 1e6.
+    d : int
+        Dimension of the space, at least 2.
+
+    Returns
+    -------
+    h : Tensor of the same shape
+        0 for κ = 0, κ²/(2d) for small κ, κ − (d − 1)/2 · log κ + const for large ones. In
+        float64 correct to 1e-8, absolute below 1 and relative above.
+        Differentiable any number of times.
+    """
+    return log_partition_of_square(kappa.square(), d)
+
+
+def log_partition_of_square(y: Tensor, d: int) -> Tensor:
+    """Return h(√y), which is as smooth at y = 0 as anywhere."""
+    return _LogPartition.apply(y, d / 2 - 1)
+
+
+def ratio_of_square(y: Tensor, d: int) -> Tensor:
+    """Return A(√y)/√y, twice the derivative of h(√y); 1/d for y = 0."""
+    return _Ratio.apply(y, d / 2 - 1)
+
+
+class _LogPartition(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, y: Tensor, v: float) -> Tensor:
+        ctx.save_for_backward(y)
+        ctx.v = v
+        return _evaluate(y, v)[0]
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        (y,) = ctx.saved_tensors
+        return grad * _Ratio.apply(y, ctx.v) / 2, None
+
+
+class _Ratio(torch.autograd.Function):
+    """r_v(y) = I_{v+1}(√y) / (√y I_v(√y)); its derivative is r_v (r_{v+1} − r_v) / 2."""
+
+    @staticmethod
+    def forward(ctx: Any, y: Tensor, v: float) -> Tensor:
+        ctx.save_for_backward(y)
+        ctx.v = v
+        return _evaluate(y, v)[1]
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        (y,) = ctx.saved_tensors
+        r, above = _Ratio.apply(y, ctx.v), _Ratio.apply(y, ctx.v + 1)
+        return grad * r * (above - r) / 2, None
+
+
+def _evaluate(y: Tensor, v: float) -> tuple[Tensor, Tensor]:
+    """Return h(√y) and r_v(y)."""
+    n_steps = max(0, math.ceil(_LEAST_ORDER - v))
+    h, r = _debye(y, v + n_steps)
+    for u in (v + j for j in reversed(range(n_steps))):
+        # h_u − h_{u+1} = log(1 + y r_{u+1} / (2(u + 1))),  1/r_u = 2(u + 1) + y r_{u+1}
+        above = y * r / (2 * (u + 1))
+        h = h + above.log1p()
+        r = 1 / (2 * (u + 1) * (1 + above))
+    return h, r
+
+
+def _debye(y: Tensor, u: float) -> tuple[Tensor, Tensor]:
+    """Return h and r of a large order u by Debye's expansion, with p = u/t and t = √(u² + y).
+
+    The sum S(p) = Σ U_k(p)/u^k is divided by S(1), which makes h(0) = 0.
+    """
+    t = (u * u + y).sqrt()
+    p, beyond = u / t, y / (t + u)  # t − u
+    sum_1 = sum(_debye_coefficients(u))
+    total, slope = _horner(_debye_coefficients(u), p)
+    h = (
+        beyond
+        - u * (beyond / (2 * u)).log1p()
+        - 0.5 * (beyond / u).log1p()
+        + (total / sum_1).log()
+    )
+    return h, 1 / (u + t) - 0.5 / t**2 - u / t**3 * slope / total
+
+
+def _horner(coefficients: Sequence[float], x: Tensor) -> tuple[Tensor, Tensor]:
+    """Return a polynomial, lowest coefficient first, and its derivative."""
+    value = torch.full_like(x, coefficients[-1])
+    slope = torch.zeros_like(x)
+    for c in coefficients[-2::-1]:
+        slope.mul_(x).add_(value)
+        value.mul_(x).add_(c)
+    return value, slope
+
+
+@functools.lru_cache(maxsize=256)
+def _debye_coefficients(u: float) -> tuple[float, ...]:
+    """Return the coefficients of Σ_k U_k(p)/u^k, lowest first."""
+    terms = _debye_polynomials()
+    degree = max(map(len, terms))
+    return tuple(
+        math.fsum(float(term[j]) / u**k for k, term in enumerate(terms) if j < len(term))
+        for j in range(degree)
+    )
+
+
+@functools.cache
+def _debye_polynomials() -> list[list[Fraction]]:
+    """Return U_0 … U_K, exactly, from U_{k+1} = p²(1 − p²)/2 U_k′ + ⅛ ∫(1 − 5s²) U_k ds."""
+    terms = [[Fraction(1)]]
+    for _ in range(_N_TERMS):
+        new = [Fraction(0)] * (len(terms[-1]) + 3)
+        for j, c in enumerate(terms[-1]):
+            new[j + 1] += c * j / 2 + c / (8 * (j + 1))
+            new[j + 3] -= c * j / 2 + 5 * c / (8 * (j + 3))
+        terms.append(new)
+    return terms
 
 
 def parts_of(kappa: Tensor, d: int) -> tuple[Tensor, Tensor]:
@@ -90,169 +220,39 @@ def _remainder(y: Tensor, t: Tensor, m: Tensor, d: int) -> Tensor:
     if t.dtype == torch.float64:
         return log_partition_of_square(y, d) - m
     a, b = (d - 1) / 2, (d + 1) / 2
-    x, p = 2 * b / t - 1, torch.zeros_like(t)
-    for c in reversed(_fitted(d)[0]):
-        p = p * x + c
-    return p - a * (m / (a + b)).log1p()
+    return _Polynomial.apply(2 * b / t - 1, _fitted(d)) - a * (m / (a + b)).log1p()
 
 
-class MutualLikelihood(torch.autograd.Function):
-    """Mutual likelihood scores of all pairs over a temperature, in place of their products.
-
-    Its slopes are written by hand: those of the polynomials would be less exact, and autograd
-    would hold some thirty numbers for each pair.
-    """
+class _Polynomial(torch.autograd.Function):
+    """A polynomial, lowest coefficient first, which keeps its slope alone."""
 
     @staticmethod
-    def forward(
-        ctx: Any, products: Tensor, u_terms: Tensor, v_terms: Tensor, d: int, temperature: float
-    ) -> Tensor:
-        slopes = torch.empty_like(products) if any(ctx.needs_input_grad) else None
-        link_in_place(products, u_terms, v_terms, slopes, d, temperature)
-        ctx.mark_dirty(products)
-        ctx.slopes, ctx.terms = slopes, (u_terms, v_terms)
-        ctx.d, ctx.temperature = d, temperature
-        return products
+    def forward(ctx: Any, x: Tensor, coefficients: Sequence[float]) -> Tensor:
+        value, slope = _horner(coefficients, x)
+        ctx.save_for_backward(slope)
+        return value
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        if torch.is_grad_enabled():  # a second derivative would silently lack this part
-            raise RuntimeError("VonMisesFisher scores can be differentiated once.")
-        d_products = ctx.slopes * grad
-
-        def of_terms(terms: Tensor, axis: int) -> Tensor:
-            # A score is a function of κ²/2 = m(m + d + 1)/2 as it is of the products, minus m.
-            t = terms[:, 0] + (ctx.d + 1) / 2
-            d_scores = grad.sum(axis) / ctx.temperature
-            return torch.stack([t * d_products.sum(axis) - d_scores, d_scores], 1)
-
-        u_terms, v_terms = ctx.terms
-        return d_products, of_terms(u_terms, 1), of_terms(v_terms, 0), None, None
-
-
-def link_in_place(
-    products: Tensor,
-    u_terms: Tensor,
-    v_terms: Tensor,
-    slopes: Tensor | None,
-    d: int,
-    temperature: float,
-) -> None:
-    """Turn products into scores over the temperature, and write their slopes.
-
-    Parameters
-    ----------
-    products : Tensor of shape (n, m)
-        κ_i κ_j cos θ; overwritten by the scores.
-    u_terms, v_terms : Tensor of shapes (n, 2) and (m, 2)
-        m and −g(κ), as `parts_of` returns them.
-    slopes : Tensor of shape (n, m) or None
-        Overwritten by the derivatives of the scores with respect to the products.
-    d : int
-        Dimension of the space.
-    temperature : float
-        The scores are divided by it.
-    """
-    n, n_columns = products.shape
-    n_rows = min(n, max(1, _CHUNK // max(1, n_columns)))
-    if products.device.type != "cpu":
-        n_rows = n
-    link: Callable[..., None] = partial(_exact_link, d=d, temperature=temperature)
-    if products.dtype != torch.float64:
-        # With the temperature in the coefficients, dividing by it costs nothing.
-        scale = 1 / temperature
-        polynomials = [products.new_tensor(c).mul(scale).unbind() for c in _fitted(d)]
-        buffers = products.new_empty(4, n_rows, n_columns)
-        link = partial(_fast_link, d=d, scale=scale, polynomials=polynomials, buffers=buffers)
-    for start in range(0, n, max(1, n_rows)):
-        rows = slice(start, start + n_rows)
-        out = None if slopes is None else slopes[rows]
-        link(products[rows], u_terms[rows, None], v_terms, out)
-
-
-def _exact_link(
-    x: Tensor, u_terms: Tensor, v_terms: Tensor, slopes: Tensor | None, d: int, temperature: float
-) -> None:
-    """Turn products into scores in float64, exactly."""
-    if slopes is not None:
-        m_i, m_j, b = u_terms[..., 0], v_terms[..., 0], (d + 1) / 2
-        y = m_i * (m_i + 2 * b) + m_j * (m_j + 2 * b) + 2 * x
-        torch.div(ratio_of_square(y.clamp_min_(0), d), temperature, out=slopes)
-    torch.div(mutual_score(x, u_terms, v_terms, d), temperature, out=x)
-
-
-def _fast_link(
-    x: Tensor,
-    u_terms: Tensor,
-    v_terms: Tensor,
-    slopes: Tensor | None,
-    d: int,
-    scale: float,
-    polynomials: Sequence[Sequence[Tensor]],
-    buffers: Tensor,
-) -> None:
-    """Turn products into scores in float32: few passes, in buffers that stay in cache."""
-    (m_i, minus_g_i), (m_j, minus_g_j) = u_terms.unbind(-1), v_terms.unbind(-1)
-    a, b, (of_value, of_slope) = (d - 1) / 2, (d + 1) / 2, polynomials
-    y, t, ratio, p = buffers[:, : len(x)]
-    # y = κ_i² + κ_j² + 2x, the squared concentration of both together, with κ² = m (m + 2b);
-    # t = √(y + b²).
-    torch.add(m_i * (m_i + 2 * b), x, alpha=2, out=y)
-    y.add_(m_j * (m_j + 2 * b)).clamp_min_(0)
-    torch.add(y, b * b, out=t).sqrt_()
-    # t − b − m_i − m_j as 2 (x − m_i m_j) / (t + b + m_i + m_j), in which nothing cancels.
-    x.addcmul_(m_i, m_j, value=-1)
-    x.div_(torch.add(t, m_i + b, out=ratio).add_(m_j))
-    # The rest is a polynomial of 2b/t − 1, which lies in [−1, 1] ...
-    torch.div(t.new_tensor(2 * b), t, out=ratio).sub_(1)
-    if slopes is not None:
-        torch.div(_polynomial(ratio, of_slope, p), t, out=slopes)
-    torch.add(_polynomial(ratio, of_value, p), x, alpha=2 * scale, out=x)
-    x.add_(scale * minus_g_i).add_(scale * minus_g_j)
-    # ... and −a log(1 + y / ((a + b) (b + t))).
-    torch.add(t.new_tensor(b * (a + b)), t, alpha=a + b, out=t)
-    x.sub_(y.div_(t).log1p_(), alpha=a * scale)
-
-
-def _polynomial(x: Tensor, coefficients: Sequence[Tensor], out: Tensor) -> Tensor:
-    """Return a polynomial, lowest coefficient first, by Horner's rule: one pass for each."""
-    torch.addcmul(coefficients[-2], x, coefficients[-1], out=out)
-    for c in coefficients[-3::-1]:
-        torch.addcmul(c, out, x, out=out)
-    return out
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        return grad * ctx.saved_tensors[0], None
 
 
 @functools.lru_cache(maxsize=256)
-def _fitted(d: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return the coefficients of P and of t times the slope, lowest first."""
-    return _fit(_wanted, d, _TOLERANCE), _fit(_wanted_slope, d, _SLOPE_TOLERANCE)
+def _fitted(d: int) -> tuple[float, ...]:
+    """Return the coefficients of P."""
+    a, b = (d - 1) / 2, (d + 1) / 2
 
+    def wanted(x: Any) -> Any:
+        t = 2 * b / (torch.from_numpy(x) + 1)
+        y = t * t - b * b
+        m = y / (t + b)
+        return (log_partition_of_square(y, d) - m + a * (m / (a + b)).log1p()).numpy()
 
-def _fit(
-    function: Callable[[NDArray, int], NDArray], d: int, tolerance: float
-) -> tuple[float, ...]:
-    """Return the coefficients of a polynomial that is within a tolerance of a function."""
     check = np.linspace(-0.999, 1, 2001)
-    exact = function(check, d)
+    exact = wanted(check)
     for degree in range(6, _LARGEST_DEGREE + 1):
-        nodes = np.cos(np.pi * (np.arange(degree + 1) + 0.5) / (degree + 1))
-        series = chebyshev.chebfit(nodes, function(nodes, d), degree)
-        if np.abs(chebyshev.chebval(check, series) - exact).max() < tolerance:
+        series = chebyshev.chebinterpolate(wanted, degree)
+        if np.abs(chebyshev.chebval(check, series) - exact).max() < _TOLERANCE:
             break
     return tuple(chebyshev.cheb2poly(series).tolist())
-
-
-def _wanted(x: NDArray, d: int) -> NDArray:
-    """Return the function that P approximates, at 2b/t − 1 = x."""
-    a, b = (d - 1) / 2, (d + 1) / 2
-    t = 2 * b / (torch.from_numpy(x) + 1)
-    y = t * t - b * b
-    m = y / (t + b)
-    return (log_partition_of_square(y, d) - m + a * (m / (a + b)).log1p()).numpy()
-
-
-def _wanted_slope(x: NDArray, d: int) -> NDArray:
-    """Return t times the slope at 2b/t − 1 = x; from b/d to 1."""
-    b = (d + 1) / 2
-    t = 2 * b / (torch.from_numpy(x) + 1)
-    return (t * ratio_of_square(t * t - b * b, d)).numpy()

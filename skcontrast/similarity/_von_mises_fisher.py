@@ -12,10 +12,8 @@ from torch.nn import functional as F
 
 from .._checks import Interval, parameter
 from ..schedules._numbers import Number, interval
-from ._base import Similarity, inverse_length
-from ._bessel import log_partition
-from ._mutual_likelihood import MutualLikelihood, mutual_score, parts_of
-from ._validation import Embeddings, mapped
+from ._base import Embeddings, Similarity, inverse_length, mapped
+from ._mutual_likelihood import log_partition, mutual_score, parts_of
 
 # Outside, differences of scores, or tiny scores themselves, need more digits than float32 has.
 _IN_FLOAT32 = (0.1, 2000.0)
@@ -189,16 +187,14 @@ class VonMisesFisher(Similarity):
     def scores(self, u: Tensor, v: Tensor) -> Tensor:
         """Return the mutual likelihood scores of all pairs."""
         d = u.shape[-1] - _N_TERMS
-        return MutualLikelihood.apply(
-            u[:, :d] @ v[:, :d].T, u[:, d:], v[:, d:], d, self.temperature
-        )
+        products = u[:, :d] @ v[:, :d].T
+        return mutual_score(products, u[:, None, d:], v[:, d:], d) / self.temperature
 
     def pairs(self, u: Tensor, v: Tensor) -> Tensor:
         """Return the mutual likelihood scores of matching rows."""
         d = u.shape[-1] - _N_TERMS
         products = (u[..., :d] * v[..., :d]).sum(-1)
-        scores = mutual_score(products, u[..., d:], v[..., d:], d)
-        return scores / self.temperature
+        return mutual_score(products, u[..., d:], v[..., d:], d) / self.temperature
 
 
 @functools.lru_cache(maxsize=256)

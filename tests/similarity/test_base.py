@@ -32,13 +32,6 @@ class Distance(Similarity):
         return -(u[:, None] - v).square().sum(-1)
 
 
-def test_extra_numbers_without_distributions_are_refused_where_the_class_is_written():
-    with pytest.raises(TypeError, match=r"Extra has n_extra=1.*VonMisesFisher"):
-
-        class Extra(Similarity):
-            n_extra = 1
-
-
 def test_scores_that_are_overridden_do_not_keep_the_other_forms_of_the_old_ones():
     scores = {"scores": lambda self, u, v: u @ v.T - 1}
     with pytest.raises(TypeError, match="overrides scores but inherits pairs"):
@@ -160,11 +153,6 @@ def test_an_infinite_slope_is_found_by_the_check():
     check_similarity(Euclidean())
     with pytest.raises(ValueError, match=r"Unsmoothed\.scores .* finite slope.* 1e-12"):
         check_similarity(Unsmoothed())
-
-
-def test_an_override_of_call_is_refused():
-    with pytest.raises(TypeError, match="overrides __call__, which no loss calls"):
-        type("Own", (Cosine,), {"__call__": lambda self, u, v: u @ v.T})
 
 
 def test_a_missing_method_is_named():

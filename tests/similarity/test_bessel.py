@@ -6,7 +6,7 @@ import mpmath
 import pytest
 import torch
 
-from skcontrast.similarity._bessel import (
+from skcontrast.similarity._mutual_likelihood import (
     log_partition,
     log_partition_of_square,
     ratio_of_square,
