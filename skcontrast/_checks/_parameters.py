@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from dataclasses import is_dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, Self, dataclass_transform
+from dataclasses import MISSING, Field, dataclass, field, fields
+from typing import Any, ClassVar, Literal, Self, dataclass_transform
 
 from sklearn.base import BaseEstimator
 
@@ -13,17 +13,9 @@ from .._sklearn_compat import StrOptions
 from ._constraints import brief, check_values
 from ._names import advice_on, names_checked
 
-_REQUIRED = inspect.Parameter.empty
-
-
-class _Parameter(NamedTuple):
-    default: Any
-    constraints: Any
-    kind: Any
-
 
 def parameter(
-    constraints: Any = "no_validation", *, default: Any = _REQUIRED, kw_only: bool = False
+    constraints: Any = "no_validation", *, default: Any = MISSING, kw_only: bool = False
 ) -> Any:
     """Declare a parameter of the class in whose body this stands.
 
@@ -37,65 +29,25 @@ def parameter(
     kw_only : bool, default=False
         Whether it is passed by name only.
     """
-    kind = inspect.Parameter.KEYWORD_ONLY if kw_only else inspect.Parameter.POSITIONAL_OR_KEYWORD
-    if not isinstance(constraints, (list, set)) and constraints != "no_validation":
-        raise TypeError(f"constraints must be a list or a set, got {constraints!r}.")
-    if default.__hash__ is None:
-        raise ValueError(f"All objects would share the default {default!r}: use None or a tuple.")
     if isinstance(constraints, set):
-        names, rest = constraints - {None}, [None] if None in constraints else []
-        constraints = [StrOptions(names), *rest]
-    return _Parameter(default, constraints, kind)
-
-
-class _Learned:
-    """An attribute that the constructor does not set."""
+        rest = [None] if None in constraints else []
+        constraints = [StrOptions(constraints - {None}), *rest]
+    return field(default=default, kw_only=kw_only, metadata={"constraints": constraints})
 
 
 def learned(*, init: Literal[False] = False) -> Any:
     """Declare an attribute that is set later, if at all."""
-    return _Learned()
-
-
-def _add_constructor(cls: type[Declared]) -> None:
-    """Give a class whose body declares parameters an ``__init__`` that stores them.
-
-    Parameters of its bases come first, as in a dataclass.
-    """
-    own = {name: one for name, one in vars(cls).items() if isinstance(one, _Parameter)}
-    for name in [*own, *(name for name, one in vars(cls).items() if isinstance(one, _Learned))]:
-        delattr(cls, name)
-    _check_body(cls)
-    if not own:
-        return
-    declared = cls._declared_parameters = {**cls._declared_parameters, **own}
-    cls._parameter_constraints = {name: one.constraints for name, one in declared.items()}
-    itself = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    known = [inspect.Parameter(n, p.kind, default=p.default) for n, p in declared.items()]
-    signature = inspect.Signature([itself, *sorted(known, key=lambda one: one.kind)])
-
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        try:
-            given = signature.bind(self, *args, **kwargs)
-        except TypeError as error:
-            raise TypeError(f"{type(self).__name__}() {error}") from None
-        given.apply_defaults()
-        for name in declared:
-            setattr(self, name, given.arguments[name])
-
-    __init__.__signature__ = signature  # type: ignore[attr-defined]
-    __init__.__qualname__ = f"{cls.__qualname__}.__init__"
-    __init__.__module__ = cls.__module__
-    cls.__init__ = __init__  # type: ignore[method-assign]
+    return field(init=init)
 
 
 def _check_body(cls: type) -> None:
     """Refuse a class attribute with the name of an inherited parameter, which it would not set."""
-    if "__init__" in vars(cls) or is_dataclass(cls):
+    if "__init__" in vars(cls):
         return
     names = inspect.signature(cls.__init__).parameters  # type: ignore[misc]
-    for name, value in vars(cls).items():
-        if name in names and not hasattr(value, "__set__"):
+    # One with an annotation may be a field of a dataclass.
+    for name in vars(cls).keys() & names.keys() - vars(cls).get("__annotations__", {}).keys():
+        if not hasattr(vars(cls)[name], "__set__"):
             raise TypeError(
                 f"{cls.__name__}.{name} would never be used, because {name} is a parameter of its "
                 "base class: give it another default in an __init__."
@@ -106,14 +58,21 @@ def _check_body(cls: type) -> None:
 class Declared(BaseEstimator):
     """The base of objects whose classes declare parameters in their body.
 
-    Their constructors and `set_params` say which name may be meant.
+    Such a class becomes a dataclass, whose parameters have no class attributes. Constructors and
+    `set_params` say which name may be meant.
     """
 
-    _declared_parameters: ClassVar[dict[str, _Parameter]] = {}
     _parameter_constraints: ClassVar[dict[str, Any]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        _add_constructor(cls)
+        declared = {name for name, one in vars(cls).items() if isinstance(one, Field)}
+        if declared:
+            dataclass(eq=False, repr=False, match_args=False)(cls)
+            for name in declared & vars(cls).keys():
+                delattr(cls, name)
+            taken = [one for one in fields(cls) if one.init]  # type: ignore[arg-type]
+            cls._parameter_constraints = {one.name: one.metadata["constraints"] for one in taken}
+        _check_body(cls)
         super().__init_subclass__(**kwargs)
         if "__init__" in vars(cls):
             cls.__init__ = names_checked(cls.__init__)  # type: ignore[method-assign]

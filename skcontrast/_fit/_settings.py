@@ -165,7 +165,7 @@ def resolve_settings(estimator: Any) -> Settings:
     """
     owner = type(estimator).__name__
     # The __init__ of a subclass may take fewer.
-    declared = dict.fromkeys(estimator._declared_parameters)
+    declared = dict.fromkeys(estimator._parameter_constraints)
     given = {name: getattr(estimator, name) for name in declared | estimator.get_params(False)}
     _refuse_mistakes(given, owner)
     validate_parameters(estimator)
