@@ -118,15 +118,11 @@ def seeded_everywhere(seed: int, device: torch.device) -> Iterator[None]:
             random.setstate(of_python)
 
 
-# Layers that draw no random numbers. All other layers may.
-_DRAWS_NOTHING = {
-    nn.Sequential, nn.ModuleList, nn.ModuleDict, nn.Identity, nn.Flatten, nn.Unflatten,
-    nn.Linear, nn.Bilinear, nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.Embedding,
-    nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.LayerNorm, nn.GroupNorm,
-    nn.MaxPool1d, nn.MaxPool2d, nn.MaxPool3d, nn.AvgPool1d, nn.AvgPool2d, nn.AvgPool3d,
-    nn.AdaptiveAvgPool1d, nn.AdaptiveAvgPool2d, nn.AdaptiveMaxPool1d, nn.AdaptiveMaxPool2d,
-    nn.ReLU, nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.Tanh, nn.Sigmoid, nn.Softplus,
-}  # fmt: skip
+# Layers of torch that draw random numbers in training.
+_DRAW = (
+    nn.modules.dropout._DropoutNd, nn.RReLU, nn.RNNBase, nn.MultiheadAttention,
+    nn.FractionalMaxPool2d, nn.FractionalMaxPool3d,
+)  # fmt: skip
 
 
 def generator_of(random_state: Any) -> np.random.RandomState:
@@ -148,13 +144,12 @@ def resolve_seed(random_state: Any, owner: str) -> int:
 def draws_random_numbers(network: nn.Module) -> bool:
     """Return whether a network may draw from torch's global generators while it trains.
 
-    Dropout does, and so may every layer that is not known to draw none.
+    Dropout does, and so may layers that are neither of torch nor of this package.
     """
     return any(_may_draw(layer) for layer in network.modules())
 
 
 def _may_draw(layer: nn.Module) -> bool:
-    if layer._forward_hooks or layer._forward_pre_hooks or "forward" in vars(layer):
-        return True
-    own = type(layer).__module__.partition(".")[0] == __name__.partition(".")[0]
-    return not (own or type(layer) in _DRAWS_NOTHING)
+    is_known = type(layer).__module__.startswith(("torch.nn.", f"{__name__.partition('.')[0]}."))
+    is_changed = layer._forward_hooks or layer._forward_pre_hooks or "forward" in vars(layer)
+    return isinstance(layer, _DRAW) or not is_known or bool(is_changed)

@@ -19,35 +19,8 @@ from torch import nn
 # of PatchNet with 96 × 96 pixels, and no less time.
 _LARGE, _PLACES = 3e7, 32
 
-_LOCK = threading.Lock()
-# The numbers of threads of those who compute in one meanwhile.
-_LENT: list[int] = []
+# The contexts of `one_thread` that a thread of the program is in.
 _OWN = threading.local()
-
-
-@contextmanager
-def _one_of_torch() -> Iterator[None]:
-    """Compute in one thread of torch.
-
-    torch has a number for each thread of the program, one for those that begin later, and one for
-    its products, which all threads share. A thread that began meanwhile gets the number of others.
-    """
-    with _LOCK:
-        before = max([torch.get_num_threads(), *_LENT[:1]])
-        if before > 1:
-            _LENT.append(before)
-            torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        with _LOCK:
-            if before > 1:
-                _LENT.remove(before)
-                torch.set_num_threads(before)
-            if before > 1 and _LENT:  # products of the others, and new threads, stay at one
-                other = threading.Thread(target=torch.set_num_threads, args=(1,))
-                other.start()
-                other.join()
 
 
 @contextmanager
@@ -56,7 +29,8 @@ def one_thread(device: torch.device | str = "cpu", *, blas: bool = True) -> Iter
 
     OpenMP's threads wait for each other in busy loops: of a small step, on a machine that has
     something else to do, they make ten. What turns out to be large asks for all threads by
-    `use_threads_for`. Afterwards the numbers of threads are what they were.
+    `use_threads_for`. Afterwards the numbers of threads are what they were; a thread that used
+    torch for the first time meanwhile keeps one.
 
     Parameters
     ----------
@@ -72,7 +46,8 @@ def one_thread(device: torch.device | str = "cpu", *, blas: bool = True) -> Iter
     entered = vars(_OWN).setdefault("entered", [])
     with ExitStack() as alone:
         if not entered:
-            alone.enter_context(_one_of_torch())
+            alone.callback(torch.set_num_threads, torch.get_num_threads())
+            torch.set_num_threads(1)
         if blas:
             alone.enter_context(threadpool_limits(1, user_api="blas"))
         entered.append(alone)

@@ -58,7 +58,7 @@ def test_signatures_are_those_of_the_constructors_and_python_names_what_else_is_
     assert list(inspect.signature(contrastive_loss).parameters)[:2] == ["views", "loss"]
     with pytest.raises(TypeError, match="2 positional arguments but 3 were given"):
         Cosine(0.1, 0.2)
-    with pytest.raises(TypeError, match="multiple values for argument .temperature."):
+    with pytest.raises(TypeError, match=r"multiple values for argument .temperature."):
         Cosine(0.1, temperature=0.2)
 
 

@@ -140,18 +140,19 @@ def fit_small_and_large():
                 use(embedder)
             counted = found[3:] if len(found) > 3 else found  # it is tried before it is judged
             assert set(counted) == expected, (largest, found)
-            assert numbers_of_threads() == before and not _threads._LENT
+            assert numbers_of_threads() == before
 
 
 def two_fits_that_overlap():
     torch.set_num_threads(2)
     before = numbers_of_threads()[:2]
     with Holder(_threads.one_thread()) as first, Holder(_threads.one_thread()) as second:
-        for holder, new in ((first, 1), (second, 2)):
-            assert numbers_of_threads()[:2] == (2, 1)
+        for holder in (first, second):
+            assert torch.get_num_threads() == 2
             holder.leave()
             holder.thread.join()
-            assert numbers_of_threads()[:2] == (2, new)
+    assert torch.get_num_threads() == 2
+    torch.set_num_threads(2)
     with _threads.one_thread(), _threads.one_thread():
         assert numbers_of_threads() == (1, 1, 1)
         _threads.use_threads_for(torch.nn.Linear(10_000, 3_001), (Vectors(), (10_000,)))
