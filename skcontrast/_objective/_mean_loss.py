@@ -61,20 +61,19 @@ def objective_value(
         )
     losses = _contrastive if objective == "contrastive" else _jensen_shannon
 
-    def tile_loss(rows: Rows, part: slice) -> Tensor:
+    def evaluate(part: slice, u: Tensor, scores: Tensor) -> tuple[Rows, Tensor]:
+        """Return what the loss read of a tile, and the share of its anchors in the mean loss."""
+        rows = _rows(contrast, loss, similarity, same_group, part, u, scores)
         pulls_group = same_group == "positive" and not loss.pulls
         found = losses(rows, loss, contrast.same_group(part) if pulls_group else None)
         if contrast.weights is not None:
             found = found * contrast.weights[part].to(found.dtype)
-        return found.sum() / len(contrast.anchors)
-
-    def rows_of(part: slice, u: Tensor, scores: Tensor) -> Rows:
-        return _rows(contrast, loss, similarity, same_group, part, u, scores)
+        return rows, found.sum() / len(contrast.anchors)
 
     # Under autocast the products would be taken in half precision, which 1/temperature magnifies.
     with torch.autocast(contrast.anchors.device.type, enabled=False):
         tensors = contrast.anchors, contrast.candidates, contrast.positives
-        return _MeanLoss.apply(similarity, rows_of, tile_loss, contrast.excluded, *tensors)
+        return _MeanLoss.apply(similarity, evaluate, *tensors)
 
 
 class _MeanLoss(torch.autograd.Function):
@@ -84,9 +83,7 @@ class _MeanLoss(torch.autograd.Function):
     def forward(
         ctx: Any,
         similarity: Similarity,
-        rows_of: Callable[[slice, Tensor, Tensor], Rows],
-        tile_loss: Callable[[Rows, slice], Tensor],
-        excluded: Tensor,
+        evaluate: Callable[[slice, Tensor, Tensor], tuple[Rows, Tensor]],
         anchors: Tensor,
         candidates: Tensor,
         positives: Tensor,
@@ -101,9 +98,9 @@ class _MeanLoss(torch.autograd.Function):
             v = candidates.detach().requires_grad_(of_candidates)
             with torch.set_grad_enabled(needs_gradient and not similarity.bilinear):
                 scores = similarity.scores(u, v)
+            check_returned(f"{type(similarity).__name__}.scores", scores, (len(u), len(v)))
             with torch.set_grad_enabled(needs_gradient):
-                rows = rows_of(part, u, scores.detach())
-                loss = tile_loss(rows, part)
+                rows, loss = evaluate(part, u, scores.detach())
             value += loss.detach()
             if not needs_gradient:
                 continue
@@ -126,7 +123,7 @@ class _MeanLoss(torch.autograd.Function):
                 "contrastive_loss can be differentiated once: create_graph=True is not supported."
             )
         gradients = (None if found is None else found * grad for found in ctx.gradients)
-        return None, None, None, None, *gradients
+        return None, None, *gradients
 
 
 def _pull_back(
