@@ -33,8 +33,9 @@ from benchmarks.speed._bench import (
     ratios,
     timed,
 )
-from benchmarks.speed._naive import naive_loss
 from skcontrast import contrastive_loss, losses
+from skcontrast.similarity import Cosine
+from tests.naive_losses import naive_loss
 
 OURS = [
     "InfoNCE",
@@ -98,7 +99,7 @@ def errors(name, views, y, step):
     value, gradient = step()
     loss = getattr(losses, name)() if name in OURS else losses.InfoNCE()
     leaf = views.double().requires_grad_()
-    exact = naive_loss(loss, leaf[0], leaf[1], y if loss.requires_y else None)
+    exact = naive_loss([leaf[0], leaf[1]], loss=loss, similarity=Cosine(), y=y)
     exact.backward()
     worst = (gradient - leaf.grad).abs().max() / leaf.grad.abs().max()
     return abs(value.item() / exact.item() - 1), worst.item()

@@ -36,7 +36,7 @@ from skcontrast.losses import (
     Supervised,
 )
 from skcontrast.similarity import Cosine, DotProduct, VonMisesFisher
-from tests.fuzz.naive_loss import RANKED, naive_loss
+from tests.naive_losses import RANKED, naive_loss
 
 # The most changes of the scores that the naive loss is computed with, and the multiple of their
 # effect that is allowed.
