@@ -6,36 +6,26 @@ import copy
 import math
 import os
 from collections.abc import Iterator, Sequence
-from importlib.util import find_spec
 from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from torch.utils.data import Dataset
 
 from ._checks import POSITIVE_INT, Interval, InvalidParameterError, StrOptions, checked
-from ._data._array_like import SUFFIXES
 from ._data._parts import Parts
+from ._data._pictures import SUFFIXES, check_pillow, existing_files, load_images, read_image
 from ._data._row_labels import along_rows
 from ._runtime._memory import check_memory
-from ._warnings import progress
 
 __all__ = ["ImageFolder", "Parts"]
 
 
 def __dir__() -> list[str]:
     return __all__
-
-
-# No format that calls another program, such as EPS.
-_FORMATS = ("AVIF", "BMP", "GIF", "JPEG", "JPEG2000", "PNG", "PPM", "TIFF", "WEBP")
-
-# Rows of pixels that are converted at once, since a copy of a large image is large.
-_STRIP = 64
 
 
 _N_JOBS = [
@@ -156,8 +146,7 @@ class ImageFolder(Dataset):
         files: Sequence[str | os.PathLike] | None = None,
         classes: Sequence[str] | None = None,
     ):
-        if find_spec("PIL") is None:
-            raise ImportError("ImageFolder needs Pillow: pip install 'skcontrast[images]'")
+        check_pillow()
         self.folder = Path(folder).expanduser()
         sides = size if isinstance(size, (tuple, list)) and len(size) == 2 else (size, size)
         if not all(map(POSITIVE_INT[0].is_satisfied_by, sides)):
@@ -172,7 +161,7 @@ class ImageFolder(Dataset):
         if not self.folder.is_dir():
             raise NotADirectoryError(f"{self.folder} is not a folder.")
         inside = self.folder
-        found = _walk(inside) if files is None else _checked(inside, files)
+        found = _walk(inside) if files is None else existing_files(files, inside)
         # Names are relative to the folder: they stay the same where it is moved.
         paths = [
             path.relative_to(inside) if path.is_relative_to(inside) else path for path in found
@@ -247,13 +236,7 @@ class ImageFolder(Dataset):
         if out is not None and not np.can_cast(np.uint8, out.dtype):
             raise ValueError(f"out must have a dtype that holds 0 to 255, got {out.dtype}.")
         images = np.empty(self.shape, dtype=np.uint8) if out is None else out
-
-        def read(row: int) -> None:
-            images[row] = self[row]
-
-        rows = progress(range(len(self)), "ImageFolder", unit="image")
-        Parallel(n_jobs, prefer="threads")(delayed(read)(row) for row in rows)
-        return images
+        return load_images(self, images, n_jobs, "ImageFolder")
 
 
 def _walk(folder: Path, seen: set[Path] | None = None) -> Iterator[Path]:
@@ -276,80 +259,3 @@ def _subfolder(path: Path) -> str | None:
     """Return the first-level subfolder that a file is in, None if it is in none."""
     inside = len(path.parts) > 1 and not path.is_absolute() and ".." not in path.parts
     return path.parts[0] if inside else None
-
-
-def _checked(folder: Path, files: Sequence[str | os.PathLike]) -> list[Path]:
-    """Return the paths of files, which are in a folder unless they are absolute."""
-    for file in files:
-        if not isinstance(file, (str, os.PathLike)):
-            raise TypeError(f"files must hold paths, got {file!r}.")
-    paths = [folder / file for file in files]
-    missing = [path for path in paths if not path.is_file()]
-    if missing:
-        raise FileNotFoundError(f"{len(missing)} files do not exist, such as {missing[0]}.")
-    return paths
-
-
-def read_image(path: Path, size: tuple[int, int], mode: str, resize: str) -> NDArray[np.uint8]:
-    """Return an image (channels, height, width), upright and of a size, or raise OSError."""
-    from PIL import Image, ImageOps
-
-    Image.init()
-    try:
-        if path.exists() and not path.is_file():
-            raise ValueError("it is not a file")
-        # Not every build of Pillow knows every format.
-        with Image.open(path, formats=[name for name in _FORMATS if name in Image.OPEN]) as image:
-            # A JPEG file is decoded to half, a quarter or an eighth if that is still large enough.
-            image.draft(None, (2 * max(size),) * 2)
-            is_wide = image.mode == "I" and image.format in ("PNG", "PPM")
-            depth_16 = is_wide or image.mode.startswith("I;16")
-            if math.prod(image.size) > (Image.MAX_IMAGE_PIXELS or math.inf):
-                raise ValueError(
-                    f"it has {image.width} × {image.height} pixels, which exceeds the limit "
-                    "PIL.Image.MAX_IMAGE_PIXELS"
-                )
-            # In place, because a copy would double the memory.
-            ImageOps.exif_transpose(image, in_place=True)
-            pixels = np.array(_resized(_plain(image, mode, depth_16), size, resize))
-    # Decoders raise all kinds of errors for damaged files.
-    except Exception as error:
-        raise OSError(f"{path} cannot be read as an image: {error}") from error
-    return np.ascontiguousarray(pixels.reshape(*size, -1).transpose(2, 0, 1))
-
-
-def _plain(image: Any, mode: str, depth_16: bool) -> Any:
-    """Return an image of 8 bits in a mode, on white where it is transparent."""
-    from PIL import Image
-
-    if depth_16:
-        image = Image.fromarray(_in_8_bits(np.asarray(image)))
-    elif image.mode in ("I", "F"):
-        raise ValueError("32-bit images have no defined white level")
-    if image.mode in ("LA", "La", "PA", "RGBA", "RGBa") or "transparency" in image.info:
-        image = image if image.mode == "RGBA" else image.convert("RGBA")
-        for top in range(0, image.height, _STRIP):
-            box = (0, top, image.width, min(top + _STRIP, image.height))
-            strip = image.crop(box)
-            white = Image.new("RGBA", strip.size, "white")
-            image.paste(Image.alpha_composite(white, strip), box)
-    return image if image.mode == mode else image.convert(mode)
-
-
-def _in_8_bits(wide: NDArray) -> NDArray[np.uint8]:
-    """Return numbers of 16 bits rounded to 8, converted a few rows at a time."""
-    narrow = np.empty(wide.shape, np.uint8)
-    for top in range(0, len(wide), _STRIP):
-        rows = slice(top, top + _STRIP)
-        narrow[rows] = (wide[rows].astype(np.int32) + 128) // 257
-    return narrow
-
-
-def _resized(image: Any, size: tuple[int, int], resize: str) -> Any:
-    """Return an image of a size (height, width)."""
-    from PIL import Image, ImageOps
-
-    wanted, method = size[::-1], Image.Resampling.BILINEAR
-    if resize == "stretch":
-        return image.resize(wanted, method)
-    return (ImageOps.fit if resize == "crop" else ImageOps.pad)(image, wanted, method)

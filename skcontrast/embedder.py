@@ -331,8 +331,10 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Dec
             At least 2 samples: vectors (n_samples, n_features), dense or sparse; a DataFrame of
             numbers, see :ref:`tables` for others; series (n_samples, n_channels, n_times), or a
             list of arrays of unequal lengths, see :ref:`series`; images (n_samples, height, width)
-            or (n_samples, channels, height, width), uint8 or float; a list of networkx graphs or
-            of PyTorch Geometric's ``Data``, or :class:`~skcontrast.graphs.PackedGraphs`; tensors,
+            or (n_samples, channels, height, width), uint8 or float; paths of image files, or a
+            list of images of Pillow, see :class:`~skcontrast.kinds.Images`; a list of networkx
+            graphs or of PyTorch Geometric's ``Data``, or
+            :class:`~skcontrast.graphs.PackedGraphs`; tensors,
             memory maps, or a torch Dataset whose items are samples or tuples that start with one;
             with ``CMC()`` also :class:`~skcontrast.datasets.Parts`; a :ref:`kind of your own
             <own-kind>`; or the views that an augmentation step of a Pipeline returns.

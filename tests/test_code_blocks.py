@@ -55,9 +55,9 @@ BEFORE = {
     "y": Y_DIGITS,
 }
 STUBS = [
-    "dask", "dask.distributed", "mlflow", "mlflow.entities", "mlflow.tracking", "rdkit",
-    "tensorboard", "timm", "torch.utils.tensorboard", "torch_geometric.datasets", "torchvision",
-    "torchvision.datasets", "torchvision.transforms",
+    "dask", "dask.distributed", "datasets", "mlflow", "mlflow.entities", "mlflow.tracking",
+    "rdkit", "tensorboard", "timm", "torch.utils.tensorboard", "torch_geometric.datasets",
+    "torchvision", "torchvision.datasets",
 ]  # fmt: skip
 
 
@@ -81,7 +81,7 @@ class Unlabeled(torch.utils.data.Dataset):
         return len(COLORS)
 
     def __getitem__(self, index):
-        return torch.from_numpy(COLORS[index].transpose(2, 0, 1)), 0
+        return Image.fromarray(COLORS[index]), 0
 
 
 def atom(place):
@@ -116,6 +116,8 @@ def stubs(monkeypatch, tmp_path):
         monkeypatch.setitem(sys.modules, name, module)
     found["torchvision.datasets"].STL10 = Unlabeled
     found["torchvision.datasets"].CIFAR10 = lambda *a, **kw: SimpleNamespace(data=COLORS)
+    images = {"image": list(map(Image.fromarray, COLORS))}
+    found["datasets"].load_dataset = lambda name, split: images
     digits = np.tile(X_DIGITS[:1], (30, 13))[:, :784], None
     monkeypatch.setattr(sklearn.datasets, "fetch_openml", lambda *a, **kw: digits)
     found["torch_geometric.datasets"].TUDataset = Cycles

@@ -15,6 +15,7 @@ from torch.utils.data import DataLoader, Dataset
 from .._checks import check_entries, naming
 from ._arrays import LazySamples, as_array, map_of, refuse_nonfinite, row_blocks
 from ._parts import Parts
+from ._pictures import is_picture, pictures_in
 
 # What to do with samples that belong together in pairs.
 PAIRS_ADVICE = (
@@ -22,9 +23,6 @@ PAIRS_ADVICE = (
     "np.concatenate([first, second]), groups=np.tile(np.arange(len(first)), 2)) learns which rows "
     "belong together"
 )
-# How the names of image files end.
-_ENDINGS = ".avif .bmp .gif .jp2 .jpeg .jpg .pbm .pgm .png .pnm .ppm .tif .tiff .webp"
-SUFFIXES = frozenset(_ENDINGS.split())
 # Dtypes of numbers that stay as they are; what scikit-learn reads of others gets the first.
 _NUMBERS = [
     np.float64, np.float32, np.float16, np.bool_, np.int8, np.int16, np.int32, np.int64,
@@ -35,8 +33,8 @@ _SPARSE_NUMBERS = [np.float64, np.float32]
 _CHECKED_IN_PLACE = (np.dtype(np.float32), np.dtype(np.float64))
 
 
-def as_array_like(X: Any, *, one_shape: bool = True) -> Any:
-    """Convert what scikit-learn does not read to arrays: tensors, lists of images, Datasets.
+def as_array_like(X: Any, *, one_shape: bool = True, size: int | None = None) -> Any:
+    """Convert what scikit-learn does not read to arrays: tensors, images, files, Datasets.
 
     Parameters
     ----------
@@ -44,18 +42,23 @@ def as_array_like(X: Any, *, one_shape: bool = True) -> Any:
         The argument of the user.
     one_shape : bool, default=True
         If False, a sequence of arrays of unequal shapes is returned as a list.
+    size : int, default=None
+        The height and width of images that are paths or objects of Pillow, see `as_pixels`.
 
     Raises
     ------
     ValueError, TypeError
-        If X is None, an iterator, a mapping or a set, or holds images of several shapes or the
-        names of files, or has more dimensions than images.
+        If X is None, an iterator, a mapping or a set, or holds images of several shapes, or has
+        more dimensions than images.
     """
+    if (pictures := pictures_in(X)) is not None:
+        return LazySamples(pictures, size)
     _refuse_other(X)
     if hasattr(X, "to_pandas") and hasattr(X, "column_names"):  # pyarrow, Hugging Face
+        _refuse_column_of_images(X)
         return X.to_pandas()
     if isinstance(X, Dataset) or _acts_like_dataset(X) or _is_cut_from_dataset(X):
-        X = LazySamples(X)
+        X = LazySamples(X, size)
     _refuse_flat(X)
     if getattr(X, "ndim", 0) == 1 and getattr(X, "dtype", None) == np.dtype(object):
         X = list(X)  # an array of objects, or a Series of pandas
@@ -164,28 +167,25 @@ def _refuse_unread(X: Any) -> None:
             f"X must hold samples, got {str(X)!r}: for a folder of images, pass "
             "skcontrast.datasets.ImageFolder(folder); read other files first."
         )
+    if is_picture(X):
+        raise TypeError("X must hold samples, got one image of Pillow: pass a list, [image].")
     is_column = getattr(X, "ndim", 0) > 0 and tuple(X.shape[1:]) in ((), (1,))
     is_column = is_column and not hasattr(X, "columns")
     items: Any = X if is_column or isinstance(X, (list, tuple)) else ()
     first: Any = next(iter(items), None)
-    if first is not None and all(map(_names_image, items)):
-        raise TypeError(
-            f"X must hold samples, got a path, {str(first)!r}: pass "
-            "skcontrast.datasets.ImageFolder(folder, files=X), their contents as arrays, or a "
-            "torch Dataset that reads them."
-        )
-    if hasattr(X, "getbands"):  # one picture is refused as a list of them
-        first = X
-    elif isinstance(first, np.ndarray) and first.shape == (1,):
+    if isinstance(first, np.ndarray) and first.shape == (1,):
         first = first[0]
     for is_one, message in _UNREAD.items():
         if is_one(first):
             raise TypeError(message.format(str(first)[:40]))
 
 
-def _is_picture(sample: Any) -> bool:
-    """Return whether a sample is an image of Pillow, or one with its label."""
-    return hasattr(sample[0] if isinstance(sample, tuple) and sample else sample, "getbands")
+def _refuse_column_of_images(X: Any) -> None:
+    """Raise TypeError for a Dataset of Hugging Face with images, which are no table."""
+    first = X[0] if X.column_names and len(X) else None
+    for name, value in first.items() if isinstance(first, Mapping) else ():
+        if is_picture(value):
+            raise TypeError(f"X has images in a column: pass X[{name!r}], and its classes as y.")
 
 
 _NOT_NUMBERS = (
@@ -195,9 +195,6 @@ _NOT_NUMBERS = (
 )
 # Samples that something else has to read first, and what a message says of a list of them.
 _UNREAD: dict[Callable[[Any], bool], str] = {
-    _is_picture: "X must hold samples, got images of Pillow: of one size, pass "
-    "np.stack([np.asarray(image) for image in images]), colours after .transpose(0, 3, 1, 2), and "
-    "labels as y; of any size, skcontrast.datasets.ImageFolder(folder) reads files.",
     lambda x: isinstance(x, Mapping): "X is a list of dicts: pass pandas.DataFrame(X) if "
     "they are rows of a table, [networkx.node_link_graph(x) for x in X] if they are graphs.",
     lambda x: isinstance(x, str): f"X holds texts, such as {{!r}}{_NOT_NUMBERS}",
@@ -216,13 +213,6 @@ def _refuse_pairs(X: Any) -> None:
     if len(shapes) == 1 and shapes != {None} and shapes != {()}:
         found = "pairs of samples" if len(first) == 2 else f"tuples of {len(first)} samples"
         raise TypeError(f"X is a list of {found}: {PAIRS_ADVICE}.")
-
-
-def _names_image(item: Any) -> bool:
-    """Return whether an item is a path, or a text that is the name of an image file."""
-    if not isinstance(item, str):
-        return isinstance(item, PurePath)
-    return PurePath(item).suffix.lower() in SUFFIXES
 
 
 def _stacked(images: Any) -> Any:

@@ -18,6 +18,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 
 from .._checks import naming
 from ._parts import Parts
+from ._pictures import as_pixels
 
 # Beyond this many standard deviations a value carries no more information, only overflow.
 FARTHEST = 1e6
@@ -41,11 +42,13 @@ class LazySamples:
 
     Parameters
     ----------
-    dataset : torch.utils.data.Dataset
-        Items are samples, or tuples that start with one: arrays or tensors of one shape.
+    dataset : torch.utils.data.Dataset, or sequence of paths or of images of Pillow
+        Items are samples, or tuples that start with one: arrays, tensors or images of one shape.
+    size : int, default=None
+        The height and width of images that are no arrays, see `as_pixels`.
     """
 
-    def __init__(self, dataset: Any):
+    def __init__(self, dataset: Any, size: int | None = None):
         if not (hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__")):
             raise TypeError(
                 "X must be a Dataset with __len__ and __getitem__, since an iterable Dataset "
@@ -53,7 +56,7 @@ class LazySamples:
             )
         if not len(dataset):
             raise ValueError("Found a Dataset with 0 samples in X: at least 1 is required.")
-        self.dataset = dataset
+        self.dataset, self.size = dataset, size
         first = self._item(0)
         self.shape, self.dtype = (len(dataset), *first.shape), first.dtype
         self.ndim = len(self.shape)
@@ -61,14 +64,15 @@ class LazySamples:
     def _item(self, row: int) -> np.ndarray:
         try:
             item = self.dataset[int(row)]
+            # Most Datasets return a sample with its label.
+            if isinstance(item, (tuple, list)):
+                if not item:
+                    raise ValueError(f"X must be a Dataset of samples, but sample {row} is empty.")
+                item = item[0]
+            item = as_pixels(item, self.size)
         except Exception as error:
             error.add_note(f"This is item {row} of the Dataset in X.")
             raise
-        # Most Datasets return a sample with its label.
-        if isinstance(item, (tuple, list)):
-            if not item:
-                raise ValueError(f"X must be a Dataset of samples, but sample {row} is empty.")
-            item = item[0]
         if isinstance(item, Mapping):
             raise TypeError(
                 "The items of a Dataset must be samples, or tuples that start with one, got a "
@@ -89,11 +93,14 @@ class LazySamples:
     def __getitem__(self, rows: Any) -> NDArray:
         rows = np.atleast_1d(np.arange(len(self))[rows])
         items = [self._item(row) for row in rows]
+        advice = "If they are series, pass kind='series'"
+        if self.ndim == 4:
+            advice = "Images of Pillow get one size by kind=Images(size=64)"
         for row, item in zip(rows, items, strict=True):
             if item.shape != self.shape[1:]:
                 raise ValueError(
                     f"The samples in X must have one shape: sample {row} has {item.shape}, "
-                    f"sample 0 has {self.shape[1:]}. If they are series, pass kind='series'."
+                    f"sample 0 has {self.shape[1:]}. {advice}."
                 )
         batch = np.stack(items)
         refuse_nonfinite(batch)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import torch
+from sklearn.base import clone
 from torch import Tensor
-from torch.utils.data import Dataset
 
-from .._data._arrays import fingerprint, row_blocks
+from .._data._arrays import LazySamples, fingerprint, row_blocks
 from .._data._batches import bytes_allowed
 from .._data._metadata import read_metadata
 from .._data._parts import Parts
+from .._data._pictures import load_images
 from .._warnings import warn
 from ..augmentation import Augmentation, Views
 from ..kinds._base import Kind, Request, Schema
@@ -70,8 +72,10 @@ def read_training_data(
     past : Fitted or None
         An earlier fit that this one continues.
     """
-    X = _decoded(settings, X)
     X, schema, chain = read_training_samples(settings, X, owner, past)
+    X = _decoded(settings, X)
+    if _are_alike(X):
+        warn("All samples in X are alike: there is nothing to learn that tells them apart.")
     uses_classes = bool(auto_parameters(settings.loss))
     tensors = read_metadata(y, metadata, len(X), settings.loss, uses_classes=uses_classes)
     if settings.same_group != "neutral" and "groups" not in tensors:
@@ -105,23 +109,25 @@ def read_training_samples(
     for encoder in encoders_of(settings.encoder):
         wanted = getattr(encoder, "kind", None)
         if isinstance(wanted, Images) and type(schema.kind) is Images:
-            schema = replace(schema, kind=wanted)  # which says whether pixels are standardised
+            # The encoder says whether pixels are standardised, the user which size they have.
+            kind = clone(wanted).set_params(size=schema.kind.size)
+            schema = replace(schema, kind=kind)
     schema.kind._check_unusual(X, is_declared=settings.kind is not None)
-    if _are_alike(X):
-        warn("All samples in X are alike: there is nothing to learn that tells them apart.")
     return X, schema, chain
 
 
 def _decoded(settings: Settings, X: Any) -> Any:
-    """Return the images of a folder that fit in memory, read once; anything else as it is."""
-    if not isinstance(X, Dataset):
+    """Return images from files or of Pillow that fit in memory, read once; others unchanged."""
+    if not isinstance(X, LazySamples) or X.dtype != np.uint8:
         return X
     from ..datasets import ImageFolder  # only now, because X is rarely a Dataset
 
+    # Other Datasets may draw an image anew each time.
+    is_stored = isinstance(getattr(X, "dataset", None), (Sequence, ImageFolder))
     allowed = bytes_allowed(torch.device("cpu"), settings.memory_budget)
-    if not isinstance(X, ImageFolder) or math.prod(X.shape) > allowed:
+    if not is_stored or math.prod(X.shape) > allowed:
         return X
-    return X.load(n_jobs=max(1, settings.n_workers))
+    return load_images(X, np.empty(X.shape, np.uint8), max(1, settings.n_workers), "images")
 
 
 def _are_alike(X: Any) -> bool:

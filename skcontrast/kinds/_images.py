@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -11,7 +12,7 @@ import torch
 from sklearn.utils.validation import check_array
 from torch import Tensor, nn
 
-from .._checks import parameter
+from .._checks import POSITIVE_INT, parameter
 from .._data._array_like import as_array_like, checked_numbers
 from .._data._arrays import as_tensor, row_blocks
 from .._warnings import warn
@@ -38,6 +39,11 @@ class Images(ArrayKind):
         Whether to map intensities to [0, 1] and then to zero mean and unit variance per channel.
         If False, float images must have intensities in [0, 1]; this is for encoders that
         normalise by themselves, see :ref:`pretrained`.
+    size : int, default=None
+        The height and width to which image files and images of Pillow are brought, in three
+        channels, as by :class:`~skcontrast.datasets.ImageFolder`. None is 64 for files; images of
+        Pillow keep their size, which must be one, and a single channel where they are grey. Arrays
+        are not resized.
 
     See Also
     --------
@@ -62,6 +68,7 @@ class Images(ArrayKind):
     _trains_in_bf16 = True
 
     standardize: bool = parameter(["boolean"], default=True)
+    size: int | None = parameter([*POSITIVE_INT, None], default=None)
 
     def _recognise(self, X: Any, *, is_declared: bool = False) -> bool:
         """Return whether X has three or four dimensions.
@@ -96,7 +103,7 @@ class Images(ArrayKind):
 
     def _read(self, X: Any, request: Request) -> tuple[Any, Schema]:
         request.refuse_graphs(X, self)
-        X, seen = as_array_like(X), request.seen
+        X, seen = as_array_like(X, size=self.size), request.seen
         if getattr(X, "ndim", 2) < 3 and seen is None:
             raise ValueError(
                 "X must hold images, shape (n_samples, channels, height, width), got an array of "
@@ -123,7 +130,9 @@ class Images(ArrayKind):
             )
         shape = X.shape[1:]
         request.check_shape(shape)
-        return X, Schema(self, shape, math.prod(shape))
+        # A list or a column of files is one feature or none, not one for each pixel.
+        is_list = isinstance(getattr(X, "dataset", None), Sequence)
+        return X, Schema(self, shape, None if is_list else math.prod(shape))
 
     def _check_unusual(self, X: Any, *, is_declared: bool) -> None:
         """Refuse images that seem to have their channels last, and warn of series.

@@ -86,7 +86,7 @@ def recognised(X: Any, hint: Kind | None = None) -> tuple[Any, Any]:
     is_array = isinstance(X, (np.ndarray, torch.Tensor)) and X.ndim > 1
     if (kind is hint or not is_array) and kind._recognise(X):
         return kind, X
-    X = as_array_like(X, one_shape=False)
+    X = as_array_like(X, one_shape=False, size=getattr(hint, "size", None))
     # Of the kinds of arrays, the declared one is asked first.
     for known in sorted((Series, Images, Vectors), key=lambda k: not isinstance(hint, k)):
         kind = hint if hint is not None and isinstance(hint, known) else known()

@@ -117,28 +117,6 @@ def test_what_holds_no_samples_is_refused_with_advice():
         as_array_like(loader)
     with pytest.raises(TypeError, match="X is a list of dicts"):
         small().fit([{"image": np.eye(2), "label": 2}] * 9)
-    with pytest.raises(TypeError, match=r"got a path, 'a.png': .*Dataset that reads them"):
-        as_array_like([Path("a.png")])
-
-
-PATHS = ["a/b.png", "c.JPG"]
-
-
-@pytest.mark.parametrize(
-    "X",
-    [
-        PATHS,
-        tuple(PATHS),
-        np.array(PATHS),
-        np.array(PATHS, object),
-        pd.Series(PATHS, [3, 4]),
-    ],
-    ids=["list", "tuple", "array", "array of objects", "Series"],
-)
-def test_names_of_image_files_are_refused_with_the_class_that_reads_them(X):
-    for embedder in (small(), small(kind="images")):
-        with pytest.raises(TypeError, match=r"path, 'a/b.png': .*ImageFolder\(folder, files=X\)"):
-            embedder.fit(X)
 
 
 @pytest.mark.parametrize("X", ["photos", Path("photos")], ids=["str", "Path"])

@@ -3,14 +3,31 @@
 from __future__ import annotations
 
 import tracemalloc
+from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
+import torch
 from PIL import Image
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from torch.utils.data import Dataset
 
-from skcontrast import datasets
-from skcontrast._data._array_like import SUFFIXES
-from skcontrast.datasets import read_image
+from skcontrast import ContrastiveClassifier, load, save
+from skcontrast._data import _pictures
+from skcontrast._data._pictures import SUFFIXES, as_pixels, read_image
+from skcontrast.augmentation import RandomFlip
+from skcontrast.datasets import ImageFolder
+from skcontrast.encoders import Pretrained
+from skcontrast.kinds import Images
+from tests.common import small, small_images
 
 RNG = np.random.default_rng(0)
 COLOURS = RNG.integers(0, 256, size=(20, 20, 3), dtype=np.uint8)
@@ -23,6 +40,10 @@ QUARTERS = QUARTERS.repeat(8, axis=0).repeat(8, axis=1)
 
 def read(path, size=(20, 20), mode="RGB", resize="crop"):
     return read_image(path, size, mode, resize)
+
+
+def small_network():
+    return torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3, 2), torch.nn.ReLU())
 
 
 def saved(folder, pixels, suffix=".png", **kwargs):
@@ -110,7 +131,7 @@ def test_pixels_are_converted_a_few_rows_at_a_time(tmp_path, monkeypatch):
     assert peak < 6 * 10**6  # of which 2 for the file's own numbers, twice
     clear = Image.fromarray(RNG.integers(0, 256, size=(20, 20, 4), dtype=np.uint8), "RGBA")
     whole = read(saved(tmp_path, clear))
-    monkeypatch.setattr(datasets, "_STRIP", 7)
+    monkeypatch.setattr(_pictures, "_STRIP", 7)
     np.testing.assert_array_equal(read(saved(tmp_path, clear)), whole)
 
 
@@ -218,3 +239,176 @@ def test_images_that_unpack_to_too_much_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
     with pytest.raises(OSError, match=r"image.png cannot be read .* exceeds limit"):
         read(path)
+
+
+# As X
+
+
+@pytest.fixture
+def paths(tmp_path):
+    """Twenty-four files of different sizes."""
+    folder = tmp_path / "files"
+    folder.mkdir()
+    for k in range(24):
+        pixels = RNG.integers(0, 256, size=(10 + k, 30 - k, 3), dtype=np.uint8)
+        Image.fromarray(pixels).save(folder / f"{k:02}.png")
+    return [str(path) for path in sorted(folder.iterdir())]
+
+
+FORMS = {
+    "list": list,
+    "tuple": tuple,
+    "Paths": lambda paths: list(map(Path, paths)),
+    "array": np.array,
+    "column of an array": lambda paths: np.array(paths)[:, None],
+    "array of objects": lambda paths: np.array(paths, object),
+    "Series": lambda paths: pd.Series(paths, index=range(5, 5 + len(paths))),
+    "DataFrame": lambda paths: pd.DataFrame({"file": paths}),
+    "polars": pl.Series,
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_paths_in_any_form_are_the_folder_that_holds_them(paths, form):
+    X = FORMS[form](paths)
+    folder = ImageFolder(Path(paths[0]).parent)
+    expected = small_images().fit(folder).transform(folder)
+    fitted = small_images(kind="images" if form == "list" else "auto").fit(X)
+    np.testing.assert_array_equal(fitted.transform(X), expected)
+    assert fitted.get_feature_names_out(["file"]).shape == expected.shape[1:]
+
+
+@pytest.mark.parametrize("memory_budget", [None, 0], ids=["once", "streamed"])
+def test_images_get_the_size_of_their_kind(paths, tmp_path, memory_budget):
+    folder = ImageFolder(Path(paths[0]).parent, size=12)
+    expected = small_images().fit(folder).transform(folder)
+    fitted = small_images(kind=Images(size=12), memory_budget=memory_budget).fit(paths)
+    np.testing.assert_array_equal(fitted.transform(paths), expected)
+    np.testing.assert_allclose(fitted.transform(paths[7:8]), expected[7:8], atol=1e-5)
+    save(fitted, tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").transform(paths), expected)
+    steps = make_pipeline(RandomFlip(), small_images(kind=Images(size=12)))
+    assert steps.fit_transform(paths).shape == expected.shape
+
+
+def test_a_pretrained_network_gets_the_size_of_the_kind(paths):
+    encoder = Pretrained(small_network(), mean=0.5, std=0.5)
+    model = small(encoder=encoder, kind=Images(size=16)).fit(paths)
+    folder = ImageFolder(Path(paths[0]).parent, size=16)
+    np.testing.assert_array_equal(model.transform(paths), model.transform(folder))
+
+
+def test_a_column_of_paths_stands_among_others_in_a_cross_validation(paths):
+    table = pd.DataFrame(
+        {"file": paths, "age": RNG.normal(size=24), "sex": RNG.choice(["f", "m"], 24)}
+    )
+    columns = make_column_transformer(
+        (small_images(max_epochs=1), "file"),
+        (StandardScaler(), ["age"]),
+        (OneHotEncoder(sparse_output=False, handle_unknown="ignore"), ["sex"]),
+    )
+    model = make_pipeline(columns, LogisticRegression(max_iter=1000))
+    assert np.isfinite(cross_val_score(model, table, np.arange(24) % 2, cv=3)).all()
+    output = clone(columns).set_output(transform="pandas").fit_transform(table[::-1])
+    assert output.index.tolist() == table.index[::-1].tolist()
+
+
+def test_a_classifier_takes_paths(paths):
+    y = np.where(np.arange(24) < 16, np.arange(24) % 2, -1)
+    model = ContrastiveClassifier(small_images(max_epochs=1), random_state=0).fit(paths, y)
+    assert len(model.predict(paths[:3])) == 3
+
+
+@pytest.mark.parametrize(
+    ("spoil", "error", "message"),
+    [
+        (lambda paths: [*paths, "no/a.png"], FileNotFoundError, r"1 files .*no.a\.png"),
+        (lambda paths: [*paths, None], TypeError, "X must hold paths .* got None in row 24"),
+        (lambda paths: Path(paths[3]).write_bytes(b"-"), OSError, r"03\.png cannot be read as an"),
+    ],
+    ids=["missing", "none", "damaged"],
+)
+def test_files_that_cannot_be_read_are_named(paths, spoil, error, message):
+    spoiled = spoil(paths)
+    with pytest.raises(error, match=message):
+        small_images().fit(spoiled if isinstance(spoiled, list) else paths)
+
+
+COLUMN = [Image.fromarray(RNG.integers(0, 256, (12, 10, 3), dtype=np.uint8)) for _ in range(20)]
+GREY = [image.convert("L") for image in COLUMN]
+
+
+@pytest.mark.parametrize("images", [COLUMN, GREY], ids=["RGB", "L"])
+def test_images_of_pillow_of_one_size_are_the_array_of_their_pixels(images):
+    X = np.stack([np.atleast_3d(np.asarray(image)).transpose(2, 0, 1) for image in images])
+    expected = small_images().fit(X).transform(X)
+    np.testing.assert_array_equal(small_images().fit(images).transform(images), expected)
+    labeled = [(image, 1) for image in images]
+    np.testing.assert_array_equal(small_images().fit(labeled).transform(labeled), expected)
+
+
+def test_images_of_pillow_of_several_sizes_need_one(paths):
+    images = list(map(Image.open, paths))
+    with pytest.raises(ValueError, match=r"one shape: .*get one size by kind=Images\(size=64\)"):
+        small_images().fit(images)
+    expected = small_images(kind=Images(size=12)).fit_transform(paths)
+    np.testing.assert_array_equal(
+        small_images(kind=Images(size=12)).fit_transform(images), expected
+    )
+
+
+def test_an_image_of_pillow_is_not_changed():
+    clear = Image.fromarray(RNG.integers(0, 256, size=(8, 8, 4), dtype=np.uint8), "RGBA")
+    before = clear.tobytes()
+    assert as_pixels(clear, None).shape == (3, 8, 8)
+    assert clear.tobytes() == before and clear.mode == "RGBA"
+
+
+class Labeled(Dataset):
+    """Items as of a data set of torchvision without a transform."""
+
+    def __init__(self, images):
+        self.images = images
+
+    def __len__(self):
+        return len(self.images)
+
+    def __getitem__(self, row):
+        return self.images[row], row % 2
+
+
+class Column(Sequence):
+    """A column of a Dataset of Hugging Face, which decodes an image when it is asked for."""
+
+    def __init__(self, images):
+        self.images = images
+
+    def __len__(self):
+        return len(self.images)
+
+    def __getitem__(self, row):
+        return self.images[row].copy()
+
+
+class Table:
+    """A Dataset of Hugging Face: rows are dicts, columns have names."""
+
+    column_names = ("image", "label")
+
+    def __len__(self):
+        return len(COLUMN)
+
+    def __getitem__(self, key):
+        columns = {"image": Column(COLUMN), "label": [k % 2 for k in range(len(COLUMN))]}
+        return columns[key] if isinstance(key, str) else {k: v[key] for k, v in columns.items()}
+
+    def to_pandas(self):
+        raise AssertionError("images are no table")
+
+
+def test_datasets_of_torchvision_and_hugging_face_are_read():
+    expected = small_images().fit(COLUMN).transform(COLUMN)
+    for X in (Labeled(COLUMN), Table()["image"]):
+        np.testing.assert_array_equal(small_images().fit(X).transform(X), expected)
+    with pytest.raises(TypeError, match=r"images in a column: pass X\['image'\], .* as y"):
+        small_images().fit(Table())

@@ -1,0 +1,192 @@
+"""Images in files or as objects of Pillow, read as arrays: the only place that decodes them."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path, PurePath
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+
+from .._warnings import progress
+
+# How the names of image files end.
+_ENDINGS = ".avif .bmp .gif .jp2 .jpeg .jpg .pbm .pgm .png .pnm .ppm .tif .tiff .webp"
+SUFFIXES = frozenset(_ENDINGS.split())
+# No format that calls another program, such as EPS.
+_FORMATS = ("AVIF", "BMP", "GIF", "JPEG", "JPEG2000", "PNG", "PPM", "TIFF", "WEBP")
+# Rows of pixels that are converted at once, since a copy of a large image is large.
+_STRIP = 64
+# Height and width of images from files, unless the user chooses.
+DEFAULT_SIZE = 64
+
+
+def check_pillow() -> None:
+    """Raise ImportError if Pillow is not installed."""
+    if find_spec("PIL") is None:
+        raise ImportError("Image files need Pillow: pip install 'skcontrast[images]'.")
+
+
+def names_image(item: Any) -> bool:
+    """Return whether an item is a path, or a text that is the name of an image file."""
+    if not isinstance(item, str):
+        return isinstance(item, PurePath)
+    return PurePath(item).suffix.lower() in SUFFIXES
+
+
+def is_picture(item: Any) -> bool:
+    """Return whether an item is an image of Pillow."""
+    return hasattr(item, "getbands")
+
+
+def pictures_in(X: Any) -> Sequence[Any] | None:
+    """Return X as a sequence of paths or of images of Pillow; None if it holds anything else.
+
+    Parameters
+    ----------
+    X : object
+        A list or a column, also of a table. Images may come with labels, as tuples.
+
+    Raises
+    ------
+    TypeError, FileNotFoundError
+        If some entries name image files, and others do not or do not exist.
+    """
+    items: Any = X
+    if isinstance(X, np.ndarray) or hasattr(X, "to_numpy"):
+        column = X if isinstance(X, np.ndarray) else X.to_numpy()
+        if column.dtype.kind not in "OUT" or column.shape[1:] not in ((), (1,)):
+            return None
+        items = column.ravel().tolist()
+    if isinstance(items, str) or not isinstance(items, Sequence) or not len(items):
+        return None
+    first = items[0]
+    if is_picture(first[0] if isinstance(first, tuple) and first else first):
+        return items
+    return existing_files(items) if names_image(first) else None
+
+
+def existing_files(files: Sequence[Any], folder: Path | None = None) -> list[Path]:
+    """Return paths, which are in a folder unless they are absolute, or raise an error."""
+    check_pillow()
+    for row, file in enumerate(files):
+        if not isinstance(file, (str, os.PathLike)):
+            name = "X" if folder is None else "files"
+            raise TypeError(f"{name} must hold paths of image files, got {file!r} in row {row}.")
+    paths = [Path(file) if folder is None else folder / file for file in files]
+    missing = [path for path in paths if not path.is_file()]
+    if missing:
+        raise FileNotFoundError(f"{len(missing)} files do not exist, such as {missing[0]}.")
+    return paths
+
+
+def load_images(images: Any, out: NDArray, n_jobs: int | None, name: str) -> NDArray:
+    """Read all images into an array, in threads, with a bar of a name where it takes long."""
+
+    def read(row: int) -> None:
+        out[row] = images[row]
+
+    rows = progress(range(len(out)), name, unit="image")
+    Parallel(n_jobs, prefer="threads")(delayed(read)(row) for row in rows)
+    return out
+
+
+def as_pixels(item: Any, size: int | None) -> Any:
+    """Return an image as an array (channels, height, width) of uint8; other items unchanged.
+
+    Parameters
+    ----------
+    item : object
+        A path, or an image of Pillow.
+    size : int or None
+        The height and width, with three channels. None leaves an image of Pillow its own, and one
+        channel if it is grey; files get the default size.
+    """
+    if names_image(item):
+        return read_image(Path(item), (size or DEFAULT_SIZE,) * 2, "RGB", "crop")
+    if not is_picture(item):
+        return item
+    from PIL import ImageOps
+
+    is_deep = _has_16_bits(item)
+    is_grey = size is None and (is_deep or item.mode in ("1", "L", "LA", "La"))
+    image = _plain(ImageOps.exif_transpose(item), "L" if is_grey else "RGB", is_deep)
+    return _channels_first(image if size is None else _resized(image, (size, size), "crop"))
+
+
+def read_image(path: Path, size: tuple[int, int], mode: str, resize: str) -> NDArray[np.uint8]:
+    """Return an image (channels, height, width), upright and of a size, or raise OSError."""
+    from PIL import Image, ImageOps
+
+    Image.init()
+    try:
+        if path.exists() and not path.is_file():
+            raise ValueError("it is not a file")
+        # Not every build of Pillow knows every format.
+        with Image.open(path, formats=[name for name in _FORMATS if name in Image.OPEN]) as image:
+            # A JPEG file is decoded to half, a quarter or an eighth if that is still large enough.
+            image.draft(None, (2 * max(size),) * 2)
+            is_deep = _has_16_bits(image)
+            if math.prod(image.size) > (Image.MAX_IMAGE_PIXELS or math.inf):
+                raise ValueError(
+                    f"it has {image.width} × {image.height} pixels, which exceeds the limit "
+                    "PIL.Image.MAX_IMAGE_PIXELS"
+                )
+            # In place, because a copy would double the memory.
+            ImageOps.exif_transpose(image, in_place=True)
+            return _channels_first(_resized(_plain(image, mode, is_deep), size, resize))
+    # Decoders raise all kinds of errors for damaged files.
+    except Exception as error:
+        raise OSError(f"{path} cannot be read as an image: {error}") from error
+
+
+def _has_16_bits(image: Any) -> bool:
+    is_wide = image.mode == "I" and image.format in ("PNG", "PPM")
+    return is_wide or image.mode.startswith("I;16")
+
+
+def _channels_first(image: Any) -> NDArray[np.uint8]:
+    pixels = np.array(image)
+    return np.ascontiguousarray(pixels.reshape(*pixels.shape[:2], -1).transpose(2, 0, 1))
+
+
+def _plain(image: Any, mode: str, is_deep: bool) -> Any:
+    """Return an image of 8 bits in a mode, on white where it is transparent."""
+    from PIL import Image
+
+    if is_deep:
+        image = Image.fromarray(_in_8_bits(np.asarray(image)))
+    elif image.mode in ("I", "F"):
+        raise ValueError("32-bit images have no defined white level")
+    if image.mode in ("LA", "La", "PA", "RGBA", "RGBa") or "transparency" in image.info:
+        image = image if image.mode == "RGBA" else image.convert("RGBA")
+        for top in range(0, image.height, _STRIP):
+            box = (0, top, image.width, min(top + _STRIP, image.height))
+            strip = image.crop(box)
+            white = Image.new("RGBA", strip.size, "white")
+            image.paste(Image.alpha_composite(white, strip), box)
+    return image if image.mode == mode else image.convert(mode)
+
+
+def _in_8_bits(wide: NDArray) -> NDArray[np.uint8]:
+    """Return numbers of 16 bits rounded to 8, converted a few rows at a time."""
+    narrow = np.empty(wide.shape, np.uint8)
+    for top in range(0, len(wide), _STRIP):
+        rows = slice(top, top + _STRIP)
+        narrow[rows] = (wide[rows].astype(np.int32) + 128) // 257
+    return narrow
+
+
+def _resized(image: Any, size: tuple[int, int], resize: str) -> Any:
+    """Return an image of a size (height, width)."""
+    from PIL import Image, ImageOps
+
+    wanted, method = size[::-1], Image.Resampling.BILINEAR
+    if resize == "stretch":
+        return image.resize(wanted, method)
+    return (ImageOps.fit if resize == "crop" else ImageOps.pad)(image, wanted, method)
