@@ -291,19 +291,26 @@ def compare_with_baselines(
     budget = max(_LEAST_SECONDS, spent / 2) if n_repeats == "auto" else float("inf")
     seed = _first_seed(random_state, most) % (2**32 - most)
     rows = [*_rows(last, plain, seed), *_our_rows(last, ours)]
+    prepared, seconds, deadline = [], {}, perf_counter() + budget
+    for name, row, scale in rows:
+        start = process_time()
+        H = row()
+        seconds[name] = spent if name in (OURS, LEARNED) else process_time() - start
+        whitened = PartialWhitening(random_state=0).fit_transform(H)
+        prepared.append(((_scaled(H) if scale else H)[known], whitened[known]))
     # Every row is judged on the same draws of labels.
-    judge = _Judge(codes, n_labels, range(seed, seed + most))
-    scores, seconds, deadline = {}, {}, perf_counter() + budget
-    with progress(total=len(rows) * most, desc="compare_with_baselines", unit="repeat") as bar:
-        for place, (name, row, scale) in enumerate(rows):
-            start = process_time()
-            H = row()
-            seconds[name] = spent if name in (OURS, LEARNED) else process_time() - start
-            # A row that takes less than its share of the time leaves the rest to the others.
-            share = (deadline - perf_counter()) / (len(rows) - place)
-            scores[name] = judge(H, scale=scale, until=perf_counter() + share, bar=bar)
-            bar.total = bar.n + judge.n_done * (len(rows) - place - 1)
-    scores = {name: {c: v[: judge.n_done] for c, v in of.items()} for name, of in scores.items()}
+    repeat, found = _Repeat(codes[known], n_labels, range(seed, seed + most)), []
+    with progress(total=most, desc="compare_with_baselines", unit="repeat") as bar:
+        start = perf_counter()
+        while (n := len(found)) < most:
+            now = perf_counter()
+            if n >= _FEWEST_REPEATS and now + (now - start) / n > deadline:
+                break
+            found.append([repeat(*features, n) for features in prepared])
+            bar.update()
+    # Of shape (n_rows, n_columns, n_repeats).
+    by_row = zip(seconds, np.transpose(found, (1, 2, 0)), strict=True)
+    scores = {name: dict(zip(COLUMNS, values, strict=True)) for name, values in by_row}
     return BaselineComparison(scores, seconds, n_labels, len(known))
 
 
@@ -328,13 +335,13 @@ def _flat(H: Any) -> NDArray:
     return np.asarray(H, dtype=np.float32)
 
 
-class _Judge:
-    """The accuracies of a representation of all samples, by repeat: the same draws for each.
+class _Repeat:
+    """The accuracy in each column for one draw of labels, which all rows share.
 
     Parameters
     ----------
     y : ndarray of shape (n_samples,)
-        The classes, −1 where unknown.
+        The classes of the labeled samples.
     n_labels : int
         Labels of each class in the column of few labels.
     seeds : range
@@ -343,30 +350,11 @@ class _Judge:
 
     def __init__(self, y: NDArray[np.int64], n_labels: int, seeds: range):
         self.y, self.n_labels, self.seeds = y, n_labels, seeds
-        self.halves = [_halves(y, np.flatnonzero(y >= 0), seed) for seed in seeds]
+        self.halves = [_halves(y, seed) for seed in seeds]
         smallest = min(np.unique(y[half], return_counts=True)[1].min() for half, _ in self.halves)
         self.n_neighbors = min(_N_NEIGHBORS, int(smallest))
-        self.n_done = len(seeds)
 
-    def __call__(
-        self, H: NDArray, *, scale: bool, until: float, bar: Any
-    ) -> dict[str, NDArray[np.float64]]:
-        """Return the accuracies of the repeats that end before a time, and of the first three."""
-        scaled = _scaled(H) if scale else H
-        whitened = PartialWhitening(random_state=0).fit_transform(H)
-        found: list[tuple[float, ...]] = []
-        start = perf_counter()
-        while (n := len(found)) < self.n_done:
-            now = perf_counter()
-            if n >= _FEWEST_REPEATS and now + (now - start) / n > until:
-                self.n_done = n
-                break
-            found.append(self._repeat(scaled, whitened, len(found)))
-            bar.update()
-        return dict(zip(COLUMNS, np.array(found).T, strict=True))
-
-    def _repeat(self, scaled: NDArray, whitened: NDArray, place: int) -> tuple[float, ...]:
-        """Return the accuracy in each column for one draw of labels."""
+    def __call__(self, scaled: NDArray, whitened: NDArray, place: int) -> tuple[float, ...]:
         y, (a, b) = self.y, self.halves[place]
         draw: Any = {"n_labels": self.n_labels, "n_draws": 1, "random_state": self.seeds[place]}
         few = few_label_accuracy(scaled, y, scale=False, **draw)[0]
@@ -375,13 +363,11 @@ class _Judge:
         return few, neighbors, linear_probe(scaled[a], y[a], scaled[b], y[b], scale=False)
 
 
-def _halves(y: NDArray[np.int64], known: NDArray, seed: int) -> tuple[NDArray, NDArray]:
+def _halves(y: NDArray[np.int64], seed: int) -> list[NDArray]:
     """Return rows to learn from and to test on, stratified."""
-    most = max(_MOST, len(np.unique(y[known])))
-    n_train, n_test = min(most, len(known) // 2), min(most, len(known) - len(known) // 2)
-    sizes = {"train_size": n_train, "test_size": n_test, "random_state": seed}
-    train, test = train_test_split(known, stratify=y[known], **sizes)
-    return train, test
+    most, n = max(_MOST, len(np.unique(y))), len(y)
+    sizes = {"train_size": min(most, n // 2), "test_size": min(most, n - n // 2)}
+    return train_test_split(np.arange(n), stratify=y, random_state=seed, **sizes)
 
 
 def _rows(embedder: Any, X: Any, seed: int) -> Iterator[_ROW]:

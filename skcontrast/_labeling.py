@@ -15,8 +15,8 @@ from threadpoolctl import threadpool_limits
 from ._checks import POSITIVE_INT, check_argument, checked, naming, numbers
 from ._data._metadata import split_known
 from .features import PartialWhitening
+from .metrics._embeddings import on_sphere
 from .metrics._labeled import EMBEDDINGS
-from .metrics._search import on_sphere
 
 # Principal components in which samples are clustered.
 _N_COMPONENTS = 64

@@ -344,7 +344,7 @@ class Clock:
     def __init__(self, monkeypatch, seconds):
         self.now, self.seconds = 0.0, seconds
         monkeypatch.setattr(_baselines, "perf_counter", lambda: self.now)
-        monkeypatch.setattr(_baselines._Judge, "_repeat", self.repeat)
+        monkeypatch.setattr(_baselines._Repeat, "__call__", self.repeat)
 
     def repeat(self, *args):
         self.now += self.seconds
@@ -375,5 +375,5 @@ def test_a_long_comparison_shows_a_bar(embedder, monkeypatch, capfd):
     compared(embedder)
     assert not capfd.readouterr().err
     monkeypatch.setattr("skcontrast._warnings._SILENT", 1e-9)
-    n_rows = len(compared(embedder).scores)
-    assert f"{2 * n_rows}/{2 * n_rows}" in capfd.readouterr().err
+    compared(embedder)
+    assert "2/2" in capfd.readouterr().err

@@ -16,7 +16,7 @@ from .._runtime._threads import use_threads_for
 from ..encoders import Encoder
 from ..encoders._base import build_encoder, learn_in_place, to_channels_last
 from ..encoders._mlp import projection_head
-from ..frameworks._momentum import BATCH_NORM
+from ..frameworks._moco import BATCH_NORM
 from ..frameworks._parts import GivenParts, ParallelNetworks, Split, SplitColumns
 from ..kinds._base import Kind
 from ..kinds._recognise import PartsKind

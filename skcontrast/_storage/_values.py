@@ -136,7 +136,7 @@ class Writer:
     def _object(self, value: Any, name: str) -> dict[str, Any]:
         """Return an object of skcontrast, or a module of torch, with its attributes."""
         state = vars(value)
-        left_out = {*getattr(value, "_samples", ()), *getattr(value, "_transient", ())}
+        left_out = set(getattr(value, "_samples", ()))
         if isinstance(value, nn.Module):
             left_out |= _MODULE - {*_MEMBERS}
             state = {**state, "volatile": sorted(value._non_persistent_buffers_set)}

@@ -4,9 +4,16 @@ from ._base import Augmentation
 from ._checks import check_augmentation
 from ._compose import compose
 from ._function import FunctionAugmentation
-from ._geometric import RandomAffine, RandomFlip, RandomResizedCrop
 from ._graphs import AttributeMask, EdgePerturb, NodeDrop, RandomWalkSubgraph
-from ._images import ColorJitter, GaussianBlur, RandomGrayscale, SimCLRAugmentation
+from ._images import (
+    ColorJitter,
+    GaussianBlur,
+    RandomAffine,
+    RandomFlip,
+    RandomGrayscale,
+    RandomResizedCrop,
+    SimCLRAugmentation,
+)
 from ._per_part import PerPart
 from ._series import MagnitudeScale, TimeCrop, TimeMask, TimeWarp
 from ._symmetries import ImageSymmetries, image_symmetries

@@ -13,7 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from .._checks import belongs_to_package, validate_parameters
+from .._checks import belongs_to_package, check_returned, validate_parameters
 from .._data._arrays import representative_array
 from .._data._parts import Parts
 from .._data._row_labels import label_rows, row_labels
@@ -286,35 +286,22 @@ def checked_views(views: Any, batch: Any, owner: type) -> Any:
         return views
     name = f"{owner.__name__}.augment"
     if isinstance(batch, Tensor):
-        shape = tuple(batch.shape)
-        if not isinstance(views, Tensor):
-            advice = ": pass it through torch.from_numpy" if isinstance(views, np.ndarray) else ""
-            raise TypeError(
-                f"{name} must return a tensor {shape}, not {type(views).__name__}{advice}."
-            )
+        views = check_returned(name, views, batch.shape)
         if batch.is_floating_point():
             check_values(views, batch, name)
             views = views if views.dtype == torch.uint8 else views.to(batch.dtype)
-    if not hasattr(views, "__len__") or len(views) != len(batch):
-        got = f"{len(views)}" if hasattr(views, "__len__") else f"a {type(views).__name__}"
-        raise ValueError(
-            f"{name} must return one view for each of {len(batch)} samples, got {got}."
-        )
+    elif not hasattr(views, "__len__") or len(views) != len(batch):
+        got = len(views) if hasattr(views, "__len__") else f"a {type(views).__name__}"
+        raise ValueError(f"{name} must return a view for each of {len(batch)} samples, got {got}.")
     return views
 
 
 def check_values(views: Tensor, batch: Tensor, name: str) -> None:
-    """Raise an error unless views have the shape and type of a batch, and are finite if it is."""
-    if views.shape != batch.shape:
-        raise ValueError(
-            f"{name} must return shape {tuple(batch.shape)}, got {tuple(views.shape)}."
-        )
+    """Raise an error unless views have the type of a batch, and are finite if it is."""
     if not views.is_floating_point() and views.dtype != torch.uint8:
         raise TypeError(f"{name} must return {batch.dtype}, got {views.dtype}.")
-    if views.isfinite().all():
-        return
     has_gaps = batch.isnan().any() and not views.isinf().any()  # in a table
-    if not has_gaps:
+    if not (has_gaps or views.isfinite().all()):
         raise ValueError(f"{name} returned views of X that hold NaN or infinity.")
 
 

@@ -87,8 +87,6 @@ class FunctionAugmentation(Augmentation):
     torch.Size([4, 3, 8, 8])
     """
 
-    # Attributes of one run of one program, which neither files nor pickles keep.
-    _transient = ("_moved",)
     func: Callable[..., Any] = parameter([callable])
     per_sample: bool = parameter(["boolean"], default=False)
     # checked with the kind of X, with a better message
@@ -214,18 +212,12 @@ class FunctionAugmentation(Augmentation):
         tensors = chain(self.func.parameters(), self.func.buffers())
         if all(tensor.device == device for tensor in tensors):
             return self.func
-        if getattr(self, "_moved", (None, None))[0] != device:
-            self._moved = device, copy.deepcopy(self.func).to(device)
-        return self._moved[1]
+        return copy.deepcopy(self.func).to(device)
 
     @property
     def _name(self) -> str:
         func = getattr(self.func, "func", self.func)  # of a functools.partial
         return f"FunctionAugmentation({getattr(func, '__name__', type(func).__name__)})"
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = super().__getstate__()
-        return {k: v for k, v in state.items() if k not in self._transient}
 
 
 def _parameters(func: Callable[..., Any]) -> set[str]:

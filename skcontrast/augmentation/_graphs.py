@@ -250,18 +250,15 @@ class RandomWalkSubgraph(_GraphAugmentation):
     def _draw(self, batch: GraphBatch, generator: torch.Generator) -> GraphBatch:
         topology = batch.topology
         starts = topology.node_ptr[:-1] + random_below(topology.sizes, generator)
-        times = arrival_times(topology, starts, generator)
+        delays = torch.empty(topology.n_nodes, device=starts.device)
+        times = arrival_times(topology, starts, delays.exponential_(generator=generator))
         counts = rounded(self.ratio, topology.sizes).clamp_min(1)
-        keys = (batch.batch << TIME_BITS) | times
-        visited = first_of_each(keys, batch.batch, topology.node_ptr, counts)
-        return batch.keep(visited & (times < NEVER))
+        visited = first_of_each(times, batch.batch, topology.node_ptr, counts)
+        return batch.keep(visited & times.isfinite())
 
 
-# Random keys and times are integers of so many bits, so that sums and comparisons are exact.
+# Random keys are integers of so many bits.
 _RANDOM_BITS = 31
-_UNIT_OF_TIME = 2**20
-TIME_BITS = 40
-NEVER = 2**TIME_BITS - 1
 
 
 def rounded(rate: float, sizes: Tensor) -> Tensor:
@@ -278,8 +275,7 @@ def random_nodes(batch: GraphBatch, rate: float, generator: Generator, spared: i
 
 def random_subset(owners: Tensor, ptr: Tensor, counts: Tensor, generator: Generator) -> Tensor:
     """Return a mask (n,) that is true for `counts` items of each group, chosen uniformly."""
-    keys = (owners << _RANDOM_BITS) | _random_bits(owners, generator)
-    return first_of_each(keys, owners, ptr, counts)
+    return first_of_each(_random_bits(owners, generator), owners, ptr, counts)
 
 
 def first_of_each(keys: Tensor, owners: Tensor, ptr: Tensor, counts: Tensor) -> Tensor:
@@ -288,6 +284,7 @@ def first_of_each(keys: Tensor, owners: Tensor, ptr: Tensor, counts: Tensor) -> 
     Groups follow one another, in `owners` (n,) and `ptr` (n_groups + 1,), and so do their keys.
     """
     order = keys.argsort()
+    order = order[owners[order].argsort(stable=True)]
     ranks = torch.arange(len(keys), device=keys.device)
     is_first = ranks < (ptr[:-1] + counts)[owners]
     return torch.empty_like(is_first).index_put_((order,), is_first)
@@ -324,33 +321,23 @@ def random_pairs(node_ptr: Tensor, counts: Tensor, generator: Generator) -> Tens
     return starts + torch.stack([first, (first + further) % sizes])
 
 
-def arrival_times(topology: Topology, starts: Tensor, generator: Generator) -> Tensor:
-    """Return when each node (n,) is reached from the start of its graph, NEVER if it is not.
-
-    Entering a node takes an exponential time, an integer of at least 1 and of mean _UNIT_OF_TIME.
-    """
-    delays = torch.empty(topology.n_nodes, dtype=torch.float32, device=starts.device)
-    delays.exponential_(generator=generator).mul_(_UNIT_OF_TIME)
-    outwards = topology.reversed().to("cpu")
-    found = shortest_paths(outwards, starts.cpu(), delays.long().add_(1).cpu())
-    return found.to(starts.device)
-
-
-def shortest_paths(outwards: Topology, starts: Tensor, delays: Tensor) -> Tensor:
-    """Return the lengths of shortest paths to each node, NEVER where there is none.
+def arrival_times(topology: Topology, starts: Tensor, delays: Tensor) -> Tensor:
+    """Return when each node (n,) is reached from the start of its graph, infinite if it is not.
 
     Parameters
     ----------
-    outwards : Topology
-        The edges that end in a node are those that paths leave it by; on the CPU.
+    topology : Topology
+        The graphs.
     starts : Tensor of shape (n_graphs,), dtype int64
         Where paths start, a node of each graph.
-    delays : Tensor of shape (n_nodes,), dtype int64
+    delays : Tensor of shape (n_nodes,)
         How long it takes to enter a node.
     """
-    n, ends = outwards.n_nodes, outwards.sources
+    # The edges that end in a node are those that paths leave it by.
+    outwards, n = topology.reversed().to("cpu"), topology.n_nodes
+    ends, delays = outwards.sources, delays.double().cpu()
     # Graphs of SciPy have indices of 32 bits; before its version 1.15 they must be given as such.
-    content = delays[ends].double().numpy(), ends.int().numpy(), outwards.edge_ptr.int().numpy()
+    content = delays[ends].numpy(), ends.int().numpy(), outwards.edge_ptr.int().numpy()
     graph = csr_array(content, shape=(n, n))
-    lengths = torch.from_numpy(dijkstra(graph, indices=starts.numpy(), min_only=True))
-    return lengths.nan_to_num(posinf=NEVER).long()
+    found = dijkstra(graph, indices=starts.cpu().numpy(), min_only=True)
+    return torch.from_numpy(found).to(starts.device, torch.float32)

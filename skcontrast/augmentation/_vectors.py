@@ -236,10 +236,7 @@ def _numbered(groups: Sequence, d: int, names: NDArray | None) -> NDArray[np.int
     known = [] if names is None else names.tolist()
     group_of = np.full(d, -1)
     for number, members in enumerate(groups):
-        members = [members] if isinstance(members, str) else members
-        if not isinstance(members, (list, tuple, np.ndarray)):
-            raise ValueError(f"groups must be a list of lists of features, got {members!r} in it.")
-        for member in members:
+        for member in members if isinstance(members, (list, tuple, np.ndarray)) else [members]:
             if (place := _place_of(member, known, d)) is None:
                 raise ValueError(f"groups names the feature {member!r}, which X does not have.")
             if group_of[place] >= 0:

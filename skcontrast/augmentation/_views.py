@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -212,18 +210,16 @@ class Unflatten(Transformer):
             numeric matrix.
         """
         validate_parameters(self)
-        valid = all(isinstance(size, Integral) and (size > 0 or size == -1) for size in self.shape)
-        if not (valid and self.shape and list(self.shape).count(-1) <= 1):
-            raise ValueError(
-                "The 'shape' parameter of Unflatten must be a tuple of positive integers such as "
-                f"(channels, height, width), one of which may be -1, got {self.shape!r}."
-            )
         n_features = self._validate(X, reset=True).shape[1]
-        known = math.prod(size for size in self.shape if size != -1)
-        if n_features % known if -1 in self.shape else n_features != known:
+        try:
+            if min(self.shape) < -1:
+                raise ValueError("negative sizes")
+            np.empty((1, n_features)).reshape(1, *self.shape)
+        except (ValueError, TypeError) as error:
             raise ValueError(
-                f"X has {n_features} features, which do not fit shape={tuple(self.shape)}."
-            )
+                f"X has {n_features} features, which do not fit the 'shape' parameter "
+                f"{tuple(self.shape)}: pass (channels, height, width), one of which may be -1."
+            ) from error
         return self
 
     def transform(self, X: ArrayLike) -> NDArray:

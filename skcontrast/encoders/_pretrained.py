@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from .._checks import NON_NEGATIVE, POSITIVE, POSITIVE_INT, Interval, Numbers, naming, parameter
 from .._layers._pretrained import Pixels, PretrainedNetwork, without_head
 from .._warnings import warn
-from ..frameworks._momentum import BATCH_NORM
+from ..frameworks._moco import BATCH_NORM
 from ..kinds import Images
 from ._base import Encoder, check_build, epochs_of, last_layer
 

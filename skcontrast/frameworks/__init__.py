@@ -6,9 +6,7 @@ from ._base import FitContext, Framework, Session
 from ._checks import check_framework
 from ._cmc import CMC
 from ._infograph import InfoGraph
-from ._moco import MoCo
-from ._momentum import MomentumNetwork
-from ._queue import KeyQueue
+from ._moco import KeyQueue, MoCo, MomentumNetwork
 from ._simclr import SimCLR
 
 __all__ = [

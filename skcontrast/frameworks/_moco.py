@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any, Literal, cast
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from .._checks import FRACTION, POSITIVE_INT, StrOptions, parameter
 from .._data._batches import Batch, Metadata
@@ -13,10 +15,9 @@ from .._objective._contrast import Contrast, pairs_with
 from .._runtime._memory import check_memory
 from ..similarity import Similarity
 from ._base import FitContext, Framework, Session, state_of
-from ._momentum import MomentumNetwork
-from ._queue import KeyQueue
 
 _LARGEST_AUTO = 65536
+BATCH_NORM = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
 
 
 class MoCo(Framework):
@@ -109,6 +110,260 @@ class MoCo(Framework):
             the memory.
         """
         return _MoCoSession(self, context)
+
+
+class MomentumNetwork(nn.Module):
+    r"""A copy of the trained network that follows it as a moving average, without gradient.
+
+    After every step, each number of the copy moves towards the network's,
+    :math:`\theta_k \leftarrow m\,\theta_k + (1 - m)\,\theta`: the parameters and the running
+    statistics of batch normalisation. The copy runs in inference mode, with these statistics, so
+    its output for a sample does not depend on the other samples of the batch.
+
+    Parameters
+    ----------
+    context : FitContext
+        Its ``module`` is copied and followed.
+    momentum : float
+        m in [0, 1].
+
+    See Also
+    --------
+    MoCo : Encodes its keys with a momentum network.
+    KeyQueue : Keeps keys of earlier batches.
+    Session : Holds a momentum network during a fit and has an example with one.
+    """
+
+    def __init__(self, context: FitContext, momentum: float):
+        super().__init__()
+        self.network = copy.deepcopy(context.module).requires_grad_(False).eval()
+        # In tuples, so that they are not registered: both belong to the fit.
+        self.followed, self.call = (context.module,), (context.prepare(self.network),)
+        self.average = get_ema_multi_avg_fn(momentum)
+        self.has_statistics = False
+
+    def train(self, mode: bool = True) -> MomentumNetwork:
+        """Stay in inference mode, whatever `mode` is."""
+        return super().train(False)
+
+    @torch.no_grad()
+    def forward(self, x: Any) -> Tensor:
+        """Encode x of shape (n, ...); return shape (n, width), float32.
+
+        In each step, call this before the network that is trained: the first call may set the
+        running statistics of both.
+        """
+        if not self.has_statistics:
+            self._take_first_statistics(x)
+            self.has_statistics = True
+        return self.call[0](x).float()
+
+    @torch.no_grad()
+    def follow(self) -> None:
+        """Move towards the network; call this after each step of the optimizer."""
+        (followed,) = self.followed
+        mine, theirs = (net.state_dict(keep_vars=True) for net in (self.network, followed))
+        # By identity: a tensor that two layers share has two names but must move only once.
+        pairs = {id(t): (t, theirs[k]) for k, t in mine.items() if isinstance(t, torch.Tensor)}
+        averaged = [pair for pair in pairs.values() if pair[0].is_floating_point()]
+        self.average(*map(list, zip(*averaged, strict=True)), None)
+        for counted, count in pairs.values():
+            if not counted.is_floating_point():
+                counted.copy_(count)
+
+    def _take_first_statistics(self, x: Any) -> None:
+        """Set the running statistics of layers that have none yet, in both networks, from x.
+
+        A moving average would take long to forget the zeros and ones that they start from. Frozen
+        layers, which the network runs in inference mode, keep theirs.
+        """
+        (followed,) = self.followed
+        pairs = zip(self.network.modules(), followed.modules(), strict=True)
+        new: list[tuple[Any, Any]] = [
+            (mine, theirs)
+            for mine, theirs in pairs
+            if isinstance(mine, BATCH_NORM)
+            and theirs.training
+            and mine.track_running_stats
+            and not mine.num_batches_tracked
+        ]
+        if not new:
+            return
+        # With a momentum of 1 the running statistics become those of this batch.
+        momenta = [mine.momentum for mine, _ in new]
+        for mine, _ in new:
+            mine.train().momentum = 1.0
+        self.call[0](x)
+        for (mine, theirs), momentum in zip(new, momenta, strict=True):
+            mine.eval().momentum = momentum
+            theirs.running_mean.copy_(mine.running_mean)
+            theirs.running_var.copy_(mine.running_var)
+
+
+class KeyQueue(nn.Module):
+    """The keys of the most recent samples, first in, first out.
+
+    Each visit of a sample occupies one slot, with all keys that the sample got in that step, its
+    place in X and its class. An epoch visits every sample once. So a queue that has no more slots
+    than there are samples holds at most one earlier visit of the sample that comes next.
+
+    Parameters
+    ----------
+    n_slots : int
+        Number of slots, the most samples that the queue holds.
+    n_keys : int
+        Keys per sample.
+    width : int
+        Width of a key.
+    n_samples : int
+        Number of samples in X.
+
+    Attributes
+    ----------
+    keys : Tensor of shape (n_slots, n_keys, width)
+        Outputs of the network.
+    rows, labels : Tensor of shape (n_slots,), dtype int64
+        Places in X and classes; −1 where unknown. `FitContext.groups_of` returns the groups of
+        the places.
+    n_seen : int
+        Number of samples pushed so far; the next one goes to slot ``n_seen % n_slots``.
+
+    See Also
+    --------
+    MoCo : Draws its candidates from a queue.
+    MomentumNetwork : The network that encodes the keys of MoCo.
+    Session : Holds a queue during a fit.
+
+    Examples
+    --------
+    A queue with room for two samples, after three:
+
+    >>> import torch
+    >>> from skcontrast.frameworks import KeyQueue
+    >>> queue = KeyQueue(n_slots=2, n_keys=1, width=2, n_samples=10)
+    >>> keys = torch.tensor([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]])
+    >>> queue.push(keys[:, None], rows=torch.tensor([7, 2, 5]))
+    >>> len(queue)
+    2
+    >>> held, labels = queue.filled()
+    >>> held
+    tensor([[4., 5.],
+            [2., 3.]])
+
+    Sample 5 has its own key in row 0, which is not a negative for it:
+
+    >>> queue.own(torch.tensor([5]))
+    tensor([[0]])
+    """
+
+    keys: Tensor
+    rows: Tensor
+    labels: Tensor
+    _pushed: Tensor
+
+    def __init__(self, n_slots: int, n_keys: int, width: int, n_samples: int):
+        super().__init__()
+        self.n_slots, self.n_seen = n_slots, 0
+        self.register_buffer("keys", torch.zeros(n_slots, n_keys, width))
+        self.register_buffer("rows", torch.full((n_slots,), -1))
+        self.register_buffer("labels", torch.full((n_slots,), -1))
+        # For each sample of X, the value of n_seen at its last visit; row −1 is the last entry.
+        self.register_buffer("_pushed", torch.full((n_samples + 1,), -1), persistent=False)
+
+    def __len__(self) -> int:
+        """Return how many samples the queue holds."""
+        return min(self.n_seen, self.n_slots)
+
+    def filled(self) -> tuple[Tensor, Tensor]:
+        """Return the keys in the queue and their labels.
+
+        Returns
+        -------
+        keys : Tensor of shape (n, width)
+            n = ``len(self) * n_keys`` keys; the keys of one sample are consecutive.
+        labels : Tensor of shape (n,), dtype int64
+            Their classes, −1 where unknown.
+        """
+        labels = self.labels[: len(self)].repeat_interleave(self.keys.shape[1])
+        return self.keys[: len(self)].flatten(0, 1), labels
+
+    def own(self, rows: Tensor) -> Tensor:
+        """Return which of the filled rows must be excluded for each sample.
+
+        These are the sample's own older keys. A sample that has none gets the keys of the oldest
+        sample instead, so that all samples have the same number of negatives.
+
+        Parameters
+        ----------
+        rows : Tensor of shape (n,), dtype int64
+            Places of the samples in X.
+
+        Returns
+        -------
+        own : Tensor of shape (n, n_keys), dtype int64
+            Rows of the keys that `filled` returns.
+        """
+        slots = self._pushed[rows].clamp_min(self.n_seen - len(self)) % self.n_slots
+        n_keys = self.keys.shape[1]
+        return slots[:, None] * n_keys + torch.arange(n_keys, device=rows.device)
+
+    @torch.no_grad()
+    def push(self, keys: Tensor, rows: Tensor, labels: Tensor | None = None) -> None:
+        """Add the keys of samples; if there is no room, the oldest are removed.
+
+        Parameters
+        ----------
+        keys : Tensor of shape (n, n_keys, width)
+            The new keys.
+        rows : Tensor of shape (n,), dtype int64
+            Places in X of their samples, all different except for −1, samples that are not in X.
+        labels : Tensor of shape (n,), dtype int64, default=None
+            Classes, −1 where unknown.
+        """
+        times = torch.arange(self.n_seen, self.n_seen + len(keys), device=rows.device)
+        self._pushed[rows] = times
+        kept = slice(max(0, len(keys) - self.n_slots), None)
+        slots = times[kept] % self.n_slots
+        self.keys[slots] = keys[kept].to(self.keys.dtype)
+        self.rows[slots] = rows[kept]
+        self.labels[slots] = -1 if labels is None else labels[kept]
+        self.n_seen += len(keys)
+
+    def get_extra_state(self) -> int:
+        """Return the non-tensor state, `n_seen`."""
+        return self.n_seen
+
+    def set_extra_state(self, n_seen: int) -> None:
+        """Load the non-tensor state, after the tensors."""
+        self.n_seen = n_seen
+        times = self._oldest_first()
+        rows = self.rows[times % self.n_slots] % len(self._pushed)
+        self._pushed.fill_(-1).scatter_reduce_(0, rows, times, "amax")
+
+    def _oldest_first(self) -> Tensor:
+        """Return the values of `n_seen` at which the samples in the queue came."""
+        return torch.arange(self.n_seen - len(self), self.n_seen, device=self.rows.device)
+
+    def continued(self, most_slots: int) -> KeyQueue:
+        """Return a queue for the next fit that begins with the keys of this one.
+
+        It has a slot for each sample of X and for each key of unknown samples, up to `most_slots`.
+        Of a sample of X, only the newest visit is kept, so that it never meets an older one.
+        """
+        times = self._oldest_first()
+        slots, n_samples = times % self.n_slots, len(self._pushed) - 1
+        rows = self.rows[slots]
+        is_unknown = rows < 0
+        # A sample keeps its newest key alone; of samples that are not in X all stay.
+        is_kept = is_unknown | (self._pushed[rows] == times)
+        n_slots = min(most_slots, n_samples + int(is_unknown.sum()))
+        if n_slots == self.n_slots and is_kept.all():
+            return self
+        slots = slots[is_kept][-n_slots:]
+        _, n_keys, width = self.keys.shape
+        queue = KeyQueue(n_slots, n_keys, width, n_samples).to(self.keys.device)
+        queue.push(self.keys[slots], self.rows[slots], self.labels[slots])
+        return queue
 
 
 class _MoCoSession(Session):

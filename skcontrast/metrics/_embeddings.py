@@ -9,13 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 from sklearn.metrics import euclidean_distances
+from sklearn.utils import gen_batches
 
 from .._checks import POSITIVE, numbers
 from .._data._arrays import spectral_rank
 from ._labeled import EMBEDDINGS, measure
 from ._scorers import make_embedding_scorer, make_view_scorer
-from ._search import batches, on_sphere
 
+# Numbers that are in memory at a time: neighbours, votes, or entries of a matrix of distances.
+_ENTRIES = 2**21
 _OF_EMBEDDINGS = partial(make_embedding_scorer, needs_y=False)
 
 
@@ -181,3 +183,16 @@ def _distances_to_earlier(unit: NDArray[np.float64]) -> Iterator[NDArray[np.floa
         earlier = np.arange(rows.stop) < np.arange(rows.start, rows.stop)[:, None]
         if earlier.any():
             yield distances[earlier]
+
+
+def batches(n: int, width: int) -> Iterator[slice]:
+    """Yield slices of n rows, so short that `width` numbers for each of their rows fit."""
+    yield from gen_batches(n, max(1, _ENTRIES // width))
+
+
+def on_sphere(z: NDArray) -> NDArray:
+    """Return embeddings at length 1, or 0."""
+    longest = np.abs(z).max(axis=1, keepdims=True)
+    scaled = z / np.where(longest > 0, longest, 1)
+    length = np.linalg.norm(scaled, axis=1, keepdims=True)
+    return scaled / np.where(length > 0, length, 1)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from itertools import chain
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.neighbors import VALID_METRICS
+from sklearn.neighbors import VALID_METRICS, NearestNeighbors
 
 from .._checks import POSITIVE_INT, StrOptions
-from ._embeddings import check_views
+from ._embeddings import batches, check_views, on_sphere
 from ._labeled import LabeledEmbeddings, check_count, check_labeled, measure
 from ._scorers import make_embedding_scorer, make_view_scorer
-from ._search import Metric, nearest
 
+Metric: TypeAlias = str | Callable[..., float]
 _METRIC = [StrOptions(set(chain.from_iterable(VALID_METRICS.values()))), callable]
 
 
@@ -298,3 +300,61 @@ def _n_relevant(labeled: LabeledEmbeddings) -> NDArray[np.int64]:
     if not found.any():
         raise ValueError("y must hold a sample of the class of a query, other than the query.")
     return found
+
+
+def nearest(
+    H: NDArray,
+    H_test: NDArray | None,
+    k: int,
+    metric: Metric = "cosine",
+    *,
+    width: int = 1,
+    seed: int = 0,
+) -> Iterator[tuple[slice, NDArray[np.int64]]]:
+    """Yield slices of the queries and their k nearest samples, the nearest first.
+
+    Samples at equal distance come in a random order, so that a collapsed embedding finds
+    neighbours by chance.
+
+    Parameters
+    ----------
+    H : ndarray of shape (n_samples, d)
+        Embeddings of the samples.
+    H_test : ndarray of shape (n_test, d) or None
+        Those of the queries. If None, the samples are the queries, each without itself.
+    k : int
+        Number of neighbours.
+    metric : str or callable, default="cosine"
+        A metric of ``NearestNeighbors``.
+    width : int, default=1
+        Numbers per query that the caller keeps; slices are shorter if they are many.
+    seed : int, default=0
+        Of the order of samples at equal distance.
+    """
+    order = np.random.default_rng(seed).permutation(len(H))
+    queries = H if H_test is None else H_test
+    if isinstance(metric, str) and metric == "cosine":
+        # Unit vectors have the same order by distance, for which scikit-learn is faster.
+        H, queries = _all_on_sphere(H, queries)
+        metric = "euclidean"
+    search = NearestNeighbors(metric=metric).fit(H[order])
+    for rows in batches(len(queries), max(k, width)):
+        n_found = k + (H_test is None)
+        found = order[search.kneighbors(queries[rows], n_found, return_distance=False)]
+        yield rows, _without_self(found, rows) if H_test is None else found
+
+
+def _without_self(found: NDArray[np.int64], rows: slice) -> NDArray[np.int64]:
+    """Return the neighbours of samples without the samples themselves, one fewer each."""
+    kept = found != np.arange(rows.start, rows.stop)[:, None]
+    kept[kept.all(axis=1), -1] = False
+    return found[kept].reshape(len(found), -1)
+
+
+def _all_on_sphere(*arrays: NDArray) -> list[NDArray]:
+    """Return embeddings at length 1; those of length 0 get an extra direction."""
+    unit = [on_sphere(z) for z in arrays]
+    is_zero = [~z.any(axis=1, keepdims=True) for z in unit]
+    if any(of.any() for of in is_zero):
+        return [np.hstack([z, of]).astype(z.dtype) for z, of in zip(unit, is_zero, strict=True)]
+    return unit

@@ -35,8 +35,9 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -66,52 +67,33 @@ def log_partition(kappa: Tensor, d: int) -> Tensor:
     h : Tensor of the same shape
         0 for κ = 0, κ²/(2d) for small κ, κ − (d − 1)/2 · log κ + const for large ones. In
         float64 correct to 1e-8, absolute below 1 and relative above.
-        Differentiable any number of times.
+        Differentiable once.
     """
     return log_partition_of_square(kappa.square(), d)
 
 
 def log_partition_of_square(y: Tensor, d: int) -> Tensor:
     """Return h(√y), which is as smooth at y = 0 as anywhere."""
-    return _LogPartition.apply(y, d / 2 - 1)
+    return _WithSlope.apply(y, partial(_evaluate, v=d / 2 - 1))
 
 
-def ratio_of_square(y: Tensor, d: int) -> Tensor:
-    """Return A(√y)/√y, twice the derivative of h(√y); 1/d for y = 0."""
-    return _Ratio.apply(y, d / 2 - 1)
-
-
-class _LogPartition(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, y: Tensor, v: float) -> Tensor:
-        ctx.save_for_backward(y)
-        ctx.v = v
-        return _evaluate(y, v)[0]
+class _WithSlope(torch.autograd.Function):
+    """A function of single numbers, which returns its slope along with its value."""
 
     @staticmethod
+    def forward(ctx: Any, x: Tensor, function: Callable[[Tensor], Any]) -> Tensor:
+        value, slope = function(x)
+        ctx.save_for_backward(slope)
+        return value
+
+    @staticmethod
+    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        (y,) = ctx.saved_tensors
-        return grad * _Ratio.apply(y, ctx.v) / 2, None
-
-
-class _Ratio(torch.autograd.Function):
-    """r_v(y) = I_{v+1}(√y) / (√y I_v(√y)); its derivative is r_v (r_{v+1} − r_v) / 2."""
-
-    @staticmethod
-    def forward(ctx: Any, y: Tensor, v: float) -> Tensor:
-        ctx.save_for_backward(y)
-        ctx.v = v
-        return _evaluate(y, v)[1]
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        (y,) = ctx.saved_tensors
-        r, above = _Ratio.apply(y, ctx.v), _Ratio.apply(y, ctx.v + 1)
-        return grad * r * (above - r) / 2, None
+        return grad * ctx.saved_tensors[0], None
 
 
 def _evaluate(y: Tensor, v: float) -> tuple[Tensor, Tensor]:
-    """Return h(√y) and r_v(y)."""
+    """Return h(√y) and its slope r_v(y) / 2, with r_v(y) = I_{v+1}(√y) / (√y I_v(√y))."""
     n_steps = max(0, math.ceil(_LEAST_ORDER - v))
     h, r = _debye(y, v + n_steps)
     for u in (v + j for j in reversed(range(n_steps))):
@@ -119,7 +101,7 @@ def _evaluate(y: Tensor, v: float) -> tuple[Tensor, Tensor]:
         above = y * r / (2 * (u + 1))
         h = h + above.log1p()
         r = 1 / (2 * (u + 1) * (1 + above))
-    return h, r
+    return h, r / 2
 
 
 def _debye(y: Tensor, u: float) -> tuple[Tensor, Tensor]:
@@ -220,22 +202,8 @@ def _remainder(y: Tensor, t: Tensor, m: Tensor, d: int) -> Tensor:
     if t.dtype == torch.float64:
         return log_partition_of_square(y, d) - m
     a, b = (d - 1) / 2, (d + 1) / 2
-    return _Polynomial.apply(2 * b / t - 1, _fitted(d)) - a * (m / (a + b)).log1p()
-
-
-class _Polynomial(torch.autograd.Function):
-    """A polynomial, lowest coefficient first, which keeps its slope alone."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, coefficients: Sequence[float]) -> Tensor:
-        value, slope = _horner(coefficients, x)
-        ctx.save_for_backward(slope)
-        return value
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        return grad * ctx.saved_tensors[0], None
+    p = _WithSlope.apply(2 * b / t - 1, partial(_horner, _fitted(d)))
+    return p - a * (m / (a + b)).log1p()
 
 
 @functools.lru_cache(maxsize=256)

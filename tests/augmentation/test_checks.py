@@ -57,7 +57,7 @@ WRONG = [
     (lambda x, g: x - x.mean(0) + noise(x, g), "from other samples"),
     (lambda x, g: x.add_(noise(x, g)), "changes its batch in place"),
     (lambda x, g: x / 0, "returned views of X that hold NaN"),
-    (lambda x, g: x[:, 1:], "must return shape"),
+    (lambda x, g: x[:, 1:], "must return a tensor of shape"),
 ]
 
 

@@ -5,7 +5,7 @@ import torch
 
 from skcontrast._runtime import _memory
 from skcontrast.frameworks import CMC
-from skcontrast.frameworks._bank import Bank
+from skcontrast.frameworks._cmc import Bank
 from skcontrast.similarity import Cosine
 from tests.common import small
 from tests.frameworks.common import X, random

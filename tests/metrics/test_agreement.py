@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from skcontrast.metrics import _search, neighbor_agreement
+from skcontrast.metrics import _embeddings, neighbor_agreement
 
 RNG = np.random.default_rng(0)
 Z1, Z2 = RNG.normal(size=(2, 40, 6))
@@ -26,7 +26,7 @@ def naive_agreement(z1, z2, k):
 @pytest.mark.parametrize("entries", [1, 35, 10_000])
 @pytest.mark.parametrize("k", [1, 5])
 def test_neighbor_agreement_agrees_with_a_loop(entries, k, monkeypatch):
-    monkeypatch.setattr(_search, "_ENTRIES", entries)
+    monkeypatch.setattr(_embeddings, "_ENTRIES", entries)
     near = Z1 + 0.3 * Z2
     assert neighbor_agreement(Z1, near, k) == pytest.approx(naive_agreement(Z1, near, k))
 

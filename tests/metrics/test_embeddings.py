@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from skcontrast.metrics import (
-    _search,
+    _embeddings,
     alignment,
     effective_rank,
     uniformity,
@@ -27,7 +27,7 @@ def test_alignment_agrees_with_a_loop():
 
 @pytest.mark.parametrize("entries", [1, 280, 10_000])
 def test_uniformity_agrees_with_a_loop_in_parts_of_any_size(entries, monkeypatch):
-    monkeypatch.setattr(_search, "_ENTRIES", entries)
+    monkeypatch.setattr(_embeddings, "_ENTRIES", entries)
     pairs = [(i, j) for i in range(len(Z1)) for j in range(i)]
     potentials = [math.exp(-3 * sum((unit(Z1[i]) - unit(Z1[j])) ** 2)) for i, j in pairs]
     assert uniformity(Z1, t=3) == pytest.approx(math.log(sum(potentials) / len(pairs)), rel=1e-12)

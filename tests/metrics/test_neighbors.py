@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import label_ranking_average_precision_score
 from sklearn.neighbors import KNeighborsClassifier
 
-from skcontrast.metrics import _search, knn_accuracy, map_at_r, recall_at_k
+from skcontrast.metrics import _embeddings, knn_accuracy, map_at_r, recall_at_k
 
 
 def drawn(seed, n=50, n_test=20):
@@ -60,7 +60,7 @@ seeds = pytest.mark.parametrize("seed", range(4))
 @seeds
 @pytest.mark.parametrize("entries", [1, 37, 10_000])
 def test_measures_agree_with_loops_in_parts_of_any_size(seed, entries, monkeypatch):
-    monkeypatch.setattr(_search, "_ENTRIES", entries)
+    monkeypatch.setattr(_embeddings, "_ENTRIES", entries)
     data = drawn(seed)
     for parts in (data, data[:2]):
         for k in (1, 3, 10):

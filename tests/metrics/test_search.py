@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from skcontrast.metrics import _search
-from skcontrast.metrics._search import nearest, on_sphere
+from skcontrast.metrics import _embeddings
+from skcontrast.metrics._embeddings import on_sphere
+from skcontrast.metrics._neighbors import nearest
 
 RNG = np.random.default_rng(0)
 H, QUERIES = RNG.normal(size=(30, 5)), RNG.normal(size=(12, 5))
@@ -31,7 +32,7 @@ METRICS = {"cosine": cosine_distances, "euclidean": euclidean_distances}
 @pytest.mark.parametrize("entries", [1, 25, 10_000])
 @pytest.mark.parametrize("metric", METRICS)
 def test_neighbours_are_those_of_the_full_matrix(metric, entries, monkeypatch):
-    monkeypatch.setattr(_search, "_ENTRIES", entries)
+    monkeypatch.setattr(_embeddings, "_ENTRIES", entries)
     distances = METRICS[metric]
     expected = distances(QUERIES, H).argsort(axis=1)[:, :6]
     assert np.array_equal(gathered(H, QUERIES, 6, metric), expected)
