@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 import os
 from collections.abc import Iterator, Sequence
 from numbers import Integral
@@ -11,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch.utils.data import Dataset
 
@@ -19,7 +17,6 @@ from ._checks import POSITIVE_INT, Interval, InvalidParameterError, StrOptions, 
 from ._data._parts import Parts
 from ._data._pictures import SUFFIXES, check_pillow, existing_files, load_images, read_image
 from ._data._row_labels import along_rows
-from ._runtime._memory import check_memory
 
 __all__ = ["ImageFolder", "Parts"]
 
@@ -156,8 +153,6 @@ class ImageFolder(Dataset):
             )
         self.size = int(sides[0]), int(sides[1])
         self.mode, self.resize = mode, resize
-        n_numbers = math.prod(self.size) * (3 if mode == "RGB" else 1)
-        check_memory(n_numbers, torch.device("cpu"), "The 'size' parameter of ImageFolder")
         if not self.folder.is_dir():
             raise NotADirectoryError(f"{self.folder} is not a folder.")
         inside = self.folder

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .._runtime._memory import free_bytes
+from .._runtime._device import free_bytes
 from ._arrays import is_lazy, some_rows
 
 # Share of the free memory that training samples may take where no budget is given.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 import torch
@@ -70,27 +69,6 @@ class AutoParameters:
             counts = np.unique(known.numpy(), return_counts=True)[1]
             self.take_shares(counts / counts.sum())
 
-    def state_dict(self) -> dict[str, Any]:
-        """Return what lasts from epoch to epoch."""
-        return {"values": dict(self.values)}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from what `state_dict` has returned."""
-        self.values = dict(state["values"])
-
-    def never_estimated(self, n_epochs: int) -> list[str]:
-        """Return the names whose first estimate would come after `n_epochs` epochs."""
-        known = self._of_quantity("tau_plus", self.settings) if self.has_labels else ()
-        return [
-            name
-            for name, auto in self.settings.items()
-            if auto.every >= n_epochs and name not in known
-        ]
-
-    def apply_to(self, loss: Loss) -> Loss:
-        """Return the loss with the current values."""
-        return clone(loss).set_params(**self.values) if self.values else loss
-
     def at(
         self, loss: Loss, similarity: Similarity, progress: float
     ) -> tuple[Loss, Similarity, dict[str, float]]:
@@ -104,8 +82,8 @@ class AutoParameters:
         values.update((f"loss__{name}", value) for name, value in self.values.items())
         if not values:
             return loss, similarity, {}
-        now: Any = at_progress(self.apply_to(loss), progress)
-        return now, at_progress(similarity, progress), values
+        loss = clone(loss).set_params(**self.values) if self.values else loss
+        return at_progress(loss, progress), at_progress(similarity, progress), values
 
     def start_epoch(self, epoch: int) -> None:
         """Find out which values are estimated from the steps of this epoch."""

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import torch
 from skorch.callbacks import PrintLog
-from torch import Tensor
 
 from .._data._batches import BatchSampler, InMemory, Streamed, is_streamed
 from .._data._metadata import check_descriptions
@@ -20,15 +19,13 @@ from .._warnings import warn
 from ..callbacks import Evaluation
 from ..frameworks import FitContext
 from ..kinds._recognise import is_custom, naming_kind
-from ._checkpoint import EpochState, opened_state
+from ._checkpoint import EpochState, identity_of, opened_state, resume, states_to_resume
 from ._estimated_parameters import AutoParameters
-from ._identity import identity_of
 from ._label_spreading import LabelSpreader
 from ._net import ContrastiveNet
 from ._samples import TrainingData, read_training_data
 from ._settings import Settings, plain_callbacks
 from ._setup import Fitted, Setup, continued_setup, new_setup
-from ._training_state import resume, states_to_resume
 from ._watch import Announcement, ProgressBar, check_embeddings
 
 # Warn if a fit has so many times fewer samples than the one that it replaces.
@@ -122,7 +119,7 @@ def _net(
     spreader = LabelSpreader(settings.loss.label_spreading(), labels)
     sampler = _sampler(settings, setup, data, spreader)
     context = _context(settings, setup, data)
-    auto = _auto(settings, labels, past)
+    auto = AutoParameters(settings.loss, labels, None if past is None else past.estimates)
     # What a framework adds to the network starts from different numbers than the network.
     with seeded_rng(settings.seed + 1, settings.device):
         net = ContrastiveNet(
@@ -189,20 +186,6 @@ def _context(settings: Settings, setup: Setup, data: TrainingData) -> FitContext
         groups=None if groups is None else groups.to(device),
         n_parts=widths.n_parts,
     )
-
-
-def _auto(settings: Settings, labels: Tensor | None, past: Fitted | None) -> AutoParameters:
-    """Return the hyperparameters that are "auto"; warn if one keeps its initial value."""
-    auto = AutoParameters(settings.loss, labels, None if past is None else past.estimates)
-    if past is None and not settings.one_epoch:
-        for name in auto.never_estimated(settings.max_epochs):
-            warn(
-                f"The {name!r} parameter of the loss is first estimated after "
-                f"{auto.settings[name].every} epochs, but 'max_epochs' is "
-                f"{settings.max_epochs}: it keeps {auto.values[name]:g}. Pass "
-                f"{name}=Auto(every=1) or train longer."
-            )
-    return auto
 
 
 def _callbacks(settings: Settings) -> list[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -19,7 +19,7 @@ from .._data._batches import Batch, BatchSampler
 from .._network._inference import encode_batches
 from .._objective._functional import Contrast, objective_value
 from .._runtime._interrupts import noted_interrupts
-from .._runtime._random import LayerDraws, draws_random_numbers
+from .._runtime._random import draws_random_numbers, seeded_rng
 from ..frameworks import FitContext, Session
 from ..frameworks._checks import as_contrasts, check_contrasts, started
 from ._estimated_parameters import AutoParameters
@@ -65,8 +65,9 @@ class ContrastiveNet(NeuralNet):
     ----------
     draw : callable
         ``draw(batch, generator)`` returns one view of each sample of a batch.
-    layer_draws : LayerDraws
-        What the network draws from torch's global generators, as dropout does.
+    draws : bool
+        Whether the network draws from torch's global generators, as dropout does. Each step seeds
+        them; between the steps, other threads have theirs.
     interrupted_ : bool
         Whether the user has interrupted the training.
     """
@@ -87,9 +88,7 @@ class ContrastiveNet(NeuralNet):
         self.auto, self.spreader, self.epoch_state = auto, spreader, epoch_state
         self.owner = owner
         self.draw = setup.composed(setup.augmentation, settings.device)
-        # The state of global generators is kept between steps only for what draws from them.
-        draws = settings.framework.draws_random_numbers or draws_random_numbers(setup.network)
-        self.layer_draws = LayerDraws(settings.device, some=draws)
+        self.draws = settings.framework.draws_random_numbers or draws_random_numbers(setup.network)
         self.interrupted_ = False
         super().__init__(
             setup.network,
@@ -170,7 +169,7 @@ class ContrastiveNet(NeuralNet):
         order, views, layers = epoch_seeds(settings.seed, epoch)
         self.sampler_.generator.manual_seed(order)
         context.generator.manual_seed(views)
-        self.layer_draws.seed(layers)
+        self.layer_seed_ = layers
         self.auto.start_epoch(epoch)
         self._complete_labels(epoch)
         self.step_ = 0
@@ -256,7 +255,8 @@ class ContrastiveNet(NeuralNet):
 
     def train_step(self, batch: Batch, **fit_params: Any) -> dict[str, Any]:
         """Take a step of the optimizer, then update the framework's session."""
-        with self.layer_draws.turn():
+        seed = self.layer_seed_ + self.step_
+        with seeded_rng(seed, self.settings.device) if self.draws else nullcontext():
             step = super().train_step(batch, **fit_params)
             self.criterion_.update()
         return step

@@ -24,8 +24,7 @@ from ..kinds._base import Kind, Request, Schema
 from ..kinds._images import Images
 from ..kinds._recognise import PartsKind, declared_kind, is_custom, read_samples
 from ._estimated_parameters import auto_parameters
-from ._identity import check_same_network, same_kind
-from ._settings import Settings, encoders_of
+from ._settings import Settings, check_same_network, encoders_of, same_kind
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
+import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import torch
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from skorch.callbacks import Callback, LRScheduler
 from skorch.callbacks.scoring import ScoringBase
+from torch import Tensor, nn
 
 from .._checks import (
     InvalidParameterError,
@@ -20,6 +25,7 @@ from .._checks import (
     parameter_owners,
     validate_parameters,
 )
+from .._data._arrays import fingerprint
 from .._runtime._device import resolve_device
 from .._runtime._random import resolve_seed
 from ..augmentation import Augmentation
@@ -41,6 +47,9 @@ COMPONENTS = {
     "similarity": (Similarity, Cosine),
 }
 
+_ADDRESS = " at 0x[0-9a-fA-F]+"
+# What messages say where such a parameter has no structure of its own, None, to name.
+_UNNAMED = {"framework": "one with one encoder", "similarity": "one without concentrations"}
 # max_epochs="auto" before the samples are known.
 _EPOCHS = 100
 
@@ -324,3 +333,73 @@ def _lr_schedule(given: str | Schedule, n_epochs: int, owner: str) -> Schedule |
                 f"0, got {factor} in epoch {epoch}."
             )
     return given
+
+
+def described(value: Any) -> str:
+    """Return a text that differs, in every process, for other parameters of an object.
+
+    Functions, and objects without parameters, count by their names.
+    """
+    name = type(value).__name__
+    if isinstance(value, nn.Module):
+        structure = zlib.crc32(re.sub(_ADDRESS, "", repr(value)).encode())
+        weights = checksum(value.state_dict().values())
+        return f"{name} with checksum {structure:08x} and weights {weights:08x}"
+    if hasattr(value, "get_params") and not inspect.isclass(value):
+        parameters = value.get_params(deep=False).items()
+        return f"{name}({', '.join(f'{key}={described(item)}' for key, item in parameters)})"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key!r}: {described(item)}' for key, item in value.items())}}}"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(described, value))}]"
+    if isinstance(value, (np.ndarray, Tensor)):
+        return f"an array with checksum {checksum([value]):08x}"
+    return re.sub(_ADDRESS, "", repr(value))
+
+
+def checksum(values: Iterable[Any]) -> int:
+    """Return a checksum of arrays and tensors; others, such as extra state, do not count."""
+    tensors = [torch.as_tensor(v) for v in values if isinstance(v, (np.ndarray, Tensor))]
+    known = [tensor for tensor in tensors if not nn.parameter.is_lazy(tensor)]
+    return fingerprint(tensor.detach().cpu().double().numpy() for tensor in known)
+
+
+def network_parameters(settings: Settings) -> dict[str, Any]:
+    """Return, by name, the parameters that the network depends on, except the kind."""
+    return {
+        "encoder": _named(settings.encoder),
+        "n_components": settings.n_components,
+        "projection_dim": settings.projection_dim,
+        "framework": settings.framework.network_signature,
+        "similarity": type(settings.similarity).__name__ if settings.similarity.n_extra else None,
+    }
+
+
+def _named(encoder: Any) -> str | None:
+    """Return what an encoder is built from, None for the default; of a list, one after another."""
+    if isinstance(encoder, (list, tuple)):
+        return ", ".join(str(_named(own)) for own in encoder)
+    if encoder is None:
+        return None
+    return repr(encoder) if isinstance(encoder, Encoder) else type(encoder).__name__
+
+
+def same_kind(kind: Kind | None, other: Kind | None) -> bool:
+    """Return whether two kinds are of one class and have the same parameters."""
+    return type(kind) is type(other) and described(kind) == described(other)
+
+
+def check_same_network(settings: Settings, past: Any) -> None:
+    """Raise ValueError if the parameters ask for a different network than that of a fit."""
+    now: dict[str, Any] = network_parameters(settings)
+    before = dict(past.setup.built_from)
+    if settings.kind is not None and not same_kind(settings.kind, past.setup.schema.kind):
+        now["kind"], before["kind"] = settings.kind, past.setup.schema.kind
+    for name, value in now.items():
+        if value != before[name]:
+            old, new = (_UNNAMED.get(name) if v is None else v for v in (before[name], value))
+            raise ValueError(
+                f"The {name!r} parameter of {settings.owner} has changed from {old} to {new} "
+                "since the network was built; warm_start and partial_fit continue with the same "
+                "network. Call fit with warm_start=False."
+            )

@@ -30,8 +30,7 @@ from ..kinds._base import Kind, Request, Scaler, Schema, with_scaler
 from ..losses import Loss
 from ..similarity import Similarity
 from ._defaults import beside_pretrained, default_chain, default_encoder, missing
-from ._identity import network_parameters
-from ._settings import Settings, augmentations_of
+from ._settings import Settings, augmentations_of, network_parameters
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,10 +1,11 @@
-"""The device of a computation."""
+"""The device of a computation, and its free memory."""
 
 from __future__ import annotations
 
 from numbers import Integral
 from typing import Any
 
+import psutil
 import torch
 
 
@@ -41,3 +42,10 @@ def resolve_device(device: Any, owner: str) -> torch.device:
         f"available, got {shown}: {reasons.get(kind, 'PyTorch has none here')}. Write "
         "device='auto' for what this machine has."
     )
+
+
+def free_bytes(device: torch.device) -> int:
+    """Return how many bytes are free on a device."""
+    if device.type == "cuda":
+        return torch.cuda.mem_get_info(device)[0]
+    return psutil.virtual_memory().available

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 from sklearn.utils import check_random_state
-from torch import Tensor, nn
+from torch import nn
 
 # Held while the global generators are those of one thread.
 _GENERATORS = threading.RLock()
@@ -31,46 +31,10 @@ def seeded_rng(seed: int, device: torch.device) -> Iterator[None]:
     device : torch.device
         Its generator is seeded along with that of the CPU.
     """
-    with _GENERATORS, _forked_rng(device):
+    devices = [] if device.type == "cpu" else [device]
+    with _GENERATORS, torch.random.fork_rng(devices, device_type=device.type):
         seed_generators(seed, device)
         yield
-
-
-class LayerDraws:
-    """What the layers of a fit draw from torch's global generators, as if these were its own.
-
-    The fit has them only where `turn` is entered, for a step; threads that wait then get theirs.
-
-    Parameters
-    ----------
-    device : torch.device
-        Its generator is used along with that of the CPU.
-    some : bool
-        Whether the layers draw any numbers; otherwise nothing is done.
-    """
-
-    def __init__(self, device: torch.device, *, some: bool):
-        self.device, self.some = device, some
-
-    def seed(self, seed: int) -> None:
-        """Let the next turn begin with the numbers of a seed."""
-        if self.some:
-            with seeded_rng(seed, self.device):
-                self._next = _states(self.device)
-
-    @contextlib.contextmanager
-    def turn(self) -> Iterator[None]:
-        """Continue with the draws of the turn before."""
-        if not self.some:
-            yield
-            return
-        with _GENERATORS, _forked_rng(self.device):
-            of_cpu, *others = self._next
-            torch.default_generator.set_state(of_cpu)
-            for state in others:
-                torch.get_device_module(self.device).set_rng_state(state, self.device)
-            yield
-            self._next = _states(self.device)
 
 
 def seed_generators(seed: int, device: torch.device) -> None:
@@ -82,18 +46,6 @@ def seed_generators(seed: int, device: torch.device) -> None:
     if device.type != "cpu":
         state = torch.Generator(device).manual_seed(seed).get_state()
         torch.get_device_module(device).set_rng_state(state, device)
-
-
-def _states(device: torch.device) -> list[Tensor]:
-    """Return the states of the generators of the CPU and of a device."""
-    own = [] if device.type == "cpu" else [torch.get_device_module(device).get_rng_state(device)]
-    return [torch.default_generator.get_state(), *own]
-
-
-def _forked_rng(device: torch.device) -> contextlib.AbstractContextManager[None]:
-    """Return a context that restores the generators of the CPU and of a device at its end."""
-    devices = [] if device.type == "cpu" else [device]
-    return torch.random.fork_rng(devices, device_type=device.type)
 
 
 @contextlib.contextmanager

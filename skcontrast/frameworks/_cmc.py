@@ -15,7 +15,6 @@ from torch import Tensor, nn
 from .._checks import FRACTION, POSITIVE_INT, StrOptions, naming, parameter
 from .._data._batches import Batch, Metadata
 from .._objective._contrast import Contrast, pairs_with
-from .._runtime._memory import check_memory
 from ..kinds._base import Kind
 from ..kinds._recognise import PartsKind
 from ..similarity import Similarity
@@ -338,8 +337,6 @@ class _CMCSession(Session):
         wanted = framework.n_negatives
         self.n_negatives = _LARGEST_AUTO if wanted == "auto" else wanted
         self.momentum = framework.momentum
-        n_numbers = context.n_samples * context.width
-        check_memory(n_numbers, context.device, "The memory bank of CMC")
         self.bank = self._new_bank()
 
     def _new_bank(self, others: Tensor | None = None) -> Bank:

@@ -12,7 +12,6 @@ from torch.optim.swa_utils import get_ema_multi_avg_fn
 from .._checks import FRACTION, POSITIVE_INT, StrOptions, parameter
 from .._data._batches import Batch, Metadata
 from .._objective._contrast import Contrast, pairs_with
-from .._runtime._memory import check_memory
 from ..similarity import Similarity
 from ._base import FitContext, Framework, Session, state_of
 
@@ -383,8 +382,6 @@ class _MoCoSession(Session):
         # A slot holds the keys of all views of a sample.
         self.most_slots = wanted // n_keys
         n_slots = min(self.most_slots, context.n_samples)
-        n_numbers = n_slots * n_keys * context.width
-        check_memory(n_numbers, context.device, "The 'queue_size' parameter of MoCo")
         self.queue = KeyQueue(n_slots, n_keys, context.width, context.n_samples)
 
     def contrast(self, views: list[Any], similarity: Similarity, batch: Batch) -> Contrast:

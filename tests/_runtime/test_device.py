@@ -1,9 +1,10 @@
-"""The device that a parameter names."""
+"""The device that a parameter names, and its free memory."""
 
+import psutil
 import pytest
 import torch
 
-from skcontrast._runtime._device import resolve_device
+from skcontrast._runtime._device import free_bytes, resolve_device
 
 
 def test_auto_is_the_first_device_that_is_available(monkeypatch):
@@ -29,3 +30,7 @@ def test_auto_is_the_first_device_that_is_available(monkeypatch):
 def test_other_devices_are_refused_by_name(device, message):
     with pytest.raises(ValueError, match=f"'device' parameter of Embedder must.*{message}"):
         resolve_device(device, "Embedder")
+
+
+def test_free_memory_is_a_part_of_all_memory():
+    assert 0 < free_bytes(torch.device("cpu")) <= psutil.virtual_memory().total

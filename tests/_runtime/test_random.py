@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from skcontrast._runtime._random import LayerDraws, seeded_everywhere, seeded_rng
+from skcontrast._runtime._random import seeded_everywhere, seeded_rng
 
 CPU = torch.device("cpu")
 
@@ -52,27 +52,3 @@ def test_the_context_can_be_nested():
         with seeded_everywhere(2, CPU):
             draws()
         assert (first, draws()) == expected
-
-
-def test_the_draws_of_layers_go_on_after_what_others_draw_between_them():
-    layers = LayerDraws(CPU, some=True)
-    with seeded_rng(3, CPU):
-        expected = torch.rand(4).tolist()
-    before = states()
-    layers.seed(3)
-    drawn = []
-    for _ in range(4):
-        with layers.turn():
-            drawn.append(float(torch.rand(())))
-        with seeded_rng(0, CPU):
-            torch.rand(5)
-    assert drawn == expected and states() == before
-
-
-def test_layers_that_draw_nothing_leave_the_generators_to_others():
-    layers = LayerDraws(CPU, some=False)
-    with torch.random.fork_rng(devices=[]):
-        layers.seed(5)
-        torch.manual_seed(0)
-        with layers.turn():
-            assert torch.initial_seed() == 0

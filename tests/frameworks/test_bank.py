@@ -3,12 +3,9 @@
 import pytest
 import torch
 
-from skcontrast._runtime import _memory
-from skcontrast.frameworks import CMC
 from skcontrast.frameworks._cmc import Bank
 from skcontrast.similarity import Cosine
-from tests.common import small
-from tests.frameworks.common import X, random
+from tests.frameworks.common import random
 
 
 @pytest.mark.parametrize("momentum", [0.0, 0.5, 1.0])
@@ -43,9 +40,3 @@ def test_drawn_vectors_are_all_different_and_the_sample_knows_its_own(n):
             assert drawn[column] == row if row in drawn else column == len(drawn) - 1
             own_is_drawn += row in drawn
     assert own_is_drawn == 20 * min(n, 13)
-
-
-def test_a_bank_larger_than_the_memory_is_refused(monkeypatch):
-    monkeypatch.setattr(_memory, "_bytes_of", lambda device: 1000)
-    with pytest.raises(ValueError, match=r"The memory bank of CMC needs .* GB on cpu"):
-        small(framework=CMC()).fit(X)

@@ -5,10 +5,8 @@ from collections import deque
 import pytest
 import torch
 
-from skcontrast._runtime import _memory
-from skcontrast.frameworks import KeyQueue, MoCo
-from tests.common import small
-from tests.frameworks.common import X, random
+from skcontrast.frameworks import KeyQueue
+from tests.frameworks.common import random
 
 
 @pytest.mark.parametrize("n_slots, n_pushed", [(7, 3), (7, 7), (6, 4), (5, 9), (20, 3)])
@@ -88,9 +86,3 @@ def test_keys_of_unknown_samples_have_slots_besides_those_of_X():
     assert queue.continued(22).n_slots == 22
     longer.push(torch.full((2, 1, 2), 9.0), torch.tensor([7, 19]))
     assert longer.own(torch.tensor([19, 0, 7]))[:, 0].tolist() == [6, 0, 5]
-
-
-def test_a_queue_larger_than_the_memory_is_refused(monkeypatch):
-    monkeypatch.setattr(_memory, "_bytes_of", lambda device: 1000)
-    with pytest.raises(ValueError, match=r"'queue_size' parameter of MoCo needs .* GB on cpu"):
-        small(framework=MoCo()).fit(X)

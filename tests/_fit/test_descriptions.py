@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from skcontrast._fit._identity import described, same_kind
+from skcontrast._fit._settings import described, same_kind
 from skcontrast.augmentation import FunctionAugmentation
 from skcontrast.kinds import Images, Vectors
 from skcontrast.losses import DCL
