@@ -58,7 +58,7 @@ BAD_X = {
     "one sample": (np.ones((1, 3)), ValueError, r"1 sample.*minimum of 2"),
     "complex": (np.ones((4, 3)) * 1j, ValueError, "Complex data not supported"),
     "strings": (np.array([["a", "b"], ["c", "d"]]), ValueError, "could not convert string"),
-    "1-D": (np.ones(5), ValueError, "Expected 2D array"),
+    "1-D": (np.ones(5), ValueError, "X must have two dimensions.*Reshape your data"),
     "5-D": (
         np.ones((2, 2, 2, 2, 2)),
         ValueError,
