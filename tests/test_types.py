@@ -152,7 +152,7 @@ from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import Augmentation, NodeDrop, Unflatten, Views
 from skcontrast.frameworks import InfoGraph
 from skcontrast.losses import BCL, Loss, Ring
-from skcontrast.schedules import Auto, Schedule
+from skcontrast.schedules import Linear
 from skcontrast.similarity import Cosine, VonMisesFisher
 
 X = np.zeros((10, 4))
@@ -165,10 +165,12 @@ assert_type(embedder.augmentation_, list[Augmentation])
 assert_type(embedder.estimates_, dict[str, float])
 assert_type(embedder.n_epochs_, int)
 assert_type(embedder.output, Literal["representation", "projection"])
-assert_type(Ring().outer, float | Schedule)
-assert_type(BCL().alpha, float | Schedule | Auto | Literal["auto"])
+assert_type(Ring().outer, float)
+assert_type(BCL().alpha, float)
+BCL(alpha=Linear(0.5, 0.7), tau_plus="auto")
+Ring(outer=Linear(0.5, 1))
 assert_type(BCL().form, Literal["inverted", "printed"])
-assert_type(Cosine().temperature, float | Schedule)
+assert_type(Cosine().temperature, float)
 assert_type(Cosine().bounds(2), tuple[float, float])
 assert_type(VonMisesFisher().kappa_max, float)
 assert_type(InfoGraph().objective, Literal["contrastive", "jensen-shannon"])

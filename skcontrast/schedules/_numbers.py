@@ -284,8 +284,19 @@ _P = TypeVar("_P", bound=ParameterObject)
 # A hyperparameter that may be scheduled, and one that may be estimated as well. Where a loss or a
 # score is computed, both are numbers: schedules and estimates are replaced before.
 if TYPE_CHECKING:
-    Number: TypeAlias = Any
-    EstimableNumber: TypeAlias = Any
+
+    class Number:
+        """A number when read, a number or a schedule when passed."""
+
+        def __get__(self, obj: Any, owner: Any) -> float: ...
+        def __set__(self, obj: Any, value: float | Schedule) -> None: ...
+
+    class EstimableNumber:
+        """A number when read; a number, a schedule or "auto" when passed."""
+
+        def __get__(self, obj: Any, owner: Any) -> float: ...
+        def __set__(self, obj: Any, value: float | Schedule | Auto | Literal["auto"]) -> None: ...
+
 else:
     Number = float | Schedule
     EstimableNumber = float | Schedule | Auto | Literal["auto"]

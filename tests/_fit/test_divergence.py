@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from skcontrast.encoders import MLP
-from skcontrast.similarity import Cosine, DotProduct
+from skcontrast.similarity import DotProduct
 from tests.common import X_DIGITS, small, vectors
 
 
@@ -19,7 +19,6 @@ class ReturnsNaN(nn.Module):
 
 
 DIVERGENT = {
-    "temperature": {"similarity": Cosine(1e-30)},
     "weight_decay": {"weight_decay": 1e30, "optimizer": "sgd", "max_epochs": 5},
     "lr": {
         "lr": 1e30,

@@ -224,6 +224,8 @@ def test_frameworks_with_a_memory_take_guesses(framework):
 
 def test_a_loss_of_ones_own_may_ask_for_guesses():
     class OwnClasses(Loss):
+        requires_y = True
+
         def class_weights(self, same_class):
             return ~same_class
 

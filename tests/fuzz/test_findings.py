@@ -18,7 +18,7 @@ from tests.fuzz.fit_cases import OwnNetwork
 
 def test_a_warning_of_transform_points_to_the_caller():
     embedder = small_images().fit(images() / 255.0)
-    with pytest.warns(UserWarning, match="X holds float64 images with values up to") as caught:
+    with pytest.warns(UserWarning, match="X holds float64 images with values from 0") as caught:
         embedder.transform(images() * 1e6)
     assert {warning.filename for warning in caught} == {__file__}
 

@@ -142,7 +142,9 @@ def test_declared_series_are_drawn_as_series_whatever_their_shape():
     X = np.random.default_rng(0).normal(size=(6, 8, 8))
     assert (
         len(
-            ViewsDisplay.from_estimator(small(encoder=None, augmentation=TimeCrop()), X).series_[0]
+            ViewsDisplay.from_estimator(
+                small(encoder=None, augmentation=TimeCrop(), kind="series"), X
+            ).series_[0]
         )
         == 6
     )
