@@ -11,8 +11,7 @@ from .embedder import ContrastiveEmbedder
 if TYPE_CHECKING:
     from ._files._export import export
     from ._files._save import load, save
-    from ._folds import LabeledFolds
-    from ._labeling import rows_to_label
+    from ._labeling import LabeledFolds, rows_to_label
     from .classifier import ContrastiveClassifier
 
 __all__ = [
@@ -30,7 +29,7 @@ __all__ = [
 # Imported only where they are used: those modules import much of scikit-learn.
 _PLACES = {
     "ContrastiveClassifier": ".classifier",
-    "LabeledFolds": "._folds",
+    "LabeledFolds": "._labeling",
     "export": "._files._export",
     "load": "._files._save",
     "rows_to_label": "._labeling",

@@ -102,7 +102,7 @@ class AutoParameters:
         if not self.due:
             return
         # Here and below, only now: most losses have nothing to estimate.
-        from ..estimation._rank_statistics import class_aucs, count_outscored
+        from ..estimation._samples import class_aucs, count_outscored
 
         if self.has_labels:
             if self._of_quantity("alpha", self.due):

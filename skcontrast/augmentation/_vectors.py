@@ -177,19 +177,19 @@ class MarginalCorruption(Augmentation):
         check_is_fitted(self, "marginals_")
         generator = generator_for(batch, generator)
         n, d = batch.shape
-        if d != self.marginals_.shape[1]:
-            raise ValueError(f"batch must have {self.marginals_.shape[1]} features, got {d}.")
+        table = torch.as_tensor(self.marginals_).to(batch.device)
+        if d != table.shape[1]:
+            raise ValueError(f"batch must have {table.shape[1]} features, got {d}.")
         groups = self.groups_
         n_groups = int(groups.max()) + 1
         chosen, donors = self._draw(n, n_groups, generator)
         # Where each feature is a group, only the drawn entries are replaced.
         if n_groups == d:
-            return batch.scatter(1, chosen, _entries(self.marginals_, donors, chosen, batch))
+            return batch.scatter(1, chosen, table[donors, chosen].to(batch))
         # Features of a group come from the same donor, -1 where a group stays as it is.
         of_group = donors.new_full((n, n_groups), -1).scatter(1, chosen, donors)
         rows = of_group[:, torch.from_numpy(groups).to(batch.device)]
-        columns = torch.arange(d, device=batch.device).expand(n, d)
-        drawn = _entries(self.marginals_, rows.clamp_min(0), columns, batch)
+        drawn = table.gather(0, rows.clamp_min(0)).to(batch)
         return torch.where(rows < 0, batch, drawn)
 
     def _draw(self, n: int, n_groups: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
@@ -262,11 +262,3 @@ def _largest(keys: Tensor, count: int) -> Tensor:
         return keys.topk(count, dim=1, sorted=False).indices
     # numpy takes less than half the time of torch.
     return torch.from_numpy(keys.numpy().argpartition(-count, axis=1)[:, -count:])
-
-
-def _entries(table: Any, rows: Tensor, columns: Tensor, like: Tensor) -> Tensor:
-    """Return ``table[rows, columns]`` as a tensor of the dtype and on the device of `like`."""
-    if isinstance(table, np.ndarray):
-        return torch.from_numpy(table[rows.cpu().numpy(), columns.cpu().numpy()]).to(like)
-    flat = (rows * table.shape[1]).add_(columns)
-    return table.reshape(-1).index_select(0, flat.view(-1)).view(rows.shape).to(like)

@@ -23,8 +23,7 @@ is computed from embeddings and labels::
 from ._from_labels import alpha_from_auc, estimate_soft_ring, macro_auc, tau_plus_from_labels
 from ._from_ranks import estimate_alpha_and_tau_plus, positive_ranks
 from ._known_scores import Reliability, negative_bias, push_share, reliability
-from ._rank_statistics import Estimate
-from ._samples import ScoreSample, project_views
+from ._samples import Estimate, ScoreSample, project_views
 
 __all__ = [
     "Estimate",

@@ -17,8 +17,14 @@ from ..losses._posterior import false_negative_probability, ranks_inside
 from ..metrics._labeled import measure
 from ..metrics._scorers import make_embedding_scorer
 from ..similarity import Similarity
-from ._rank_statistics import Estimate, class_aucs, contrast_of
-from ._samples import ScoreSample, checked_sample, true_negatives_by_rank
+from ._samples import (
+    Estimate,
+    ScoreSample,
+    checked_sample,
+    class_aucs,
+    contrast_of,
+    true_negatives_by_rank,
+)
 
 # Where the search for the best SoftRing begins.
 _SHARPNESSES = np.geomspace(0.1, 10.0, 9)

@@ -17,7 +17,7 @@ from torch import Tensor
 from .._checks import FRACTION, POSITIVE_INT, Interval, checked, numbers
 from ..losses._posterior import invert_unlabeled_cdf
 from ..similarity import Similarity
-from ._rank_statistics import Estimate, contrast_of, count_outscored
+from ._samples import Estimate, contrast_of, count_outscored
 
 _ALPHA_RANGE = (0.5, 1.0)
 _TAU_RANGE = (0.001, 0.9)

@@ -12,8 +12,7 @@ import torch
 from .._checks import Interval, check_argument, check_component
 from ..losses import Loss, Rows, Supervised
 from ..schedules._numbers import check_numbers
-from ._rank_statistics import Estimate
-from ._samples import ScoreSample, checked_sample, true_negatives_by_rank
+from ._samples import Estimate, ScoreSample, checked_sample, true_negatives_by_rank
 
 
 def estimate(loss: Loss, sample: ScoreSample) -> np.ndarray:

@@ -1,8 +1,7 @@
 """Features that need no training: the cheap rivals of an embedding, as transformers."""
 
-from ._base import Features
+from ._base import Features, Frozen, Raw
 from ._graphs import GraphProfile, GraphSize, WeisfeilerLehman
-from ._raw import Frozen, Raw
 from ._signals import MiniRocket, OrientedGradients, PatchDictionary
 from ._whitening import PartialWhitening
 

@@ -1,4 +1,4 @@
-"""The base class of features that need no training."""
+"""Features that need no training: their base class, raw samples, and frozen encoders."""
 
 from __future__ import annotations
 
@@ -6,20 +6,28 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
-from torch import nn
+from torch import Tensor, nn
 
-from .._checks import Declared, learned, validate_parameters
+from .._checks import Declared, learned, parameter, validate_parameters
 from .._data._row_labels import labeled_output
 from .._network._inference import encode
 from .._runtime._modes import plain_modes
 from .._runtime._random import generator_of, seeded_everywhere
-from ..encoders._base import checked_module, rows_of
+from ..encoders import Encoder
+from ..encoders._base import KindOrName, build_encoder, checked_module, rows_of
 from ..kinds._base import Kind, Request, Scaler, Schema, with_scaler
-from ..kinds._recognise import check_fits, declared_kind, naming_kind, read_samples
+from ..kinds._recognise import (
+    check_fits,
+    declared_kind,
+    kind_of_shape,
+    named_kinds,
+    naming_kind,
+    read_samples,
+)
 
 _CPU = torch.device("cpu")
 
@@ -172,3 +180,99 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
         return tags
+
+
+class Raw(Features):
+    """The numbers of each sample, standardised as an encoder gets them, as one row.
+
+    Of vectors these are the columns, of images and of series of one length all pixels and steps.
+    Beside what is learned, see :class:`~skcontrast.encoders.Wide`, they keep every detail.
+
+    Attributes
+    ----------
+    module_ : torch.nn.Module
+        The map from samples to features.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from skcontrast.features import Raw
+    >>> Raw().fit_transform(load_digits().images).shape
+    (1797, 64)
+    """
+
+    one_scale = True
+
+    def get_feature_names_out(
+        self, input_features: ArrayLike | None = None
+    ) -> NDArray[np.object_]:
+        """Return the names of the columns of X where it has names, see the embedder's.
+
+        Parameters
+        ----------
+        input_features : array-like of shape (n_features,), default=None
+            Names of the columns of X, if `fit` saw none.
+
+        Returns
+        -------
+        names : ndarray of shape (n_features,), dtype object
+        """
+        names = super().get_feature_names_out(input_features)
+        return self._schema.renamed(names, slice(None), input_features)
+
+    def learn(self, batch: Any, rng: np.random.RandomState) -> nn.Module:
+        """Return the identity; see `Features.learn`."""
+        if not isinstance(batch, Tensor) or batch.isnan().any():  # ends of shorter series
+            raise TypeError("Raw needs samples that are arrays of one shape, X holds others.")
+        return nn.Flatten()
+
+
+class Frozen(Features):
+    """What an encoder returns without training: of a pretrained network, what it has learned.
+
+    Parameters
+    ----------
+    encoder : Encoder, torch.nn.Module or callable
+        As the parameter `encoder` of the embedder, such as ``Pretrained(network)``. It is copied.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the weights of an encoder that is not pretrained.
+
+    Attributes
+    ----------
+    module_ : torch.nn.Module
+        The map from samples to features.
+
+    See Also
+    --------
+    skcontrast.encoders.Pretrained : A pretrained network as an encoder.
+    skcontrast.encoders.Wide : Puts features beside what is learned.
+
+    Examples
+    --------
+    An untrained network, the start of a training:
+
+    >>> from sklearn.datasets import load_digits
+    >>> from skcontrast.encoders import ConvNet
+    >>> from skcontrast.features import Frozen
+    >>> Frozen(ConvNet(), random_state=0).fit_transform(load_digits().images).shape
+    (1797, 128)
+    """
+
+    encoder: Any = parameter()
+    random_state: int | np.random.RandomState | None = parameter(["random_state"], default=None)
+
+    @property
+    def kind(self) -> KindOrName | tuple[KindOrName, ...] | None:  # type: ignore[override]
+        """The kind of data that `encoder` encodes."""
+        return getattr(self.encoder, "kind", None)
+
+    def learn(self, batch: Any, rng: np.random.RandomState) -> nn.Module:
+        """Return the encoder's network as it is; see `Features.learn`."""
+        shape = tuple(batch.shape[1:])
+        kinds = named_kinds(self.kind, owner=type(self).__name__)
+        kind = next((one for one in kinds if one._describes(shape)), None) or kind_of_shape(shape)
+        shape = kind._encoded_shape(shape)
+        module, _ = build_encoder(self.encoder, shape, kind=kind, owner=type(self).__name__)
+        if isinstance(self.encoder, Encoder):
+            self.encoder.learn(module, batch, rng)
+        return module

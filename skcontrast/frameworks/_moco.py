@@ -7,7 +7,6 @@ from typing import Any, Literal, cast
 
 import torch
 from torch import Tensor, nn
-from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from .._checks import FRACTION, POSITIVE_INT, StrOptions, parameter
 from .._data._batches import Batch, Metadata
@@ -138,8 +137,7 @@ class MomentumNetwork(nn.Module):
         self.network = copy.deepcopy(context.module).requires_grad_(False).eval()
         # In tuples, so that they are not registered: both belong to the fit.
         self.followed, self.call = (context.module,), (context.prepare(self.network),)
-        self.average = get_ema_multi_avg_fn(momentum)
-        self.has_statistics = False
+        self.momentum, self.has_statistics = momentum, False
 
     def train(self, mode: bool = True) -> MomentumNetwork:
         """Stay in inference mode, whatever `mode` is."""
@@ -161,14 +159,13 @@ class MomentumNetwork(nn.Module):
     def follow(self) -> None:
         """Move towards the network; call this after each step of the optimizer."""
         (followed,) = self.followed
-        mine, theirs = (net.state_dict(keep_vars=True) for net in (self.network, followed))
-        # By identity: a tensor that two layers share has two names but must move only once.
-        pairs = {id(t): (t, theirs[k]) for k, t in mine.items() if isinstance(t, torch.Tensor)}
-        averaged = [pair for pair in pairs.values() if pair[0].is_floating_point()]
-        self.average(*map(list, zip(*averaged, strict=True)), None)
-        for counted, count in pairs.values():
-            if not counted.is_floating_point():
-                counted.copy_(count)
+        # A tensor that two layers share is listed once.
+        both = ([*net.parameters(), *net.buffers()] for net in (self.network, followed))
+        for mine, theirs in zip(*both, strict=True):
+            if mine.is_floating_point():
+                mine.lerp_(theirs, 1 - self.momentum)
+            else:
+                mine.copy_(theirs)
 
     def _take_first_statistics(self, x: Any) -> None:
         """Set the running statistics of layers that have none yet, in both networks, from x.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -191,6 +192,16 @@ def draw_series(
         ax.plot(x, row - _COVERED * (y - 0.5), **{"color": color, "linewidth": 0.8, **kwargs})[0]
         for y, color in zip(heights, colors, strict=True)
     ]
+
+
+def drawer(ax: Axes, samples: NDArray, *, as_series: bool, **kwargs: Any) -> Callable[..., Any]:
+    """Return a function of a sample, a row and a column, on the scale of all samples.
+
+    It draws an image as `draw_cell` does, or a series as `draw_series`.
+    """
+    draw: Callable[..., Any] = draw_series if as_series else draw_cell
+    limits: Any = ranges(samples) if as_series else intensities(samples)
+    return lambda sample, row, column: draw(ax, sample, row, column, limits, **kwargs)
 
 
 def frame_grid(ax: Axes, n_rows: int, n_columns: int) -> None:

@@ -19,17 +19,15 @@ from ._axes import (
     Axes,
     as_pictures,
     axes,
-    draw_cell,
-    draw_series,
+    drawer,
     frame_grid,
     grid_size,
-    intensities,
     is_images,
     is_series,
     one_each,
-    ranges,
 )
 
+_FRAME: dict[str, Any] = {"fill": False, "linewidth": 2}
 _RIGHT = {"edgecolor": "#009E73", "linestyle": "-"}
 _WRONG = {"edgecolor": "#D55E00", "linestyle": "--"}
 
@@ -114,8 +112,6 @@ class RetrievalDisplay:
             )
         n = len(self.pictures)
         self.y = one_each(y, "y", n, is_flat=True)
-        if concentration is not None:
-            concentration = numbers(concentration, "concentration", ensure_2d=False, allow_nd=True)
         self.concentration = one_each(concentration, "concentration", n, is_flat=True)
 
     @classmethod
@@ -228,23 +224,33 @@ class RetrievalDisplay:
         display : RetrievalDisplay
             This display.
         """
+        from matplotlib.patches import Rectangle
+
         n_queries, n_neighbors = self.neighbors.shape
         self.ax_ = axes(ax, figsize=grid_size(n_queries, 1 + n_neighbors))
         self.figure_ = self.ax_.figure
         self.cells_: list[list[Any]] = []
         self.frames_, self.notes_ = {}, []
+        draw = self._text
+        if is_images(self.pictures):
+            draw = drawer(self.ax_, self.pictures, as_series=is_series(self.pictures), **kwargs)
+            kwargs = {}
         for row, (query, nearest) in enumerate(zip(self.queries, self.neighbors, strict=True)):
             samples = [query, *nearest]
-            self.cells_.append([self._cell(k, row, c, **kwargs) for c, k in enumerate(samples)])
+            cells = [draw(self.pictures[k], row, c, **kwargs) for c, k in enumerate(samples)]
+            self.cells_.append(cells)
             if self.concentration is not None:
-                kappa = self.concentration[samples]
-                notes = [self._note(value, row, c) for c, value in enumerate(kappa)]
+                box = {"facecolor": "white", "alpha": 0.8, "linewidth": 0, "pad": 0.8}
+                style = {"va": "bottom", "fontsize": "x-small", "bbox": box}
+                texts = [f"κ {kappa:.3g}" for kappa in self.concentration[samples]]
+                notes = [self._text(t, row + 0.44, c, **style) for c, t in enumerate(texts)]
                 self.notes_.append(notes)
             # Frames tell whether a neighbour has the class of the query, where both are known.
             for rank, k in enumerate(nearest if self.y is not None else ()):
                 if not (is_unknown(self.y[query]) or is_unknown(self.y[k])):
                     style = _RIGHT if self.y[query] == self.y[k] else _WRONG
-                    self.frames_[row, rank] = self._frame(row, rank + 1, style)
+                    frame = Rectangle((rank + 0.53, row - 0.47), 0.94, 0.94, **_FRAME, **style)
+                    self.frames_[row, rank] = self.ax_.add_patch(frame)
         frame_grid(self.ax_, n_queries, 1 + n_neighbors)
         self.ax_.axvline(0.5, color="black", linewidth=1)
         ranks = map(str, range(1, 1 + n_neighbors))
@@ -253,26 +259,9 @@ class RetrievalDisplay:
         self.ax_.xaxis.tick_top()
         return self
 
-    def _cell(self, k: int, row: int, column: int, **kwargs: Any) -> Any:
-        if is_series(self.pictures):
-            channels = ranges(self.pictures)
-            return draw_series(self.ax_, self.pictures[k], row, column, channels, **kwargs)
-        if is_images(self.pictures):
-            limits = intensities(self.pictures)
-            return draw_cell(self.ax_, self.pictures[k], row, column, limits, **kwargs)
+    def _text(self, text: Any, row: float, column: int, **kwargs: Any) -> Any:
         style = {"ha": "center", "va": "center", "fontsize": "small", **kwargs}
-        return self.ax_.text(column, row, str(self.pictures[k]), **style)
-
-    def _note(self, kappa: float, row: int, column: int) -> Any:
-        box = {"facecolor": "white", "alpha": 0.8, "linewidth": 0, "pad": 0.8}
-        style: dict[str, Any] = {"ha": "center", "va": "bottom", "fontsize": "x-small"}
-        return self.ax_.text(column, row + 0.44, f"κ {kappa:.3g}", bbox=box, **style)
-
-    def _frame(self, row: int, column: int, style: dict[str, Any]) -> Any:
-        from matplotlib.patches import Rectangle
-
-        corner = (column - 0.47, row - 0.47)
-        return self.ax_.add_patch(Rectangle(corner, 0.94, 0.94, fill=False, linewidth=2, **style))
+        return self.ax_.text(column, row, str(text), **style)
 
 
 def _queries(queries: Any, n_samples: int, random_state: Any) -> NDArray:
@@ -288,10 +277,7 @@ def _rows_of(values: Any, name: str, n_samples: int) -> NDArray[np.int64]:
     """Return numbers of samples as an array."""
     expected = f"an array of ints below {n_samples}"
     with naming(name, expected, values):
-        array = np.asarray(values)
-        if array.ndim == 0:
-            raise TypeError(f"got {values!r}")
-        return np.arange(n_samples)[array]
+        return np.arange(n_samples)[np.atleast_1d(values)]
 
 
 def _nearest(h: NDArray, rows: NDArray, n_neighbors: int) -> NDArray:

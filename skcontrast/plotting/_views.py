@@ -15,18 +15,7 @@ from .._fit._drawn_views import chosen_rows, drawn_views
 from ..augmentation import Augmentation
 from ..embedder import ContrastiveEmbedder
 from ..metrics._scorers import split_at_embedder
-from ._axes import (
-    Axes,
-    axes,
-    draw_cell,
-    draw_series,
-    frame_grid,
-    grid_size,
-    intensities,
-    is_series,
-    one_each,
-    ranges,
-)
+from ._axes import Axes, axes, drawer, frame_grid, grid_size, is_series, one_each
 
 
 class ViewsDisplay:
@@ -176,39 +165,31 @@ class ViewsDisplay:
         display : ViewsDisplay
             This display.
         """
-        n = len(self.samples)
-        size = (6.5, 0.4 + 0.9 * n) if self.as_series else grid_size(1 + len(self.views), n)
+        n, shown = len(self.samples), (self.samples, *self.views)
+        size = (6.5, 0.4 + 0.9 * n) if self.as_series else grid_size(len(shown), n)
         self.ax_ = axes(ax, figsize=size)
         self.figure_ = self.ax_.figure
-        draw = self._plot_series if self.as_series else self._plot_images
-        draw(**kwargs)
+        labels = ["original", *(f"view {k}" for k in range(1, len(shown)))]
+        scale = np.concatenate(shown) if self.as_series else self.samples
+        draw = drawer(self.ax_, scale, as_series=self.as_series, **kwargs)
+        if self.as_series:
+            self.series_ = [
+                [draw(x, row, column) for row, x in enumerate(each)]
+                for column, each in enumerate(shown)
+            ]
+            frame_grid(self.ax_, n, len(shown))
+            self.ax_.set_aspect("auto")
+            self.ax_.set_xticks(range(len(shown)), labels)
+            self.ax_.set_yticks(range(n), self.names or [str(k) for k in range(n)])
+            self.ax_.xaxis.tick_top()
+        else:
+            self.images_ = [
+                [draw(x, row, column) for column, x in enumerate(each)]
+                for row, each in enumerate(shown)
+            ]
+            frame_grid(self.ax_, len(shown), n)
+            self.ax_.set_yticks(range(len(shown)), labels)
         return self
-
-    def _plot_images(self, **kwargs: Any) -> None:
-        limits = intensities(self.samples)
-        shown = (self.samples, *self.views)
-        self.images_: list[list[Any]] = []
-        for row, images in enumerate(shown):
-            cells = [(image, row, column, limits) for column, image in enumerate(images)]
-            self.images_.append([draw_cell(self.ax_, *cell, **kwargs) for cell in cells])
-        frame_grid(self.ax_, len(shown), len(self.samples))
-        self.ax_.set_yticks(range(len(shown)), self._labels())
-
-    def _plot_series(self, **kwargs: Any) -> None:
-        n, shown = len(self.samples), (self.samples, *self.views)
-        limits = ranges(np.concatenate(shown))
-        self.series_ = [
-            [draw_series(self.ax_, x, row, column, limits, **kwargs) for row, x in enumerate(each)]
-            for column, each in enumerate(shown)
-        ]
-        frame_grid(self.ax_, n, len(shown))
-        self.ax_.set_aspect("auto")
-        self.ax_.set_xticks(range(len(shown)), self._labels())
-        self.ax_.set_yticks(range(n), self.names or [str(k) for k in range(n)])
-        self.ax_.xaxis.tick_top()
-
-    def _labels(self) -> list[str]:
-        return ["original", *(f"view {k + 1}" for k in range(len(self.views)))]
 
 
 def _embedder_and_input(estimator: Any, X: Any) -> tuple[ContrastiveEmbedder, Any]:

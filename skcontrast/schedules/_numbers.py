@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from sklearn.base import clone
 
@@ -18,7 +18,6 @@ from .._checks import (
     StrOptions,
     check_argument,
     check_component,
-    checked,
     parameter,
     validate_parameters,
 )
@@ -302,12 +301,6 @@ else:
     EstimableNumber = float | Schedule | Auto | Literal["auto"]
 
 
-@checked(
-    low=[*NUMBER, None],
-    high=[*NUMBER, None],
-    closed=[StrOptions(set(get_args(Closed)))],
-    auto=[StrOptions(set(get_args(Quantity))), None],
-)
 def interval(
     low: float | None, high: float | None, closed: Closed, auto: Quantity | None = None
 ) -> list:
@@ -345,8 +338,6 @@ def interval(
     >>> sorted(embedder.fit(torch.eye(16).numpy()).estimates_)
     ['prior']
     """
-    if low is not None and high is not None and low >= high:
-        raise ValueError(f"The 'low' parameter of interval must be below high={high}, got {low}.")
     estimated = [] if auto is None else [Estimated(auto)]
     return [Interval(Real, low, high, closed=closed), Schedule, *estimated]
 

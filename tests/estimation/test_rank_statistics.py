@@ -8,7 +8,7 @@ from sklearn.metrics import roc_auc_score
 from skcontrast._objective import _mean_loss
 from skcontrast._objective._contrast import in_batch
 from skcontrast.estimation import macro_auc, positive_ranks
-from skcontrast.estimation._rank_statistics import class_aucs, contrast_of
+from skcontrast.estimation._samples import class_aucs, contrast_of
 from skcontrast.similarity import Cosine, VonMisesFisher
 from tests.common import random_views
 
