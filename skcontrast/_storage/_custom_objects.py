@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from .._layers._pretrained import without_layers
+from .._layers._pretrained import without_head
 
 # How transformers would find weights and code elsewhere.
 _PLACES = ("_name_or_path", "attn_implementation", "_attn_implementation", "auto_map")
@@ -48,7 +48,8 @@ def with_weights(passed: Any, state: dict[str, Any], name: str, *, has_head: boo
     if not isinstance(passed, nn.Module):
         raise ValueError(f"custom_objects[{name!r}] must be a module, got {passed!r}")
     module = copy.deepcopy(passed)
-    module = module if has_head else without_layers(module, set(state))
+    if not has_head:
+        without_head(module.float())
     try:
         return filled(module, state)
     except RuntimeError as error:

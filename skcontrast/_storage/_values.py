@@ -31,7 +31,6 @@ import torch
 from sklearn.base import BaseEstimator
 from torch import Tensor, nn
 
-from .._layers._pretrained import is_copy_of_pretrained
 from ._custom_objects import (
     check_custom,
     has_parameters,
@@ -158,7 +157,7 @@ class Writer:
         state = self._dictionary(dict(value.state_dict(keep_vars=True)), name)
         if (recipe := recipe_of(value)) is not None:
             return {"$library": recipe, "state_dict": state}
-        has_head = not is_copy_of_pretrained(value)
+        has_head = not getattr(value, "is_copy_of_pretrained", False)
         name = self._custom_name(value, name)
         return {"$custom": name, "state_dict": state, "has_head": has_head}
 
@@ -170,7 +169,7 @@ class Writer:
         """
         base = own_name(value)
         known = self._by_class.setdefault(base, [])
-        is_copy = is_copy_of_pretrained(value)
+        is_copy = getattr(value, "is_copy_of_pretrained", False)
         number = next((k for k, one in enumerate(known) if is_copy or one is value), len(known))
         if number == len(known):
             known.append(value)

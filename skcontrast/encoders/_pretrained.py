@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from functools import lru_cache, partial
+from collections.abc import Sequence
+from functools import lru_cache
 from numbers import Real
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .._checks import NON_NEGATIVE, POSITIVE, POSITIVE_INT, Interval, Numbers, naming, parameter
+from .._checks import (
+    NON_NEGATIVE,
+    POSITIVE,
+    POSITIVE_INT,
+    Interval,
+    Numbers,
+    check_rows,
+    naming,
+    parameter,
+)
 from .._layers._pretrained import Pixels, PretrainedNetwork, without_head
 from .._warnings import warn
 from ..frameworks._moco import BATCH_NORM
@@ -24,54 +33,51 @@ from ._base import Encoder, check_build, epochs_of, last_layer
 _TOLERANCE = 0.01
 # Images whose brightest pixel is darker were probably divided by 255 twice.
 _DARKEST = 3.5 / 255
-# Images of eight sets, noise among them, varied .6 to 1.3 times as much as those of ImageNet.
-_LEAST_SPREAD, _MOST_SPREAD, _IMAGES_TRIED = 0.25, 4.0, 16
 # Sides to which images are brought: smaller ones leave convolutional networks too few cells.
 _LEAST_SIDE, _MOST_SIDE = 96, 224
 _FINITE = Interval(Real, None, None, closed="neither")
-_ADVICE = (
-    "does not say for which pixels it was trained: pass the mean= and std= of its intensities in "
-    "[0, 1], such as mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225) for most networks of "
-    "ImageNet, 0 and 1 if it normalises them itself, or what holds them: processor= "
-    "weights.transforms(), model.visual of open_clip, or AutoImageProcessor.from_pretrained(name)."
-)
+# What image processors of transformers do, unless they say otherwise.
+_USUAL = {
+    "do_rescale": True, "rescale_factor": 1 / 255, "rescale_offset": False, "offset": False,
+    "do_normalize": True, "include_top": False, "do_flip_channel_order": False,
+}  # fmt: skip
 
 
 class Pretrained(Encoder):
     """A pretrained network of images, adapted to the images of `fit`.
 
-    It gets pixels as it knows them: intensities in [0, 1] less `mean`, divided by `std`, grey
-    images as three equal channels, resized where it takes one size. What it returns for an image
-    is one row: a map or tokens are averaged, and a classifier at its end is left out. It is
-    trained at a rate of its own, and remains in inference mode: batch normalisation keeps the
-    statistics that it was trained with, without which a network forgets much of what it knows
-    before the first step. The layers that come first are not trained at all.
+    The network receives intensities in [0, 1] less `mean`, divided by `std`. Grey images become
+    three equal channels. A classification head is removed. The network is trained at a learning
+    rate of its own. Its first layers stay frozen, and it remains in inference mode, so that batch
+    normalisation keeps the statistics of the pretraining.
 
     With ``verbose=1`` the embedder prints the preprocessing, the head that was removed and the
-    number of features. It puts the output of the network as it was, codes of patches and oriented
-    gradients beside what it learns; ``Wide(Pretrained(network))`` leaves them out.
+    number of features. It adds training-free features to what it learns: the frozen network's
+    output, patch-dictionary features and HOG features. ``Wide(Pretrained(network))`` leaves them
+    out.
 
     Parameters
     ----------
     network : torch.nn.Module or str
         A network that maps float images (n, 3, height, width) to (n, width), to maps
-        (n, width, rows, columns), to tokens (n, tokens, width), or to an object of transformers
-        that has them. It is copied, never changed. A string is the name of a network of timm,
+        (n, width, rows, columns), to tokens (n, tokens, width), or to an output object of
+        transformers. It is copied, never changed. A string is the name of a network of timm,
         such as ``"resnet18.tv_in1k"`` or ``"local-dir:/folder"``, whose weights timm loads in
         `fit`, once per process.
     mean, std : float or tuple of float, default=None
-        Of the intensities in [0, 1] with which the network was trained, one number or one a
-        channel. None reads them from networks of timm, and from `processor`.
+        Mean and standard deviation of the intensities in [0, 1] on which the network was trained,
+        one number or one per channel. None reads them from `processor`, or from a network of timm.
     size : int or (int, int), default=None
         Height and width to which images are resized; bilinear, and antialiased where they shrink.
-        None is the size of the images, or of the network if it takes one only.
+        None brings the shorter side of the images to between 96 and 224 pixels, unless the
+        network declares that it takes only one size.
     processor : object, default=None
-        An image processor of transformers, or the transforms of torchvision's weights, of timm or
-        of open_clip: has the mean and the std.
+        Object with the mean and the std: an image processor of transformers, or the transforms of
+        torchvision's weights, of timm or of open_clip.
     rate : float, default=None
         Learning rate of the network, relative to that of the projection head; 0 trains the head
         alone. None is 0.5 for networks with batch normalisation and 0.05 for others, such as
-        transformers, which are easily spoiled.
+        transformers.
     frozen : float, default=0.33
         Share of the network's parameter tensors, the first ones, that are not trained; in [0, 1).
 
@@ -79,35 +85,36 @@ class Pretrained(Encoder):
     ------
     ValueError
         In `fit`: if the mean and the std are not known, the pixels are not in [0, 1], the
-        channels are not those of the network, or it returns no row for each image.
+        channels are not those of the network, or it does not return one row per image.
     TypeError
         In `fit`: if the network was compiled by torch.jit.
 
     See Also
     --------
-    Wide : Puts features beside an encoder.
-    skcontrast.features.Frozen : What the network returns without training, as a transformer.
+    Wide : Adds features to an encoder.
+    skcontrast.features.Frozen : The network's output without training, as a transformer.
 
     Notes
     -----
-    The layer that makes the output is left out as a classifier if it is called ``fc``, ``head`` or
-    the like. Whatever else looks like classes is reported: a softmax, or a number of outputs that
-    32 does not divide. So is an end that was left out and may have made an embedding.
+    Networks of timm remove their classifier themselves. Of other networks, the last linear or
+    convolutional layer of ``fc``, ``_fc``, ``classifier``, ``head``, ``heads`` or ``last_linear``
+    is removed. ``torch.nn.Sequential(network)`` keeps it. If the head has another name, replace
+    it by ``torch.nn.Identity()`` first.
 
-    Of a model of transformers, the row is the class token where it has one, or what it pools
-    without weights. If a network returns a dict or a tuple, pass a module whose ``forward`` picks
-    one tensor; of one that segments, pass the encoder, since the mean of a map of classes says
-    little.
+    Maps and tokens are averaged. Of an output object of transformers, the row is its pooled
+    output. If the network's pooler has a dense layer, which may never have been trained, it is
+    the class token instead. If a network returns a dict or a tuple, pass a module whose
+    ``forward`` returns one tensor.
 
-    That the first third is not trained saves two fifths of the time of a fit, with
-    EfficientNet-lite0 at 96 pixels, and the memory of the largest maps; with few labels of
-    textures it cost nothing. ``frozen=0.66`` saves a fifth of what is left: textures gained .03 by
-    it with five labels, steel lost .01 (one seed). What a step keeps for the gradient is
-    bounded by 1.5 GB, or a quarter of a GPU's memory; what does not fit, such as 256 views of 96
-    pixels in a ResNet-50, is computed twice.
+    Freezing the first third saves two fifths of the time of a fit with EfficientNet-lite0 at 96
+    pixels, and the memory of the largest maps. ``frozen=0.66`` saves a fifth of the rest.
 
-    Of what stands beside the adapted network, its former output counts as much as that, the codes
-    of a :class:`~skcontrast.features.PatchDictionary` half, and
+    Large batches are encoded in chunks, at most 227 images of 96 pixels or 41 of 224 pixels, and
+    four times as many on a GPU. The activations of all chunks except the last are computed again
+    for the gradient, so that memory stays bounded.
+
+    Next to the adapted network, its frozen output has the same weight, the features of
+    :class:`~skcontrast.features.PatchDictionary` half of it, and those of
     :class:`~skcontrast.features.OrientedGradients` a quarter.
 
     References
@@ -188,20 +195,12 @@ class Pretrained(Encoder):
             If the network was compiled by torch.jit.
         """
         check_build(self, sample_shape, n_components)
-        if isinstance(self._source, torch.jit.ScriptModule):
-            raise TypeError("torch.jit hides the network of Pretrained: pass what it compiled.")
         network = copy.deepcopy(self._source).to("cpu", torch.float32)
+        end, name = without_head(network), type(network).__name__
         module = PretrainedNetwork(self._pixels(network, sample_shape), network)
-        # Two random images tell what the network takes and returns; a generator of their own
-        # leaves the global one as it was.
-        images = torch.rand(2, *sample_shape, generator=torch.Generator())
-        _try_sizes(module, images, is_free=self.size is None)
-        end = without_head(network, module.pixels(images))
-        width = _width(module, images)
-        name = type(network).__name__
+        width = self._width(module, torch.zeros(2, *sample_shape))
         module.description = f"{name}: {module.pixels.description}, {end}, {width} features"
         parameters = list(network.parameters())
-        # The first layers, next to the pixels, see what all images share.
         n_frozen = len(parameters) if self.rate == 0 else int(self.frozen * len(parameters))
         for weights in parameters[:n_frozen]:
             weights.requires_grad_(False)
@@ -221,16 +220,10 @@ class Pretrained(Encoder):
                 f"Pretrained takes intensities in [0, 1], but X holds images from {low:.4g} to "
                 f"{high:.4g}: pass uint8 images, or floats {advice}."
             )
-        spread = _spread(module, batch[:_IMAGES_TRIED])
         if 0 < high < _DARKEST:
             warn(
                 f"The brightest pixel in X is {high:.2g}, and Pretrained takes 1 for white: was X "
                 "divided by 255 twice?"
-            )
-        elif not _LEAST_SPREAD <= spread <= _MOST_SPREAD:
-            warn(
-                f"In the first batch normalisation of Pretrained, X varies {spread:.2g} times as "
-                "much as in its training: are mean= and std= right, and is white 1 in X?"
             )
 
     def pace(self, n_batches: int, sides: Sequence[int] | None = None) -> tuple[float, int]:
@@ -239,83 +232,64 @@ class Pretrained(Encoder):
         return 1e-3, epochs_of(140, n_batches, fewest=1)
 
     def _pixels(self, network: nn.Module, sample_shape: tuple) -> Pixels:
-        """Return the layer from intensities to what the network has learned from."""
-        known = _of_timm(network)
-        if self.mean is None or self.std is None:
-            known |= _of_processor(network, self.processor)
-        known |= {k: v for k, v in self.get_params(deep=False).items() if v is not None}
-        mean, std, size = known["mean"], known["std"], known["size"]
-        _check_statistics(network, mean, std)
-        channels = _channels(network, sample_shape[0], mean, std)
+        """Return the preprocessing that the user, the processor or timm declares."""
+        name, n_channels = type(network).__name__, sample_shape[0]
+        layers = (one for one in network.modules() if isinstance(one, nn.Conv2d))
+        channels = next((one.in_channels for one in layers), 3)
+        if n_channels not in (1, channels):
+            raise ValueError(
+                f"X has {n_channels} channels, the network {name} takes {channels}: pass images "
+                f"with {channels} or 1 channels, or a network with another first layer."
+            )
+        of_timm: Any = getattr(network, "pretrained_cfg", None) or {}
+        source = SimpleNamespace(**of_timm) if self.processor is None else self.processor
+        given = zip((self.mean, self.std), _of_processor(source), strict=True)
+        mean, std = (read if own is None else own for own, read in given)
+        _check_statistics(name, channels, mean, std)
+        size = self.size
+        if size is None and of_timm.get("fixed_input_size"):
+            size = of_timm["input_size"][-2:]
         size = _free_size(sample_shape[-2:]) if size is None else size
         with naming("size", "an int, or height and width, in Pretrained", size):
             height, width = np.broadcast_to(size, 2).tolist()
-        mean, std = (np.resize(np.asarray(one, np.float64), channels) for one in (mean, std))
-        return Pixels(mean, std, (height, width))
+        return Pixels(np.resize(mean, channels), np.resize(std, channels), (height, width))
+
+    def _width(self, module: PretrainedNetwork, images: Tensor) -> int:
+        """Return the number of features, and set the size if the network takes only one."""
+        network, pixels = module.network, module.pixels
+        try:
+            return check_rows("it", module(images), 2, "images").shape[1]
+        except Exception as error:
+            # Vision transformers of transformers and torchvision declare their size.
+            side = getattr(getattr(network, "config", network), "image_size", None)
+            if self.size is None and isinstance(side, int) and pixels.size != (side, side):
+                pixels.size = side, side
+                return self._width(module, images)
+            raise ValueError(
+                f"The network {type(network).__name__} of Pretrained failed on images of "
+                f"{pixels.size[0]} × {pixels.size[1]} pixels: {error}. Pass a module that maps a "
+                "batch of float32 images to one tensor, and its size= if it takes only one."
+            ) from error
 
 
-def _check_statistics(network: nn.Module, mean: Any, std: Any) -> None:
-    """Raise ValueError for a mean and a std that are not known, or not of intensities in [0, 1].
-
-    Warn if the network may use them itself.
-    """
-    name = type(network).__name__
+def _check_statistics(name: str, channels: int, mean: Any, std: Any) -> None:
+    """Raise ValueError unless a mean and a std are known and are of intensities in [0, 1]."""
     if mean is None or std is None:
-        raise ValueError(f"The network {name} of Pretrained {_ADVICE} It has {mean=}, {std=}.")
-    means, stds = np.asarray(mean, np.float64), np.asarray(std, np.float64)
-    # Of pixels from 0 to 255, these are about 120 and 60.
-    if max(abs(means).max(), stds.max()) > 2:
+        raise ValueError(
+            f"The network {name} of Pretrained needs the mean= and std= of the intensities in "
+            f"[0, 1] on which it was trained, or processor=, got {mean=}, {std=}. Most networks "
+            "of ImageNet have mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225)."
+        )
+    if max(np.abs(mean).max(), np.max(std)) > 2:  # of pixels from 0 to 255, about 120 and 60
         raise ValueError(
             f"The mean and std of Pretrained are of intensities in [0, 1], got {mean!r} and "
             f"{std!r}: divide them by 255."
         )
-    is_own = any(hasattr(one, "mean") and hasattr(one, "std") for one in network.modules())
-    if is_own and (means.any() or (stds != 1).any()):
-        warn(
-            f"The network {name} of Pretrained holds a mean and a std: if it normalises "
-            "intensities in [0, 1] itself, pass mean=0, std=1."
-        )
-
-
-def _channels(network: nn.Module, n: int, mean: Any, std: Any) -> int:
-    """Return the number of channels that a network takes; images of n, and the mean, must fit."""
-    # The first layer may be held behind others, or be lazy, without channels yet.
-    layers = [one.in_channels for one in network.modules() if isinstance(one, nn.Conv2d)]
-    usual = [one for one in (n, 3) if one > 1 and one in layers]
-    lengths = {np.asarray(mean).size, np.asarray(std).size}
-    channels = [*usual, *layers, 0][0] or max(*lengths, 3)
-    if lengths - {1, channels}:
+    if not {np.size(mean), np.size(std)} <= {1, channels}:
         raise ValueError(
             f"The mean and std of Pretrained must hold one number or {channels}, one for each "
             f"channel, got {mean!r} and {std!r}."
         )
-    if n not in (1, channels):
-        taken, fewer = "1", "X.mean(axis=1, keepdims=True), or "
-        if channels > 1:
-            taken = f"{channels}, or 1, which is repeated"
-            fewer = f"X[:, :{channels}] if the others are transparency, or " * (n > channels)
-        raise ValueError(
-            f"X has {n} channels, the network {type(network).__name__} takes {taken}: pass "
-            f"{fewer}a network with another first layer, and the mean and std of each channel."
-        )
-    return channels
-
-
-@torch.no_grad()
-def _spread(module: nn.Module, images: Tensor) -> float:
-    """Return how much images vary in the first batch normalisation, as a share of the training's.
-
-    Without one that has been trained, the share is 1.
-    """
-    norms = (one for one in module.modules() if isinstance(one, BATCH_NORM))
-    norm: Any = next((one for one in norms if one.running_mean is not None), nn.Identity())
-    seen: list[Tensor] = []
-    with norm.register_forward_pre_hook(lambda _, args: seen.extend(args)):
-        module(images)
-    if not seen or not norm.running_mean.any():
-        return 1.0
-    variances = seen[0].transpose(0, 1).flatten(1).var(1)
-    return float((variances / norm.running_var).nanmedian().sqrt())
 
 
 def _free_size(sides: Sequence[int]) -> tuple[int, int]:
@@ -326,40 +300,21 @@ def _free_size(sides: Sequence[int]) -> tuple[int, int]:
     return max(1, round(sides[0] * factor)), max(1, round(sides[1] * factor))
 
 
-def _of_timm(network: Any) -> dict[str, Any]:
-    """Return what a network of timm knows of its pixels: mean, std, and a size that must be."""
-    known = getattr(network, "pretrained_cfg", None) or {}
-    size = known.get("input_size") if known.get("fixed_input_size") else None
-    return {"mean": known.get("mean"), "std": known.get("std"), "size": size and tuple(size[-2:])}
-
-
-# What image processors of transformers do, unless they say otherwise.
-_USUAL = {
-    "do_rescale": True, "rescale_factor": 1 / 255, "rescale_offset": False, "offset": False,
-    "do_normalize": True, "include_top": False, "do_flip_channel_order": False,
-}  # fmt: skip
-
-
-def _of_processor(network: Any, processor: Any) -> dict[str, Any]:
-    """Return the mean and the std of an image processor, if need be of one on this machine."""
-    if processor is None and hasattr(network, "name_or_path"):
-        with suppress(Exception):
-            from transformers import AutoImageProcessor
-
-            options = {"local_files_only": True, "trust_remote_code": False}
-            processor = AutoImageProcessor.from_pretrained(network.name_or_path, **options)
-    if processor is None:
-        return {}
+def _of_processor(processor: Any) -> tuple[Any, Any]:
+    """Return the mean and the std of an image processor, or of transforms."""
     steps = getattr(processor, "transforms", ())  # of a Compose of torchvision
     processor = next((one for one in steps if hasattr(one, "mean")), processor)
-    has = processor.get if isinstance(processor, Mapping) else partial(getattr, processor)
     for name, usual in _USUAL.items():
-        if has(name, usual) not in (usual, None):
+        if (value := getattr(processor, name, usual)) not in (usual, None):
             raise ValueError(
-                f"The processor of Pretrained has {name}={has(name, usual)!r}, which is not "
-                "followed: pass X as the network knows it in [0, 1], with mean= and std=."
+                f"The processor of Pretrained has {name}={value!r}, which is not followed. "
+                "Instead of processor=, pass the mean= and std= of intensities in [0, 1]."
             )
-    return {name: has(f"image_{name}", None) or has(name, None) for name in ("mean", "std")}
+    mean, std = (
+        getattr(processor, f"image_{name}", getattr(processor, name, None))
+        for name in ("mean", "std")
+    )
+    return mean, std
 
 
 @lru_cache(maxsize=2)
@@ -382,39 +337,3 @@ def load_network(name: str) -> nn.Module:
             f"timm could not load Pretrained({name!r}): {error}. timm.list_pretrained() has the "
             "names; without a network, pass the folder of a model, 'local-dir:/path', or a module."
         ) from error
-
-
-def _try_sizes(module: PretrainedNetwork, images: Tensor, *, is_free: bool) -> None:
-    """Find a size that a network takes: that of the images, or the only one that it has.
-
-    Raises
-    ------
-    ValueError
-        If the network fails.
-    """
-    own, name = module.pixels.size, type(module.network).__name__
-    errors: dict[str, list[str]] = {}
-    # Transformers take one size only: most take 224 pixels, others tell it in their config.
-    others = (_MOST_SIDE, getattr(getattr(module.network, "config", None), "image_size", None))
-    squares = ((side, side) for side in others if isinstance(side, int))
-    sizes = [own, *squares, (images.shape[-2], images.shape[-1])]
-    for size in dict.fromkeys(sizes if is_free else [own]):
-        module.pixels.size = size
-        try:
-            _width(module, images)
-            return
-        except Exception as error:
-            errors.setdefault(str(error), []).append(f"{size[0]} × {size[1]}")
-    found = "; ".join(f"{', '.join(sizes)} pixels: {text}" for text, sizes in errors.items())
-    raise ValueError(
-        f"The network {name} of Pretrained failed on images of {found}. Pass a module that maps "
-        "one batch of float32 images to one tensor, and its size= if it takes one only."
-    )
-
-
-def _width(module: PretrainedNetwork, images: Tensor) -> int:
-    """Return the width of the rows that a network returns."""
-    found = module(images)
-    if found.ndim != 2 or len(found) != len(images):
-        raise ValueError(f"it returns a tensor of shape {tuple(found.shape)} for 2 images")
-    return found.shape[1]
