@@ -56,6 +56,10 @@ TOY = {
         ["--out", "OUT", "--device", "cpu", "--toy", "--pieces", "loss", "train", "summary"],
         {},
     ),
+    "speed.embedding_rate": (
+        ["--rounds", "1"],
+        {"IMAGES": [("default", 8, 16)] * 3 + [("lite0", 32, 16)], "N_VECTORS": 50} | NETWORK,
+    ),
     "speed.graph_epoch": (["--data-home", "DATA", "--set", "toy", "--rounds", "1"], {}),
     "speed.growth": (
         ["--axes", "channels", "--largest", "4", "--rounds", "1"],
