@@ -53,11 +53,15 @@ BEFORE = {
     "y_test": Y_DIGITS[:40],
     "X": X_DIGITS,
     "y": Y_DIGITS,
+    "H": X_DIGITS,
+    "few": np.where(np.arange(len(Y_DIGITS)) % 2, Y_DIGITS, -1),
+    "paths": [f"{row}.png" for row in range(len(X_DIGITS))],
 }
 STUBS = [
-    "dask", "dask.distributed", "datasets", "mlflow", "mlflow.entities", "mlflow.tracking",
-    "rdkit", "tensorboard", "timm", "torch.utils.tensorboard", "torch_geometric.datasets",
-    "torchvision", "torchvision.datasets",
+    "cleanlab", "datasets", "fiftyone", "fiftyone.brain", "mlflow", "mlflow.entities",
+    "mlflow.tracking", "ray", "ray.util", "ray.util.joblib", "rdkit", "tensorboard", "timm",
+    "torch.utils.tensorboard", "torch_geometric.datasets", "torchvision", "torchvision.datasets",
+    "wandb",
 ]  # fmt: skip
 
 
@@ -133,7 +137,7 @@ def stubs(monkeypatch, tmp_path):
 
     monkeypatch.setattr(_settings, "resolve_settings", briefly)
     monkeypatch.setattr(_settings, "pace_of", lambda *args: (1e-3, 1))
-    joblib.register_parallel_backend("dask", SequentialBackend)
+    joblib.register_parallel_backend("ray", SequentialBackend)
     monkeypatch.setenv("RANK", "0")
     monkeypatch.chdir(tmp_path)
     np.save("images.npy", COLORS[..., 0][:, :8, :8])
@@ -151,3 +155,6 @@ def test_blocks_of_code_run(block, stubs):
     writer = stubs["torch.utils.tensorboard"].SummaryWriter.return_value
     if "SummaryWriter" in BLOCKS[block]:
         assert "knn_accuracy" in str(writer.add_scalar.call_args_list)
+    run = stubs["wandb"].init.return_value.__enter__.return_value
+    if "WandbLogger" in BLOCKS[block]:
+        assert "knn_accuracy" in str(run.log.call_args_list)
