@@ -1,14 +1,30 @@
 """Wrong samples and parameters are refused by name, with what to write instead."""
 
+import inspect
 import warnings
+from fractions import Fraction
 
 import networkx as nx
 import numpy as np
 import pytest
 import torch
 from PIL import Image
+from torch import nn
 
-from skcontrast import ContrastiveEmbedder, contrastive_loss
+from skcontrast import (
+    ContrastiveEmbedder,
+    augmentation,
+    contrastive_loss,
+    encoders,
+    features,
+    frameworks,
+    kinds,
+    losses,
+    optimizers,
+    schedules,
+    similarity,
+)
+from skcontrast._checks import InvalidParameterError, validate_parameters
 from skcontrast.augmentation import MarginalCorruption
 from skcontrast.encoders import MLP
 from skcontrast.kinds import Images
@@ -153,3 +169,35 @@ def test_a_score_of_a_few_samples_is_refused_and_of_some_warned_about():
     with pytest.warns(UserWarning, match="X has 99 samples, and their score is mostly noise"):
         assert 0 <= embedder.score(X[:99]) <= 1
     embedder.score(X)
+
+
+# What these need besides the parameter that is tried, and parameters that are checked in use only.
+NEEDED = {
+    "FunctionAugmentation": {"func": abs},
+    "Frozen": {"encoder": nn.Identity()},
+    "Linear": {"start": 1, "stop": 0},
+    "Pretrained": {"network": nn.Identity()},
+    "Steps": {"milestones": [0.5], "values": [1, 0]},
+    "Wide": {"deep": MLP()},
+}
+OF_ANY_TYPE = {
+    ("Frozen", "encoder"), ("Optimizer", "options"), ("PartsKind", "of"),
+    ("Pretrained", "processor"), ("Wide", "deep"),
+}  # fmt: skip
+WITH_PARAMETERS = (
+    augmentation, encoders, features, frameworks, kinds, losses, optimizers, schedules, similarity,
+)  # fmt: skip
+
+
+def test_what_is_none_of_the_declared_values_is_refused_by_the_name_of_the_parameter():
+    no_value, tried = Fraction(-1, 2), 0
+    classes = [getattr(module, name) for module in WITH_PARAMETERS for name in module.__all__]
+    for cls in (one for one in classes if isinstance(one, type) and hasattr(one, "get_params")):
+        for name in inspect.signature(cls).parameters:
+            if (cls.__name__, name) not in OF_ANY_TYPE:
+                wrong = cls(**{**NEEDED.get(cls.__name__, {}), name: no_value})
+                message = f"'{name}' parameter of {cls.__name__}"
+                with pytest.raises(InvalidParameterError, match=message):
+                    validate_parameters(wrong)
+                tried += 1
+    assert tried > 80
