@@ -23,6 +23,7 @@ from ._data._arrays import as_tensor
 from ._data._metadata import NAMES, checked_weights, known_classes
 from ._fit._label_spreading import N_NEIGHBORS, spread_in_blocks
 from ._runtime._threads import one_thread
+from ._sklearn_compat import CallbackSupportMixin, as_task, subtask
 from .embedder import ContrastiveEmbedder
 from .encoders._base import epochs_of
 from .features import PartialWhitening
@@ -57,7 +58,7 @@ def _has(method: str) -> Any:
     return available_if(has_it)
 
 
-class ContrastiveClassifier(ClassifierMixin, TransformerMixin, Declared):
+class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMixin, Declared):
     """Classify samples of which few have labels, by an embedding of all of them.
 
     `fit` trains an embedder on all rows, standardises the embedding by all rows, and fits a
@@ -144,6 +145,7 @@ class ContrastiveClassifier(ClassifierMixin, TransformerMixin, Declared):
     # Not in the signature of fit, for the reason that ContrastiveEmbedder has.
     __metadata_request__fit = dict.fromkeys(sorted(NAMES))
 
+    @as_task
     def fit(self, X: Any, y: ArrayLike, **metadata: Any) -> Self:
         """Train the embedder on all rows and the classifier on those whose class is known.
 
@@ -257,7 +259,8 @@ class ContrastiveClassifier(ClassifierMixin, TransformerMixin, Declared):
                 "ContrastiveClassifier(..., use_labels=True), which hands it the known classes."
             )
         try:
-            return embedder.fit(X, codes if self.use_labels else None, **metadata)
+            with subtask(self, embedder):
+                return embedder.fit(X, codes if self.use_labels else None, **metadata)
         finally:
             # Kept after an interrupt, too, without what was fitted to another embedder.
             if embedder.__sklearn_is_fitted__():

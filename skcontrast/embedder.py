@@ -37,6 +37,7 @@ from ._network._inference import Measure, encode, on_device
 from ._runtime._device import resolve_device
 from ._runtime._modes import plain_modes
 from ._runtime._threads import one_thread
+from ._sklearn_compat import CallbackSupportMixin, with_callbacks
 from ._version import __version__
 from ._warnings import each_once, warn
 from .augmentation import Augmentation
@@ -84,7 +85,9 @@ def _has_concentrations(embedder: ContrastiveEmbedder) -> bool:
     return getattr(similarity, "n_extra", 0) > 0
 
 
-class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
+class ContrastiveEmbedder(
+    CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared
+):
     r"""Learn a representation from unlabeled samples by contrasting their augmented views.
 
     Two views of one sample become close, and views of different samples do not. With the scores
@@ -322,6 +325,7 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Dec
     # weight of 2 equals a sample that occurs twice, which no contrast within a batch can keep.
     __metadata_request__fit = __metadata_request__partial_fit = dict.fromkeys(sorted(NAMES))
 
+    @with_callbacks
     def fit(self, X: Any, y: ArrayLike | None = None, **metadata: Any) -> Self:
         """Train the encoder on X.
 

@@ -26,7 +26,7 @@ from ._net import ContrastiveNet
 from ._samples import TrainingData, read_training_data
 from ._settings import Settings, plain_callbacks
 from ._setup import Fitted, Setup, continued_setup, new_setup
-from ._watch import Announcement, ProgressBar, check_embeddings
+from ._watch import Announcement, Epochs, ProgressBar, check_embeddings
 
 # Warn if a fit has so many times fewer samples than the one that it replaces.
 _FEWER = 10
@@ -46,7 +46,7 @@ def fit_network(
     past : Fitted or None
         The fit that is continued; None starts with a new network.
     owner : ContrastiveEmbedder
-        Named in messages about X; never changed.
+        Named in messages about X, and reports to the callbacks of scikit-learn.
 
     Returns
     -------
@@ -71,6 +71,10 @@ def fit_network(
         settings = replace(settings, seed=epoch_state.seed)
         setup = _setup(settings, data, past)
         net = _net(settings, setup, data, past, epoch_state, owner)
+        if hasattr(owner, "set_callbacks") and not settings.one_epoch:
+            # ScoringMonitor scores only where there is a y: -1 is an unknown class.
+            y = np.full(len(data.X), -1) if y is None else y
+            net.callbacks_.append(("epochs", Epochs(X, y)))
         train(net)
         check_embeddings(net)
         is_continued = settings.warm_start or settings.one_epoch

@@ -1,4 +1,4 @@
-"""Watches a fit: collapse, divergence and the progress bar."""
+"""Watches a fit: collapse, divergence, the progress bar and the callbacks of scikit-learn."""
 
 from __future__ import annotations
 
@@ -201,3 +201,39 @@ def _description(net: Any) -> str:
         f"{schema.sample_shape}; {name or type(encoder).__name__}, {n_parameters:,} parameters, "
         f"{setup.widths.representation} components; {settings.device}"
     )
+
+
+class Epochs(Callback):
+    """Reports a fit to the callbacks of scikit-learn, as a task whose subtasks are epochs.
+
+    Parameters
+    ----------
+    X, y : array-like or Views, array-like
+        What callbacks get: the arguments of `fit`, or -1 for each sample as y.
+    """
+
+    def __init__(self, X: Any, y: Any):
+        self.X, self.y = X, y
+
+    def on_train_begin(self, net: Any, **kwargs: Any) -> None:
+        """Begin the fit."""
+        self.fit = net.owner._init_callback_context(max_subtasks=net.max_epochs)
+        self.fit.call_on_fit_task_begin(**self._data(net))
+
+    def on_epoch_begin(self, net: Any, **kwargs: Any) -> None:
+        """Begin an epoch."""
+        self.epoch = self.fit.subcontext("epoch").call_on_fit_task_begin(**self._data(net))
+
+    def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
+        """End an epoch, and the training if a callback asks for it."""
+        if self.epoch.call_on_fit_task_end(**self._data(net)):
+            net.stop()
+
+    def on_train_end(self, net: Any, **kwargs: Any) -> None:
+        """End the fit."""
+        self.fit.call_on_fit_task_end(**self._data(net))
+
+    def _data(self, net: Any) -> dict[str, Any]:
+        """Return what callbacks may ask for; a function makes a fitted embedder if one does."""
+        fitted = {"reconstruction_attributes": lambda: vars(net.as_estimator())}
+        return {"estimator": net.owner, "X": self.X, "y": self.y, **fitted}

@@ -17,6 +17,7 @@ from .._checks import belongs_to_package, check_returned, validate_parameters
 from .._data._arrays import representative_array
 from .._data._parts import Parts
 from .._data._row_labels import label_rows, row_labels
+from .._sklearn_compat import as_task
 from ..kinds._base import Kind, Request, Schema
 from ..kinds._recognise import KINDS, check_fits, declared_kind, kind_of_shape, read_samples
 from ._views import Transformer, Views, base_of, is_dataframe
@@ -71,6 +72,7 @@ class Augmentation(Transformer):
     # Attributes that hold training samples, which `save` leaves out.
     _samples: ClassVar[tuple[str, ...]] = ()
 
+    @as_task
     def fit(self, X: Any, y: None = None) -> Self:
         """Check the parameters and learn from X what `augment` needs.
 

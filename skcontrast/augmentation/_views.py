@@ -23,6 +23,7 @@ from .._checks import (
 )
 from .._data._arrays import as_array
 from .._data._row_labels import along_rows, label_rows, row_labels
+from .._sklearn_compat import CallbackSupportMixin, as_task
 from .._warnings import warn
 
 
@@ -122,7 +123,7 @@ def base_of(X: Any) -> Any:
     return X.base if isinstance(X, Views) else X
 
 
-class Transformer(OneToOneFeatureMixin, TransformerMixin, Declared):
+class Transformer(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, Declared):
     """Base of transformers whose output is never wrapped in a DataFrame."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -188,6 +189,7 @@ class Unflatten(Transformer):
 
     n_features_in_: int = learned()
 
+    @as_task
     def fit(self, X: ArrayLike, y: None = None) -> Unflatten:
         """Check that samples of X have as many features as `shape` has entries.
 
