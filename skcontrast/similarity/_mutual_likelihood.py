@@ -7,9 +7,8 @@ The normaliser. With :math:`v = d/2 - 1` and the modified Bessel function :math:
     \qquad h'(\kappa) = A(\kappa) = \frac{I_{v+1}(\kappa)}{I_v(\kappa)},
 
 the mean over uniform directions. Both are functions of :math:`y = \kappa^2` without a
-singularity, and are computed as such: by Debye's uniform expansion at an order of at least 16,
-where six terms are exact to 1e-10, and from there down to v by recurrences of positive terms only.
-So there is no underflow, no cancellation and no branching.
+singularity. SciPy computes them in float64: by :math:`I_v`, or, where it is small, by the series
+:math:`h = \log {}_0F_1(v + 1; y/4)`.
 
 The score. With :math:`\tilde\kappa = |\kappa_i \mu_i + \kappa_j \mu_j|` the score is
 :math:`h(\tilde\kappa) - h(\kappa_i) - h(\kappa_j)`. At concentrations of thousands these three
@@ -36,20 +35,20 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.polynomial import chebyshev
+from scipy.special import hyp0f1, ive
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 _TOLERANCE = 3e-7
 _LARGEST_DEGREE = 20
-_LEAST_ORDER = 16
-_N_TERMS = 6
+# Below this square, or this value of the Bessel functions, the series of h is computed instead.
+_SMALL, _LEAST = 100.0, 1e-290
 
 
 def log_partition(kappa: Tensor, d: int) -> Tensor:
@@ -66,7 +65,7 @@ def log_partition(kappa: Tensor, d: int) -> Tensor:
     -------
     h : Tensor of the same shape
         0 for κ = 0, κ²/(2d) for small κ, κ − (d − 1)/2 · log κ + const for large ones. In
-        float64 correct to 1e-8, absolute below 1 and relative above.
+        float64 correct to 1e-10, absolute below 1 and relative above.
         Differentiable once.
     """
     return log_partition_of_square(kappa.square(), d)
@@ -94,32 +93,17 @@ class _WithSlope(torch.autograd.Function):
 
 def _evaluate(y: Tensor, v: float) -> tuple[Tensor, Tensor]:
     """Return h(√y) and its slope r_v(y) / 2, with r_v(y) = I_{v+1}(√y) / (√y I_v(√y))."""
-    n_steps = max(0, math.ceil(_LEAST_ORDER - v))
-    h, r = _debye(y, v + n_steps)
-    for u in (v + j for j in reversed(range(n_steps))):
-        # h_u − h_{u+1} = log(1 + y r_{u+1} / (2(u + 1))),  1/r_u = 2(u + 1) + y r_{u+1}
-        above = y * r / (2 * (u + 1))
-        h = h + above.log1p()
-        r = 1 / (2 * (u + 1) * (1 + above))
-    return h, r / 2
-
-
-def _debye(y: Tensor, u: float) -> tuple[Tensor, Tensor]:
-    """Return h and r of a large order u by Debye's expansion, with p = u/t and t = √(u² + y).
-
-    The sum S(p) = Σ U_k(p)/u^k is divided by S(1), which makes h(0) = 0.
-    """
-    t = (u * u + y).sqrt()
-    p, beyond = u / t, y / (t + u)  # t − u
-    sum_1 = sum(_debye_coefficients(u))
-    total, slope = _horner(_debye_coefficients(u), p)
-    h = (
-        beyond
-        - u * (beyond / (2 * u)).log1p()
-        - 0.5 * (beyond / u).log1p()
-        + (total / sum_1).log()
-    )
-    return h, 1 / (u + t) - 0.5 / t**2 - u / t**3 * slope / total
+    squares = y.detach().cpu().double().numpy().ravel()
+    kappa, constant = np.sqrt(squares), v * math.log(2) + math.lgamma(v + 1)
+    lower, upper = ive(v, kappa), ive(v + 1, kappa)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        h = np.log(lower) + kappa - v * np.log(kappa) + constant
+        ratio = upper / lower / kappa
+    # Where the Bessel functions underflow, the hypergeometric ones do not overflow.
+    is_small = (squares < _SMALL) | (upper < _LEAST)
+    first, second = (hyp0f1(v + k, squares[is_small] / 4) for k in (1, 2))
+    h[is_small], ratio[is_small] = np.log(first), second / first / (2 * (v + 1))
+    return torch.from_numpy(h).to(y).view_as(y), torch.from_numpy(ratio / 2).to(y).view_as(y)
 
 
 def _horner(coefficients: Sequence[float], x: Tensor) -> tuple[Tensor, Tensor]:
@@ -130,30 +114,6 @@ def _horner(coefficients: Sequence[float], x: Tensor) -> tuple[Tensor, Tensor]:
         slope.mul_(x).add_(value)
         value.mul_(x).add_(c)
     return value, slope
-
-
-@functools.lru_cache(maxsize=256)
-def _debye_coefficients(u: float) -> tuple[float, ...]:
-    """Return the coefficients of Σ_k U_k(p)/u^k, lowest first."""
-    terms = _debye_polynomials()
-    degree = max(map(len, terms))
-    return tuple(
-        math.fsum(float(term[j]) / u**k for k, term in enumerate(terms) if j < len(term))
-        for j in range(degree)
-    )
-
-
-@functools.cache
-def _debye_polynomials() -> list[list[Fraction]]:
-    """Return U_0 … U_K, exactly, from U_{k+1} = p²(1 − p²)/2 U_k′ + ⅛ ∫(1 − 5s²) U_k ds."""
-    terms = [[Fraction(1)]]
-    for _ in range(_N_TERMS):
-        new = [Fraction(0)] * (len(terms[-1]) + 3)
-        for j, c in enumerate(terms[-1]):
-            new[j + 1] += c * j / 2 + c / (8 * (j + 1))
-            new[j + 3] -= c * j / 2 + 5 * c / (8 * (j + 3))
-        terms.append(new)
-    return terms
 
 
 def parts_of(kappa: Tensor, d: int) -> tuple[Tensor, Tensor]:
