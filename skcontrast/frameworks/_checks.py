@@ -201,22 +201,18 @@ def _check_fields(contrast: Contrast, owner: str) -> None:
 
 def _check_numbers(contrast: Contrast, owner: str) -> None:
     """Check places among the candidates, and weights."""
-    excluded, positives = contrast.excluded, contrast.positives
-    given = {name: getattr(contrast, name) for name in ("weights", "pair_weights")}
-    factors = {name: value for name, value in given.items() if value is not None}
-    n_candidates, are_places = len(contrast.candidates), not positives.is_floating_point()
-    places = torch.cat([excluded, positives], 1) if are_places else excluded
-    if ((places < 0) | (places >= n_candidates)).any():
-        problem = f"excluded and positives must be places among its {n_candidates} candidates"
-    elif (excluded.sort(1).values.diff(dim=1) == 0).any():
-        problem = "excluded must name no candidate twice for one anchor"
-    elif are_places and not (positives[:, :, None] == excluded[:, None]).any(2).all():
-        problem = "positives that are places among its candidates must be excluded too"
-    elif wrong := [name for name, w in factors.items() if w.requires_grad or not (w >= 0).all()]:
-        problem = f"{wrong[0]} must be at least 0 and have no gradient"
-    else:
-        return
-    raise ValueError(f"In the Contrast of {owner}, {problem}.")
+    n_candidates, places = len(contrast.candidates), contrast.excluded.sort(1).values
+    for name in ("weights", "pair_weights"):
+        factors = getattr(contrast, name)
+        if factors is not None and (factors.requires_grad or not (factors >= 0).all()):
+            raise ValueError(
+                f"{name} of the Contrast of {owner} must be at least 0 and have no gradient."
+            )
+    if ((places < 0) | (places >= n_candidates)).any() or (places.diff(dim=1) == 0).any():
+        raise ValueError(
+            f"excluded of the Contrast of {owner} must be places among its {n_candidates} "
+            "candidates, and name no candidate twice for one anchor."
+        )
 
 
 def _check_metadata(contrast: Contrast, batch: Batch, owner: str) -> None:
