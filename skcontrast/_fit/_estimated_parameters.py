@@ -125,7 +125,7 @@ class AutoParameters:
 
     def _estimate_from_aucs(self, aucs: Tensor, loss: Loss) -> None:
         """Make the due estimates of α from the AUCs of anchors, shape (n,)."""
-        from ..estimation._from_labels import alpha_from_auc, mean_auc
+        from ..estimation._estimates import alpha_from_auc, mean_auc
 
         auc, given = mean_auc(aucs), loss.get_params()
         for name in self._of_quantity("alpha", self.due):

@@ -20,8 +20,14 @@ is computed from embeddings and labels::
     negative_bias(loss, sample), push_share(loss, sample), reliability(loss, sample)
 """
 
-from ._from_labels import alpha_from_auc, estimate_soft_ring, macro_auc, tau_plus_from_labels
-from ._from_ranks import estimate_alpha_and_tau_plus, positive_ranks
+from ._estimates import (
+    alpha_from_auc,
+    estimate_alpha_and_tau_plus,
+    estimate_soft_ring,
+    macro_auc,
+    positive_ranks,
+    tau_plus_from_labels,
+)
 from ._known_scores import Reliability, negative_bias, push_share, reliability
 from ._samples import Estimate, ScoreSample, project_views
 

@@ -3,9 +3,8 @@
 They need matplotlib.
 """
 
-from ._baselines import BaselinesDisplay
+from ._comparisons import BaselinesDisplay, ReliabilityDisplay
 from ._embedding import EmbeddingDisplay
-from ._reliability import ReliabilityDisplay
 from ._retrieval import RetrievalDisplay
 from ._views import ViewsDisplay
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from skcontrast.estimation import estimate_alpha_and_tau_plus
-from skcontrast.estimation._from_ranks import Likelihood, minimise, standard_errors
+from skcontrast.estimation._estimates import Likelihood, minimise, standard_errors
 from tests.common import simulated_ranks
 
 

@@ -103,7 +103,7 @@ def test_negative_weights_of_pairs_are_refused():
             "pair_weights": -torch.ones(len(fields["anchors"]), len(fields["candidates"]))
         }
 
-    with pytest.raises(ValueError, match="pair_weights .* must be at least 0"):
+    with pytest.raises(ValueError, match=r"pair_weights .* must be at least 0"):
         fit(weigh)
 
 
@@ -118,7 +118,9 @@ def test_a_loss_of_whole_rows_takes_no_weights_of_pairs():
 
 def test_negative_or_trained_weights_are_refused():
     for weigh in (lambda u: -torch.ones(len(u)), lambda u: torch.ones(len(u), requires_grad=True)):
-        with pytest.raises(ValueError, match="weights .* must be at least 0 and have no gradient"):
+        with pytest.raises(
+            ValueError, match=r"weights .* must be at least 0 and have no gradient"
+        ):
             fit(lambda weigh=weigh, **fields: fields | {"weights": weigh(fields["anchors"])})
 
 

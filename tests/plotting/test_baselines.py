@@ -9,7 +9,7 @@ from matplotlib import pyplot as plt
 from matplotlib.colors import to_hex
 
 from skcontrast.metrics import BaselineComparison, compare_with_baselines
-from skcontrast.plotting import BaselinesDisplay, _baselines
+from skcontrast.plotting import BaselinesDisplay, _comparisons
 from tests.common import small
 
 COLUMNS = ("few labels", "neighbours", "linear")
@@ -50,7 +50,7 @@ def test_a_hollow_point_is_level_with_the_embedder():
 
 def test_from_estimator_is_the_comparison_on_the_axes_of_the_user(monkeypatch):
     compare = create_autospec(compare_with_baselines, return_value=comparison())
-    monkeypatch.setattr(_baselines, "compare_with_baselines", compare)
+    monkeypatch.setattr(_comparisons, "compare_with_baselines", compare)
     given = {"estimator": small(), "X": np.eye(4), "y": np.arange(4)}
     options = {"n_labels": 3, "n_repeats": 2, "random_state": 0}
     _, ax = plt.subplots()
