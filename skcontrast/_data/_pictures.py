@@ -59,8 +59,10 @@ def pictures_in(X: Any) -> Sequence[Any] | None:
     """
     items: Any = X
     if isinstance(X, np.ndarray) or hasattr(X, "to_numpy"):
-        column = X if isinstance(X, np.ndarray) else X.to_numpy()
-        if column.dtype.kind not in "OUT" or column.shape[1:] not in ((), (1,)):
+        # A table of several columns is not copied.
+        is_column = tuple(getattr(X, "shape", (0, 0))[1:]) in ((), (1,))
+        column = X.to_numpy() if is_column and hasattr(X, "to_numpy") else X
+        if not is_column or column.dtype.kind not in "OUT":
             return None
         items = column.ravel().tolist()
     if isinstance(items, str) or not isinstance(items, Sequence) or not len(items):
