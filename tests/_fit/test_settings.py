@@ -80,7 +80,7 @@ def test_bad_parameter_is_refused_by_name(params, error, message):
     assert not hasattr(embedder, "encoder_") and not hasattr(embedder, "n_features_in_")
 
 
-def test_what_is_none_of_the_declared_values_is_refused_by_the_name_of_the_parameter():
+def test_fit_refuses_what_a_parameter_does_not_declare_by_its_name():
     for name in ContrastiveEmbedder().get_params(deep=False):
         with pytest.raises((TypeError, ValueError), match=f"'{name}' parameter of Contrast"):
             small(**{name: Fraction(-1, 2)}).fit(X_DIGITS)
