@@ -115,6 +115,25 @@ def test_one_of_two_tensors_in_one_place_may_be_without_gradient(which):
 
 
 @pytest.mark.parametrize("similarity", [Cosine(), NotBilinear()], ids=lambda s: type(s).__name__)
+def test_the_gradient_of_one_tensor_is_the_same_whichever_others_have_one(similarity):
+    given = [*random_views(9, 4), torch.linspace(-1, 1, 9).double()[:, None]]
+
+    def gradients(*which):
+        leaves = [tensor.clone().requires_grad_(k in which) for k, tensor in enumerate(given)]
+        names = ("anchors", "candidates", "positives")
+        excluded = torch.arange(9)[:, None]
+        contrast = Contrast(**dict(zip(names, leaves, strict=True)), excluded=excluded)
+        return torch.autograd.grad(
+            objective_value(contrast, DCL(), similarity), [leaves[k] for k in which]
+        )
+
+    together = gradients(0, 1, 2)
+    assert all(gradient.abs().max() > 1e-3 for gradient in together)
+    for k in range(3):
+        torch.testing.assert_close(gradients(k)[0], together[k], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("similarity", [Cosine(), NotBilinear()], ids=lambda s: type(s).__name__)
 def test_a_queue_without_gradient_leaves_that_of_the_anchors(similarity):
     a, b, queue = random_views(6, 4, n_views=3)
 
