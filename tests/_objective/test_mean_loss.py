@@ -124,7 +124,7 @@ def test_the_gradient_of_one_tensor_is_the_same_whichever_others_have_one(simila
         excluded = torch.arange(9)[:, None]
         contrast = Contrast(**dict(zip(names, leaves, strict=True)), excluded=excluded)
         return torch.autograd.grad(
-            objective_value(contrast, DCL(), similarity), [leaves[k] for k in which]
+            objective_value(contrast, InfoNCE(), similarity), [leaves[k] for k in which]
         )
 
     together = gradients(0, 1, 2)
