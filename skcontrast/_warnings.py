@@ -11,6 +11,7 @@ from contextvars import ContextVar
 from importlib.util import find_spec
 from typing import Any
 
+import torch.distributed as dist
 from tqdm.auto import tqdm
 
 # Folders whose lines a warning passes by: between the user's line and ours stand those of skorch,
@@ -86,11 +87,17 @@ def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
 
 def say(text: str) -> None:
     """Write a line to stderr, above any bar; a program without a console has none."""
-    if sys.stderr is not None:
+    if _writes():
         tqdm.write(text, file=sys.stderr)
 
 
 def progress(*args: Any, is_asked_for: bool = False, disable: bool = False, **options: Any) -> Any:
     """Return a bar of tqdm on stderr, if there is one; it is late unless it is asked for."""
     options["delay"] = 0 if is_asked_for else _SILENT
-    return tqdm(*args, disable=disable or sys.stderr is None, **options)
+    return tqdm(*args, disable=disable or not _writes(), **options)
+
+
+def _writes() -> bool:
+    """Return whether there is a console, and this is the first of torch's group of processes."""
+    is_in_group = dist.is_available() and dist.is_initialized()
+    return sys.stderr is not None and not (is_in_group and dist.get_rank())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -136,6 +137,8 @@ class BatchSampler:
         the samples of a group are drawn in pairs, of one domain.
     domains : Tensor of shape (n_samples,), dtype int64, default=None
         Numbers from 0 on, each of at least two samples. Every batch is of one domain.
+    share : callable, default=None
+        ``share(rows)`` returns which rows of a batch this process reads; None is all.
     **metadata : dict of str to Tensor of shape (n_samples, ...)
         Further fields of `Batch`: labels, weights, descriptions and groups of all samples.
     """
@@ -148,6 +151,7 @@ class BatchSampler:
         labeled_share: float = 0.0,
         pairs: Tensor | None = None,
         domains: Tensor | None = None,
+        share: Callable[[Tensor], Tensor] | None = None,
         **metadata: Tensor,
     ):
         self.source, self.device, self.n_samples = source, source.device, len(source)
@@ -166,6 +170,7 @@ class BatchSampler:
             within = self.pairs * len(self.counts) + self.domains  # pairs are of one domain, too
             self.pairs = within.where(self.pairs >= 0, -1)
         self.generator = torch.Generator()
+        self.share = (lambda rows: rows) if share is None else share
 
     def __len__(self) -> int:
         return sum(self.n_batches)
@@ -179,7 +184,7 @@ class BatchSampler:
         parts: Sequence[Tensor] = self._parts(order)
         if self.n_added:
             parts = [torch.cat([part, self._added_to(part)]) for part in parts]
-        with closing(self.source.batches(parts)) as samples:
+        with closing(self.source.batches([*map(self.share, parts)])) as samples:
             for rows, x in zip(parts, samples, strict=True):
                 rows = rows.to(self.device, torch.int64)
                 metadata = {name: tensor[rows] for name, tensor in self.metadata.items()}
@@ -190,8 +195,8 @@ class BatchSampler:
         return self.source.take(torch.arange(0, self.n_samples, -(-self.n_samples // n)))
 
     def in_order(self, batch_size: int) -> Iterator[Any]:
-        """Yield all samples in the order of X, at most `batch_size` at a time."""
-        parts = torch.arange(self.n_samples).split(batch_size)
+        """Yield all samples of the share in the order of X, at most `batch_size` at a time."""
+        parts = self.share(torch.arange(self.n_samples)).split(batch_size)
         yield from self.source.batches(parts)
 
     def _parts(self, order: Tensor) -> Sequence[Tensor]:
@@ -322,4 +327,8 @@ def is_streamed(X: Any, n_bytes: float, device: torch.device, budget: float | No
 
 def bytes_allowed(device: torch.device, budget: float | None) -> float:
     """Return the most bytes of samples on a device, of a budget in gigabytes or half of it."""
-    return _SHARE * free_bytes(device) if budget is None else budget * 1e9
+    if budget is not None:
+        return budget * 1e9
+    # Processes that torchrun has started on a machine share its memory, but have a GPU each.
+    n_sharing = int(os.environ.get("LOCAL_WORLD_SIZE", 1)) if device.type == "cpu" else 1
+    return _SHARE * free_bytes(device) / n_sharing

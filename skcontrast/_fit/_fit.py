@@ -23,6 +23,7 @@ from ._checkpoint import EpochState, identity_of, opened_state, resume, states_t
 from ._estimated_parameters import AutoParameters
 from ._label_spreading import LabelSpreader
 from ._net import ContrastiveNet
+from ._processes import Processes, checksum_in_memory, joined
 from ._samples import TrainingData, read_training_data
 from ._settings import Settings, plain_callbacks
 from ._setup import Fitted, Setup, continued_setup, new_setup
@@ -57,25 +58,34 @@ def fit_network(
     KeyboardInterrupt
         If the user interrupts before an epoch is finished.
     """
+    processes = joined(settings.device)
     data = read_training_data(settings, X, y, metadata, owner, past)
     settings = settings.for_samples(len(data.X), data.schema)
     n_samples = max(len(data.X), 0 if past is None else past.n_samples)
     if past is None:
         _warn_of_loss(n_samples, getattr(owner, "_fitted", None))
     has_file = settings.checkpoint is not None and not settings.one_epoch
-    identity = identity_of(settings, data, past) if has_file else None
+    is_described = has_file or processes.size > 1
+    identity = identity_of(settings, data, past) if is_described else None
+    if identity is not None:
+        processes.check_same(identity | _more_to_compare(settings, data))
     # A checkpoint of the same fit is found here; its seed replaces the one drawn.
-    epoch_state = opened_state(settings, identity, 0 if past is None else past.n_epochs)
+    n_before, known = 0 if past is None else past.n_epochs, identity if has_file else None
+    epoch_state = processes.of_first(lambda: opened_state(settings, known, n_before))
+    if processes.rank:
+        epoch_state.path = None
     # The caller may have turned gradients off.
     with torch.inference_mode(False), torch.enable_grad():
         settings = replace(settings, seed=epoch_state.seed)
         setup = _setup(settings, data, past)
-        net = _net(settings, setup, data, past, epoch_state, owner)
-        if hasattr(owner, "set_callbacks") and not settings.one_epoch:
-            # ScoringMonitor scores only where there is a y: -1 is an unknown class.
-            y = np.full(len(data.X), -1) if y is None else y
-            net.callbacks_.append(("epochs", Epochs(X, y)))
-        train(net)
+        with processes.synced(setup.network, settings.device):
+            net = _net(settings, setup, data, past, epoch_state, processes, owner)
+            processes.copy_from_first(net.module_, net.criterion_)
+            if hasattr(owner, "set_callbacks") and not settings.one_epoch:
+                # ScoringMonitor scores only where there is a y: -1 is an unknown class.
+                y = np.full(len(data.X), -1) if y is None else y
+                net.callbacks_.append(("epochs", Epochs(X, y)))
+            train(net)
         check_embeddings(net)
         is_continued = settings.warm_start or settings.one_epoch
         return Fitted(
@@ -116,13 +126,14 @@ def _net(
     data: TrainingData,
     past: Fitted | None,
     epoch_state: EpochState,
+    processes: Processes,
     owner: Any,
 ) -> ContrastiveNet:
     """Return a net about to train, where an earlier fit has left off if there is one."""
     labels = data.metadata.get("labels")
     spreader = LabelSpreader(settings.loss.label_spreading(), labels)
-    sampler = _sampler(settings, setup, data, spreader)
-    context = _context(settings, setup, data)
+    sampler = _sampler(settings, setup, data, spreader, processes)
+    context = _context(settings, setup, data, processes)
     auto = AutoParameters(settings.loss, labels, None if past is None else past.estimates)
     # What a framework adds to the network starts from different numbers than the network.
     with seeded_rng(settings.seed + 1, settings.device):
@@ -134,10 +145,12 @@ def _net(
             auto,
             spreader,
             epoch_state,
+            processes,
             owner,
             callbacks=_callbacks(settings),
             # PrintLog prints only if the net is verbose.
-            verbose=sum(isinstance(c, PrintLog) for c in plain_callbacks(settings.callbacks)),
+            verbose=not processes.rank
+            and sum(isinstance(c, PrintLog) for c in plain_callbacks(settings.callbacks)),
         ).initialize()
         if past is not None:
             resume(net, past, data)
@@ -145,7 +158,11 @@ def _net(
 
 
 def _sampler(
-    settings: Settings, setup: Setup, data: TrainingData, spreader: LabelSpreader
+    settings: Settings,
+    setup: Setup,
+    data: TrainingData,
+    spreader: LabelSpreader,
+    processes: Processes,
 ) -> BatchSampler:
     """Return the samples, in memory or streamed, with their metadata, in random batches."""
     X, to_tensor, device = data.X, setup.scaler.to_tensor, settings.device
@@ -162,17 +179,21 @@ def _sampler(
         spreader.labeled,
         spreader.labeled_share,
         pairs=data.metadata.get("groups") if are_pairs else None,
+        share=processes.share,
         **data.metadata,
     )
 
 
-def _context(settings: Settings, setup: Setup, data: TrainingData) -> FitContext:
+def _context(
+    settings: Settings, setup: Setup, data: TrainingData, processes: Processes
+) -> FitContext:
     """Return what the framework's session knows of the fit."""
     kind, device, widths = setup.schema.kind, settings.device, setup.widths
     bf16 = trains_in_bf16(settings.precision, kind, settings.encoder, device)
 
     def prepare(module: Callable) -> Callable:
-        return partial(in_bf16, module) if bf16 else module
+        run = partial(in_bf16, module) if bf16 else module
+        return processes.prepared(run, settings.framework)
 
     module, groups = setup.network.to(device), data.metadata.get("groups")
     network = prepare(module)
@@ -190,6 +211,13 @@ def _context(settings: Settings, setup: Setup, data: TrainingData) -> FitContext
         groups=None if groups is None else groups.to(device),
         n_parts=widths.n_parts,
     )
+
+
+def _more_to_compare(settings: Settings, data: TrainingData) -> dict[str, str]:
+    """Return what a checkpoint may change, but not one of several processes, as texts by name."""
+    numbers = checksum_in_memory(data.schema.kind._arrays(data.X))
+    call = "partial_fit" if settings.one_epoch else "fit"
+    return {"all of X": numbers, "max_epochs": f"{settings.max_epochs}", "the method": call}
 
 
 def _callbacks(settings: Settings) -> list[Any]:

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 import torch
@@ -24,6 +24,7 @@ from ..frameworks import FitContext, Session
 from ..frameworks._checks import as_contrasts, check_contrasts, started
 from ._estimated_parameters import AutoParameters
 from ._label_spreading import LabelSpreader
+from ._processes import Processes
 from ._settings import Settings, epoch_progress
 from ._setup import Fitted, Setup
 from ._watch import CollapseCheck, check_epoch
@@ -56,6 +57,8 @@ class ContrastiveNet(NeuralNet):
         Completes the labels.
     epoch_state : EpochState
         Keeps the state at the end of each epoch.
+    processes : Processes
+        Those that train the network.
     owner : ContrastiveEmbedder
         Makes copies of itself that are fitted, for callbacks; never changed.
     **kwargs : dict
@@ -65,6 +68,8 @@ class ContrastiveNet(NeuralNet):
     ----------
     draw : callable
         ``draw(batch, generator)`` returns one view of each sample of a batch.
+    generator : torch.Generator
+        For the views, on the device.
     draws : bool
         Whether the network draws from torch's global generators, as dropout does. Each step seeds
         them; between the steps, other threads have theirs.
@@ -81,12 +86,14 @@ class ContrastiveNet(NeuralNet):
         auto: AutoParameters,
         spreader: LabelSpreader,
         epoch_state: EpochState,
+        processes: Processes,
         owner: Any,
         **kwargs: Any,
     ):
         self.settings, self.setup, self.context, self.sampler_ = settings, setup, context, sampler
         self.auto, self.spreader, self.epoch_state = auto, spreader, epoch_state
-        self.owner = owner
+        self.processes, self.owner = processes, owner
+        self.generator = torch.Generator(device=settings.device)
         self.draw = setup.composed(setup.augmentation, settings.device)
         self.draws = settings.framework.draws_random_numbers or draws_random_numbers(setup.network)
         self.interrupted_ = False
@@ -166,9 +173,12 @@ class ContrastiveNet(NeuralNet):
         for name, value in values.items():
             self.history.record(name, value)
         # Seeds depend on the epoch alone: a resumed fit draws what one without a break would.
-        order, views, layers = epoch_seeds(settings.seed, epoch)
+        # Processes draw the same batches, and each the views of its samples.
+        order, _, _, memory = epoch_seeds(settings.seed, epoch)
+        _, views, layers, _ = epoch_seeds(settings.seed, epoch, self.processes.rank)
         self.sampler_.generator.manual_seed(order)
-        context.generator.manual_seed(views)
+        context.generator.manual_seed(memory)
+        self.generator.manual_seed(views)
         self.layer_seed_ = layers
         self.auto.start_epoch(epoch)
         self._complete_labels(epoch)
@@ -182,7 +192,9 @@ class ContrastiveNet(NeuralNet):
         if not (is_for_loss or is_for_estimates):
             return
         # One pass over all samples serves both: estimates take shares, the loss takes classes.
+        self.processes.n_rows = sampler.n_samples
         h = encode_batches(self.module_.encoder, sampler.in_order(settings.batch_size))
+        h = self.processes.whole(h[None])[0]
         spread = spreader.spread(h, [settings.seed, epoch])
         if is_for_estimates:
             self.auto.take_shares(spreader.shares(spread))
@@ -197,6 +209,7 @@ class ContrastiveNet(NeuralNet):
 
     def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
         """Record the learning rate, check for divergence and make the due estimates."""
+        self.processes.average_statistics(self.module_, self.criterion_)
         self.history.record("lr", self.optimizer_.param_groups[0]["lr"])
         losses = [batch["train_loss"] for batch in self.history[-1]["batches"]]
         check_epoch(len(self.history), losses, self.module_)
@@ -226,6 +239,7 @@ class ContrastiveNet(NeuralNet):
                     self.notify("on_epoch_begin", **told)
                     self._run_steps(X)
                     self.notify("on_epoch_end", **told)
+                    self.is_stopped_ = self.processes.in_any(self.is_stopped_)
                     self.epoch_state.keep(self)
                     if noted:  # by code that has ignored the exception
                         raise KeyboardInterrupt
@@ -246,7 +260,7 @@ class ContrastiveNet(NeuralNet):
                 self.notify("on_batch_begin", batch=batch, training=True)
                 step = self.train_step(batch)
                 self.history.record_batch("train_loss", step["loss"].detach())
-                self.history.record_batch("train_batch_size", len(batch.x))
+                self.history.record_batch("train_batch_size", self.processes.n_rows)
                 self.notify("on_batch_end", batch=batch, training=True, **step)
                 if len(rows) % _STEPS_UNREAD == 0:
                     _read_losses(rows[-_STEPS_UNREAD:])
@@ -264,9 +278,10 @@ class ContrastiveNet(NeuralNet):
     def train_step_single(self, batch: Batch, **fit_params: Any) -> dict[str, Any]:
         """Draw views, encode and contrast them, and compute the gradient of the loss."""
         self._set_training(True)
-        context, framework = self.context, self.settings.framework
+        framework = self.settings.framework
+        self.processes.begin_step(len(cast(Tensor, batch.rows)))
         self._set_lr()
-        views = [self.draw(batch.x, context.generator) for _ in range(context.n_views)]
+        views = [self.draw(batch.x, self.generator) for _ in range(self.context.n_views)]
         returned = self.criterion_.contrast(views, self.similarity_, batch)
         contrasts = as_contrasts(returned, framework)
         # What users wrote is checked on the first batches, not on every one.
@@ -274,17 +289,19 @@ class ContrastiveNet(NeuralNet):
             check_contrasts(contrasts, batch, framework, self.similarity_)
         loss = self._mean_loss(contrasts)
         loss.backward()
+        loss = self.processes.sum_gradients(loss, self.learned_parameters())
         self.step_ += 1
         return {"loss": loss, "y_pred": None}
 
     def _mean_loss(self, contrasts: Sequence[Contrast]) -> Tensor:
-        """Return the mean loss of the anchors of all contrasts."""
+        """Return the mean loss of the anchors of all contrasts, or this process's share of it."""
         parts, n_anchors = [], sum(len(c.anchors) for c in contrasts)
         objective, same_group = self.criterion_.objective, self.settings.same_group
         for contrast in contrasts:
             self.auto.observe(contrast, self.similarity_)
-            value = objective_value(contrast, self.loss_, self.similarity_, objective, same_group)
-            part = len(contrast.anchors) / n_anchors
+            own = self.processes.own_anchors(contrast, self.settings.framework)
+            value = objective_value(own, self.loss_, self.similarity_, objective, same_group)
+            part = len(own.anchors) / n_anchors
             parts.append(value if part == 1 else value * part)
         return sum(parts[1:], start=parts[0])
 
@@ -302,12 +319,12 @@ class ContrastiveNet(NeuralNet):
             group["lr"] = lr * factor
 
 
-def epoch_seeds(seed: int, epoch: int) -> list[int]:
-    """Return seeds for the order of the samples, the views and the layers (dropout) of an epoch.
+def epoch_seeds(seed: int, epoch: int, rank: int = 0) -> list[int]:
+    """Return seeds of an epoch: for the order, the views, the layers (dropout) and the framework.
 
     Epochs are counted over all fits of the network, so a resumed fit repeats no draws.
     """
-    return np.random.SeedSequence([seed, epoch]).generate_state(3).tolist()
+    return np.random.SeedSequence([seed, epoch, rank]).generate_state(4).tolist()
 
 
 def _read_losses(rows: list[dict[str, Any]]) -> None:

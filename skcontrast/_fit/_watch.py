@@ -183,7 +183,8 @@ class ProgressBar(Callback):
         self.bar_.close()
         time_taken = tqdm.format_interval(self.bar_.format_dict["elapsed"])
         text = f"{self.bar_.n} of {self.bar_.total} epochs in {time_taken}"
-        say(f"{net.settings.owner}: {text}. {self.bar_.postfix or ''}")
+        scores = getattr(self.bar_, "postfix", None)  # a bar that is not shown may have none
+        say(f"{net.settings.owner}: {text}. {scores or ''}")
 
 
 def _description(net: Any) -> str:

@@ -68,6 +68,7 @@ TOY = {
     "speed.loss_engine": (["--batches", "16", "--rounds", "1", "--losses", "BCL", "SupCon"], {}),
     "speed.overhead": (["--repeats", "1", "--size", "20"], {"BATCH": 2, "EPOCHS": 1}),
     "speed.peers_end_to_end": (["--sets", "digits", "--seeds", "2", "--epochs", "1"], SMALL),
+    "speed.processes": (["--batches", "8", "--steps", "1"], {}),
     "speed.soak": (["--only", "transform", "--share", "0.001"], {}),
     "speed.streams": (["--only", "partial_fit, MoCo", "--file", "DATA/rows.npy"], {}),
     "studies.classifier": (["--seeds", "1"], {"N_TRAIN": 60, "N_TEST": 20, "N_LABELS": 2}),
@@ -95,7 +96,7 @@ TOY = {
 }
 
 
-SLOW = {"speed.augmentation", "speed.gpu", "speed.overhead"}
+SLOW = {"speed.augmentation", "speed.gpu", "speed.overhead", "speed.processes"}
 SLOW |= {"studies.image_sizes", "studies.image_views", "studies.pretrained"}
 SLOW |= {"studies.classifier", "studies.long_series", "studies.papers_axes", "studies.real_scores"}
 
