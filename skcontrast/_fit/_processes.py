@@ -18,7 +18,7 @@ from torch.nn.functional import pad
 
 from .._data._arrays import map_of
 from .._objective._contrast import Contrast
-from ..frameworks._momentum import BATCH_NORM
+from ..frameworks._moco import BATCH_NORM
 
 T = TypeVar("T")
 _PLAIN = {nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d}
