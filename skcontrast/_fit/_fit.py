@@ -64,16 +64,7 @@ def fit_network(
     n_samples = max(len(data.X), 0 if past is None else past.n_samples)
     if past is None:
         _warn_of_loss(n_samples, getattr(owner, "_fitted", None))
-    has_file = settings.checkpoint is not None and not settings.one_epoch
-    is_described = has_file or processes.size > 1
-    identity = identity_of(settings, data, past) if is_described else None
-    if identity is not None:
-        processes.check_same(identity | _more_to_compare(settings, data))
-    # A checkpoint of the same fit is found here; its seed replaces the one drawn.
-    n_before, known = 0 if past is None else past.n_epochs, identity if has_file else None
-    epoch_state = processes.of_first(lambda: opened_state(settings, known, n_before))
-    if processes.rank:
-        epoch_state.path = None
+    epoch_state = _opened_state(settings, data, past, processes)
     # The caller may have turned gradients off.
     with torch.inference_mode(False), torch.enable_grad():
         settings = replace(settings, seed=epoch_state.seed)
@@ -107,6 +98,33 @@ def _warn_of_loss(n_samples: int, lost: Fitted | None) -> None:
             "sklearn.frozen.FrozenEstimator(embedder) to the Pipeline; to train on, set "
             "warm_start=True."
         )
+
+
+def _opened_state(
+    settings: Settings, data: TrainingData, past: Fitted | None, processes: Processes
+) -> EpochState:
+    """Return the state of the fit, with that of its checkpoint and the seed of the first process.
+
+    Raises
+    ------
+    ValueError
+        If the processes have different data or parameters.
+    """
+    has_file = settings.checkpoint is not None and not settings.one_epoch
+    identity = identity_of(settings, data, past) if has_file or processes.size > 1 else None
+    if identity is not None and processes.size > 1:
+        # What a later call may change, but not one of several processes.
+        identical = {
+            "all of X": checksum_in_memory(data.schema.kind._arrays(data.X)),
+            "max_epochs": str(settings.max_epochs),
+            "the method": "partial_fit" if settings.one_epoch else "fit",
+        }
+        processes.check_same(identity | identical)
+    # A checkpoint of the same fit is found here; its seed replaces the one drawn.
+    n_before, known = 0 if past is None else past.n_epochs, identity if has_file else None
+    state = processes.of_first(lambda: opened_state(settings, known, n_before))
+    state.path = None if processes.rank else state.path
+    return state
 
 
 def _setup(settings: Settings, data: TrainingData, past: Fitted | None) -> Setup:
@@ -211,13 +229,6 @@ def _context(
         groups=None if groups is None else groups.to(device),
         n_parts=widths.n_parts,
     )
-
-
-def _more_to_compare(settings: Settings, data: TrainingData) -> dict[str, str]:
-    """Return what a checkpoint may change, but not one of several processes, as texts by name."""
-    numbers = checksum_in_memory(data.schema.kind._arrays(data.X))
-    call = "partial_fit" if settings.one_epoch else "fit"
-    return {"all of X": numbers, "max_epochs": f"{settings.max_epochs}", "the method": call}
 
 
 def _callbacks(settings: Settings) -> list[Any]:

@@ -151,7 +151,7 @@ class Processes:
 
     def check_same(self, texts: dict[str, str]) -> None:
         """Raise ValueError if data or parameters, as texts by name, are not those of the first."""
-        first, *others = self._all(texts) if self.size > 1 else [texts]
+        first, *others = self._all(texts)
         for rank, other in enumerate(others, 1):
             for name in sorted(first.keys() | other.keys()):
                 if first.get(name) != other.get(name):
