@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
-from numbers import Integral
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from .._checks import Interval, belongs_to_package, check_component, checked
+from .._checks import belongs_to_package, check_component, checked
 from .._layers._images import reduced
 from ..kinds._base import Kind
 from ..kinds._recognise import kind_of_shape
 from ._base import Augmentation, as_float, check_batch, checked_views, generator_for
 from ._function import FunctionAugmentation
 from ._matrices import after, apply, recolor, warp
-
-_SIZE = Interval(Integral, 0, None, closed="left")
 
 
 class ImageAugmentation(Augmentation):
@@ -247,10 +244,6 @@ def compose(
     for augmentation in augmentations:
         check_component(augmentation, Augmentation, owner="compose", parameter="augmentations")
     shape = tuple(sample_shape)
-    # The shape of samples of several parts is a tuple of shapes.
-    sizes = [size for one in shape for size in (one if isinstance(one, tuple) else (one,))]
-    if not sizes or not all(size is None or _SIZE.is_satisfied_by(size) for size in sizes):
-        raise ValueError(f"sample_shape must hold ints of at least 0, got {sample_shape!r}.")
     kind = kind_of_shape(shape) if kind is None else kind
     for augmentation in augmentations:
         augmentation.check_kind(shape, kind)

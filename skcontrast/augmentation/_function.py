@@ -207,12 +207,10 @@ class FunctionAugmentation(Augmentation):
 
     def _function(self, device: torch.device) -> Callable[..., Any]:
         """Return the function, a module as a copy on the device if it is elsewhere."""
-        if not isinstance(self.func, nn.Module):
-            return self.func
-        tensors = chain(self.func.parameters(), self.func.buffers())
-        if all(tensor.device == device for tensor in tensors):
-            return self.func
-        return copy.deepcopy(self.func).to(device)
+        func = self.func
+        tensors = chain(func.parameters(), func.buffers()) if isinstance(func, nn.Module) else ()
+        is_here = all(tensor.device == device for tensor in tensors)
+        return func if is_here else copy.deepcopy(func).to(device)
 
     @property
     def _name(self) -> str:

@@ -138,13 +138,10 @@ def checked_sample(sample: ScoreSample) -> ScoreSample:
     is_negative = np.ascontiguousarray(sample.is_negative)
     if is_negative.shape != scores.shape or not np.isin(is_negative, [0, 1]).all():
         raise ValueError(f"is_negative must hold booleans of the shape of scores, {scores.shape}.")
-    if len(positives) != len(scores):
-        raise ValueError(
-            f"positives must have a row for each of {len(scores)} anchors, got {len(positives)}."
-        )
-    return sample._replace(
-        scores=scores, is_negative=is_negative.astype(bool), positives=positives
-    )
+    if (n := len(positives)) != len(scores):
+        raise ValueError(f"positives must have a row for each of {len(scores)} anchors, got {n}.")
+    is_negative = is_negative.astype(bool)
+    return sample._replace(scores=scores, is_negative=is_negative, positives=positives)
 
 
 def true_negatives_by_rank(sample: ScoreSample) -> np.ndarray:

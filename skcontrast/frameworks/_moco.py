@@ -391,11 +391,17 @@ class _MoCoSession(Session):
         self.new: Any = keys.transpose(0, 1), batch.rows, batch.labels
         anchors, targets = similarity.embed(z), similarity.embed(keys)
         candidates, excluded, known = self._candidates(targets, similarity, batch)
+        # An anchor has the keys of the other views of its sample.
+        others = [
+            [key for w, key in enumerate(targets) if not (self.symmetric and v == w)]
+            for v in range(len(queries))
+        ]
+        positives = [pairs_with(*pair, similarity) for pair in zip(anchors, others, strict=True)]
         of_anchors = batch.metadata(z)
         return Contrast(
             anchors=anchors.flatten(0, 1),
             candidates=candidates,
-            positives=self._positives(anchors, targets, similarity),
+            positives=torch.cat(positives),
             excluded=excluded.repeat(len(queries), 1),
             weights=of_anchors.weights,
             anchor_labels=of_anchors.labels,
@@ -403,14 +409,6 @@ class _MoCoSession(Session):
             anchor_groups=of_anchors.groups,
             candidate_groups=known.groups,
         )
-
-    def _positives(self, anchors: Tensor, targets: Tensor, similarity: Similarity) -> Tensor:
-        """Return the scores of the anchors, view by view, with the keys of the other views."""
-        found = []
-        for v, u in enumerate(anchors):
-            keys = [key for w, key in enumerate(targets) if not (self.symmetric and v == w)]
-            found.append(pairs_with(u, keys, similarity))
-        return torch.cat(found)
 
     def _candidates(
         self, targets: Tensor, similarity: Similarity, batch: Batch

@@ -15,8 +15,6 @@ from ..kinds._series import is_long, lists_series
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes
-    from matplotlib.image import AxesImage
-    from matplotlib.lines import Line2D
 else:
     Axes = Any
 
@@ -142,7 +140,7 @@ def picture(image: NDArray, limits: tuple[float, float]) -> NDArray:
 
 def draw_cell(
     ax: Axes, image: NDArray, row: int, column: int, limits: tuple[float, float], **kwargs: Any
-) -> AxesImage:
+) -> Any:
     """Draw an image in a cell of a grid, whose middle is at x = column and y = row.
 
     Parameters
@@ -169,7 +167,7 @@ def draw_cell(
 
 def draw_series(
     ax: Axes, series: NDArray, row: int, column: int, limits: NDArray, **kwargs: Any
-) -> list[Line2D]:
+) -> list[Any]:
     """Draw a series in a cell of a grid as `draw_cell` draws an image, a line for each channel.
 
     Parameters
