@@ -14,7 +14,7 @@ from .._layers._images import Reduced, reduced_sides
 from .._layers._wide import FirstColumns, wide_part
 from .._runtime._threads import use_threads_for
 from ..encoders import Encoder
-from ..encoders._base import build_encoder, learn_in_place, to_channels_last
+from ..encoders._base import build_encoder, to_channels_last
 from ..encoders._mlp import projection_head
 from ..frameworks._moco import BATCH_NORM
 from ..frameworks._parts import GivenParts, ParallelNetworks, Split, SplitColumns
@@ -236,7 +236,7 @@ class _Part:
         if isinstance(self.given, Encoder) and type(self.given).learn is not Encoder.learn:
             batch = self.samples(_ENOUGH_SAMPLES, self.layer)
             rng = np.random.RandomState(int(torch.randint(2**31, ())))
-            learn_in_place(self.given, self.encoder, batch, rng)
+            self.given.learn(self.encoder, batch, rng)
 
     def samples(self, n: int, layer: nn.Module | None = None) -> Any:
         """Return at most n samples as the encoder gets them behind a layer."""

@@ -14,7 +14,6 @@ from torch import Tensor, nn
 from torch.nn.parameter import UninitializedBuffer, is_lazy
 
 from .._checks import (
-    NON_NEGATIVE,
     POSITIVE_INT,
     Numbers,
     ParameterObject,
@@ -88,12 +87,6 @@ class Encoder(ParameterObject):
     # Whether the module runs in channels-last memory format.
     _channels_last: ClassVar[bool] = False
 
-    def _check_protocol(self) -> None:
-        owner = type(self).__name__
-        if not belongs_to_package(type(self)):
-            check_argument(owner, "relative_rate", self.relative_rate, NON_NEGATIVE)
-            check_argument(owner, "largest_side", self.largest_side, [*POSITIVE_INT, None])
-
     def build(self, sample_shape: tuple, n_components: int | None = None) -> nn.Module:
         """Return a new module for samples of shape `sample_shape`.
 
@@ -163,19 +156,6 @@ def epochs_of(n_steps: int, n_batches: int, fewest: int = 5, most: int = 100) ->
     return min(max(math.ceil(n_steps / n_batches), fewest), most)
 
 
-def check_shape(encoder: Encoder, sample_shape: tuple) -> None:
-    """Raise an error unless this is the shape of a sample."""
-    owner = f"{type(encoder).__name__}.build"
-    check_argument(owner, "sample_shape", sample_shape, [tuple, list])
-    sizes = list(sample_shape)
-    if len(sizes) in (2, 3) and sizes[0] is None:
-        # Graphs without edges and attributes have no features of nodes: they get a constant.
-        sizes = [1 if size == 0 else size for size in sizes[1:]]
-    sizes = [size for size in sizes if size is not None]  # series have any length
-    if not sizes or not all(map(POSITIVE_INT[0].is_satisfied_by, sizes)):
-        raise ValueError(f"sample_shape must hold ints of at least 1, got {sample_shape!r}.")
-
-
 def check_build(encoder: Encoder, sample_shape: tuple, n_components: int | None) -> None:
     """Raise ValueError unless an encoder can be built for samples of this shape.
 
@@ -189,7 +169,6 @@ def check_build(encoder: Encoder, sample_shape: tuple, n_components: int | None)
         Width of the representation.
     """
     validate_parameters(encoder)
-    check_shape(encoder, sample_shape)
     owner = f"{type(encoder).__name__}.build"
     check_argument(owner, "n_components", n_components, [*POSITIVE_INT, None])
     _check_kind(encoder, tuple(sample_shape))
@@ -205,15 +184,6 @@ def _check_kind(encoder: Encoder, sample_shape: tuple, kind: Kind | None = None)
         return declared._describes(sample_shape) and is_as_in_a_batch
 
     check_fits(encoder, encoder.kind, fits, f"got samples of shape {sample_shape}")
-
-
-def learn_in_place(encoder: Encoder, module: nn.Module, batch: Any, rng: Any) -> None:
-    """Let an encoder learn; raise TypeError if it returns what nothing would use."""
-    if encoder.learn(module, batch, rng) is not None:  # type: ignore[func-returns-value]
-        raise TypeError(
-            f"{type(encoder).__name__}.learn must change its module in place and return None: "
-            "what it returns would not be used."
-        )
 
 
 def init_kaiming(module: Any, nonlinearity: Literal["linear", "relu", "tanh"] = "relu") -> Any:

@@ -11,7 +11,7 @@ from torch import nn
 from .._runtime._modes import trial
 from ..kinds._base import Kind, with_scaler
 from ..kinds._recognise import declared_kind, read_samples
-from ._base import Encoder, build_encoder, learn_in_place
+from ._base import Encoder, build_encoder
 
 # Samples that are encoded together and alone.
 _N_SAMPLES = 8
@@ -72,7 +72,7 @@ def check_encoder(encoder: Any, X: Any, kind: Kind | None = None) -> None:
             encoder, shape, kind=kind, tried_on=tried_on, owner="check_encoder"
         )
         if isinstance(encoder, Encoder):
-            learn_in_place(encoder, module, layer(batch), np.random.RandomState(0))
+            encoder.learn(module, layer(batch), np.random.RandomState(0))
         rows = module.eval()(tried_on)
         alone = [module(layer(scaler.to_tensor(few[k : k + 1], cpu))) for k in range(len(few))]
     name = getattr(encoder, "__name__", type(encoder).__name__)

@@ -146,37 +146,6 @@ def shortened(x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         return x, mask
     lengths = mask.sum(-1, keepdim=True).long()
     size = torch.where(lengths < _LONG, 1, lengths // _LEAST_STRETCHES)
-    if is_traced(x):
-        return _shortened_of_any_length(x, lengths, size)
-    parts = [(size[:, 0, 0] == one).nonzero()[:, 0] for one in size.unique()]
-    found = [_in_stretches(x[rows], mask[rows], int(size[rows[0]])) for rows in parts]
-    longest = max(one.shape[-1] for one in found)
-    padded = torch.cat([F.pad(one, (0, longest - one.shape[-1])) for one in found])
-    padded = padded[torch.cat(parts).argsort()]
-    return padded[:, :-1], padded[:, -1:]
-
-
-def _in_stretches(x: Tensor, mask: Tensor, size: int) -> Tensor:
-    """Return what `shortened` does with series of one size of stretches, the mask as a channel."""
-    n_times = int(mask.sum(-1).max())
-    x, mask = x[..., :n_times], mask[..., :n_times]
-    if size == 1:
-        return torch.cat([x, mask], 1)
-
-    def mean(values: Tensor) -> Tensor:  # of what the last stretch has
-        return F.avg_pool1d(values * mask, size, ceil_mode=True) / share
-
-    share = F.avg_pool1d(mask, size, ceil_mode=True)
-    is_there, share = share > 0, torch.where(share > 0, share, 1.0)
-    means = mean(x)
-    rest = x - means.repeat_interleave(size, -1)[..., :n_times]
-    deviations = mean(rest.square()).clamp(min=_TINY).sqrt() * is_there
-    both = torch.stack([means, deviations], -1).flatten(2)
-    return torch.cat([both, is_there.to(x.dtype).repeat_interleave(2, -1)], 1)
-
-
-def _shortened_of_any_length(x: Tensor, lengths: Tensor, size: Tensor) -> tuple[Tensor, Tensor]:
-    """Return what `shortened` does, padded to all times, by a program for any length."""
     place = torch.arange(x.shape[-1], device=x.device)
     first = (place // 2 * size).minimum(lengths)
     last = (first + size).minimum(lengths)
@@ -190,11 +159,12 @@ def _shortened_of_any_length(x: Tensor, lengths: Tensor, size: Tensor) -> tuple[
     is_there = last > first
     deviations = (squares - means.square()).clamp(min=_TINY).sqrt() * is_there
     both = torch.where(place % 2 == 0, means, deviations).to(x.dtype)
-    is_long = size > 1
-    is_own = place < lengths
     # Not `where`, which ONNX Runtime does not have for three booleans.
-    mask = (is_long & is_there) | (~is_long & is_own)
-    return torch.where(is_long, both, x), mask.to(x.dtype)
+    is_long = size > 1
+    mask = ((is_long & is_there) | (~is_long & (place < lengths))).to(x.dtype)
+    x = torch.where(is_long, both, x)
+    n_times = x.shape[-1] if is_traced(x) else int(mask.sum(-1).max())
+    return x[..., :n_times], mask[..., :n_times]
 
 
 class _SeriesBlock(nn.Module):

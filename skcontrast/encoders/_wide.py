@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from .._checks import NON_NEGATIVE, Numbers, parameter, validate_parameters
 from .._layers._wide import SideFeatures, WideNetwork
 from ..kinds._recognise import check_fits
-from ._base import Encoder, build_encoder, check_shape, learn_in_place
+from ._base import Encoder, build_encoder
 
 # Samples whose features are computed together.
 _BATCH = 250
@@ -108,7 +108,6 @@ class Wide(Encoder):
             If a hyperparameter is outside its range, or a feature is for samples of another kind.
         """
         validate_parameters(self)
-        check_shape(self, sample_shape)
         shape = tuple(sample_shape)
         for feature in self.features:
             got = f"got samples of shape {shape}"
@@ -126,7 +125,7 @@ class Wide(Encoder):
         """
         deep = module.deep if isinstance(module, WideNetwork) else module
         if isinstance(self.deep, Encoder):
-            learn_in_place(self.deep, cast(nn.Module, deep), batch, copy.deepcopy(rng))
+            self.deep.learn(cast(nn.Module, deep), batch, copy.deepcopy(rng))
         if not isinstance(module, WideNetwork):
             return
         # Each feature draws the same numbers, whatever stands beside it.

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from torch import nn
 
 from skcontrast._checks import InvalidParameterError, validate_parameters
-from skcontrast.encoders import MLP, ConvNet, Encoder, PatchNet, ResNet, Wide
+from skcontrast.encoders import MLP, ConvNet, Encoder, PatchNet, ResNet
 from skcontrast.kinds import Images
 from tests.common import small, vectors
 from tests.encoders.common import (
@@ -187,26 +187,6 @@ def test_an_encoder_that_builds_one_module_each_time_is_not_shared():
     second = small(encoder=encoder, random_state=1).fit(vectors())
     np.testing.assert_array_equal(first.transform(vectors()), before)
     assert first.encoder_ is not second.encoder_
-
-
-@pytest.mark.parametrize("wrap", [lambda encoder: encoder, Wide])
-def test_what_learn_returns_would_not_be_used(wrap):
-    encoder = own(nn.Linear(5, 8), learn=lambda self, module, batch, rng: module)
-    with pytest.raises(
-        TypeError, match=r"Own\.learn must change its module in place and return No"
-    ):
-        small(encoder=wrap(encoder)).fit(vectors())
-
-
-@pytest.mark.parametrize(
-    "name, value",
-    [("relative_rate", -1), ("relative_rate", "fast"), ("largest_side", 0)],
-)
-def test_attributes_of_a_class_have_ranges(name, value):
-    with pytest.raises(
-        InvalidParameterError, match=f"The '{name}' parameter of Own must be .*Got"
-    ):
-        small(encoder=own(nn.Linear(5, 8), **{name: value})).fit(vectors())
 
 
 def test_an_encoder_of_ones_own_says_at_which_rate_and_how_long_it_is_trained():

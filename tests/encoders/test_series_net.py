@@ -18,7 +18,7 @@ from skcontrast._layers._kernels import of_like_length, without_end
 from skcontrast._layers._wide import SideFeatures
 from skcontrast.augmentation import GaussianNoise
 from skcontrast.encoders import SeriesNet, Wide
-from skcontrast.encoders._series_net import _cells, _shortened_of_any_length, shortened
+from skcontrast.encoders._series_net import _cells, shortened
 from skcontrast.features import MiniRocket
 from skcontrast.frameworks import CMC, MoCo
 from tests.encoders.common import random_batch, same_state, seeded
@@ -131,16 +131,6 @@ def test_a_long_series_has_the_same_embedding_alone_and_among_others():
     module = learned(SMALL, x)
     alone = torch.cat([module(row[None, :, :n]) for row, n in zip(x, lengths, strict=True)])
     torch.testing.assert_close(module(x), alone, rtol=0, atol=1e-4)
-
-
-def test_a_program_for_any_length_shortens_series_as_the_network_does():
-    filled, mask = without_end(long_series()[0])
-    lengths = mask.sum(-1, keepdim=True).long()
-    expected, there = shortened(filled, mask)
-    size = torch.where(lengths < 1000, 1, lengths // 250)
-    found, is_there = _shortened_of_any_length(filled, lengths, size)
-    torch.testing.assert_close(found[..., :999], expected, rtol=0, atol=2e-6)
-    assert torch.equal(is_there[..., :999], there) and not is_there[..., 999:].any()
 
 
 @pytest.mark.parametrize("n_components", [None, 7])

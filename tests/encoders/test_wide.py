@@ -109,11 +109,6 @@ def test_what_cannot_stand_side_by_side_is_refused_by_name(encoder, error, messa
         small(encoder=encoder).fit(random_batch(30, (5,)).numpy())
 
 
-def test_a_shape_without_sizes_is_refused():
-    with pytest.raises(ValueError, match="sample_shape must hold ints"):
-        Wide(MLP(), [Raw()]).build([None])
-
-
 def test_nodes_have_no_features_of_graphs_beside_them():
     import networkx as nx
 
