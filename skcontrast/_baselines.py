@@ -372,7 +372,7 @@ def _halves(y: NDArray[np.int64], seed: int) -> list[NDArray]:
 
 def _rows(embedder: Any, X: Any, seed: int) -> Iterator[_ROW]:
     """Yield the rows without training."""
-    schema = embedder._fitted.setup.schema
+    schema = embedder._fitted.schema
     declared = schema.kind if is_custom(schema.kind) else embedder.kind
 
     def of(features: Features) -> NDArray:
@@ -404,7 +404,7 @@ def _rows(embedder: Any, X: Any, seed: int) -> Iterator[_ROW]:
 
 def _is_wide(embedder: Any) -> bool:
     """Return whether an embedding holds blocks of columns whose weights count."""
-    widths = embedder._fitted.setup.widths
+    widths = embedder._fitted.widths
     return bool(embedder.output == "representation" and widths.beside)
 
 
@@ -413,7 +413,7 @@ def _our_rows(embedder: Any, ours: NDArray) -> Iterator[_ROW]:
     is_wide = _is_wide(embedder)
     if is_wide:
         ours = _in_unit(ours)
-        beside, widths = wide_part(embedder.encoder_), embedder._fitted.setup.widths
+        beside, widths = wide_part(embedder.encoder_), embedder._fitted.widths
         width = widths.representation - widths.beside
         if beside is not None and len(beside.blocks) > 1:
             yield UNLEARNED, lambda: ours[:, width:], False

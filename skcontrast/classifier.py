@@ -194,7 +194,7 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
             classifier = self._new_classifier(metadata)
             embedder = self._trained(X, codes, metadata)
             H = np.asarray(embedder.transform(X))
-            scaler = _scaler(H, is_weighed=embedder._fitted.setup.widths.beside > 0)
+            scaler = _scaler(H, is_weighed=embedder._fitted.widths.beside > 0)
             Z = np.asarray(scaler.transform(H))
             _fit_known(classifier, Z, codes, classes, weight)
             if self.guess and not is_known.all():

@@ -55,8 +55,8 @@ if TYPE_CHECKING:
     from skorch.callbacks import Callback
     from skorch.history import History
 
-    from ._fit._fit import Fitted
     from ._fit._settings import Settings
+    from ._fit._setup import Fitted
 
 __all__ = ["ContrastiveEmbedder"]
 
@@ -422,20 +422,19 @@ class ContrastiveEmbedder(
 
     def _adopt(self, fitted: Fitted) -> Self:
         """Take over all that a fit has learned, at once."""
-        setup = fitted.setup
         self.__dict__.update(
             _fitted=fitted,
-            loss_=setup.loss,
-            framework_=setup.framework,
-            similarity_=setup.similarity,
-            augmentation_=setup.augmentation,
-            encoder_=setup.network.encoder,
-            projector_=setup.network.projector,
+            loss_=fitted.loss,
+            framework_=fitted.framework,
+            similarity_=fitted.similarity,
+            augmentation_=fitted.augmentation,
+            encoder_=fitted.network.encoder,
+            projector_=fitted.network.projector,
             history_=fitted.history,
             n_epochs_=fitted.n_epochs,
             estimates_=fitted.estimates,
         )
-        setup.schema.assign_names(self)
+        fitted.schema.assign_names(self)
         if fitted.interrupted:
             raise KeyboardInterrupt(
                 f"fit was interrupted; the embedder keeps what it learned in {self.n_epochs_} "
@@ -468,8 +467,7 @@ class ContrastiveEmbedder(
 
     def _encode(self, X: Any, module: nn.Module) -> NDArray[np.float32]:
         """Return the output of a module for samples, shape (n_samples, width)."""
-        setup = self._fitted.setup
-        scaler = setup.scaler
+        setup, scaler = self._fitted, self._fitted.scaler
         with self._computing(blas=False) as device:
             # A scaler may find NaN and infinity in the pass in which it converts X.
             X = setup.read(X, self, check_finite=not getattr(scaler, "finds_nonfinite", False))
@@ -481,7 +479,7 @@ class ContrastiveEmbedder(
         """Let the trained network compute on `device`, with torch's own defaults."""
         device = resolve_device(self.device, type(self).__name__)
         with plain_modes(device), one_thread(device, blas=blas):
-            self._fitted.setup.use_threads()
+            self._fitted.use_threads()
             yield device
 
     def _transforming(self) -> nn.Module:
@@ -489,7 +487,7 @@ class ContrastiveEmbedder(
         check_is_fitted(self)
         if self.output not in _OUTPUTS:
             validate_parameters(self)
-        setup = self._fitted.setup
+        setup = self._fitted
         return setup.projecting(setup.network) if self.output == "projection" else self.encoder_
 
     def score(self, X: Any, y: Any = None) -> float:
@@ -531,7 +529,7 @@ class ContrastiveEmbedder(
         """Return a measure of two views; None draws them by the default of the kind of X."""
         from ._fit._setup import scored_views
 
-        module, setup = self._transforming(), self._fitted.setup
+        module, setup = self._transforming(), self._fitted
         with self._computing() as device, naming_kind(setup.schema.kind):
             X = setup.read(X, self, min_samples=2)
             if len(X) < min_samples:
@@ -690,9 +688,9 @@ class ContrastiveEmbedder(
     def _distributions(self, X: Any) -> tuple[torch.Tensor, torch.Tensor]:
         """Return mean directions (n, d) and concentrations (n,), float64."""
         check_is_fitted(self)
-        z = torch.from_numpy(self._encode(X, self._fitted.setup.network)).double()
+        z = torch.from_numpy(self._encode(X, self._fitted.network)).double()
         similarity: Any = self.similarity_
-        n_parts = self._fitted.setup.widths.n_parts
+        n_parts = self._fitted.widths.n_parts
         mu, kappa = similarity.distribution(z.unflatten(1, (n_parts, -1)))
         return (mu[:, 0], kappa[:, 0]) if n_parts == 1 else similarity.product(mu, kappa)
 
@@ -716,11 +714,11 @@ class ContrastiveEmbedder(
         names = super().get_feature_names_out(input_features)
         beside = None if self.output == "projection" else wide_part(self.encoder_)
         place = None if beside is None else beside.raw_columns
-        return self._fitted.setup.schema.renamed(names, place, input_features)
+        return self._fitted.schema.renamed(names, place, input_features)
 
     @property
     def _n_features_out(self) -> int:
-        widths = self._fitted.setup.widths
+        widths = self._fitted.widths
         return widths.projection if self.output == "projection" else widths.representation
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -739,7 +737,7 @@ class ContrastiveEmbedder(
         state = super().__getstate__()
         if "_fitted" in state:
             fitted = state["_fitted"] = state["_fitted"].on_cpu()
-            network = fitted.setup.network
+            network = fitted.network
             state["encoder_"], state["projector_"] = network.encoder, network.projector
         return {**state, "_skcontrast_version": __version__}
 

@@ -2,8 +2,17 @@
 
 # ruff: noqa: F401
 from .._sklearn_compat import InvalidParameterError, Options, StrOptions
-from ._arguments import check_argument, check_component, check_entries, checked, naming, numbers
-from ._classes import belongs_to_package, check_returned, check_rows
+from ._arguments import (
+    belongs_to_package,
+    check_argument,
+    check_component,
+    check_entries,
+    check_returned,
+    check_rows,
+    checked,
+    naming,
+    numbers,
+)
 from ._constraints import FRACTION, NON_NEGATIVE, POSITIVE, POSITIVE_INT, Interval, Numbers, Pair
 from ._names import advice_on, choices_instead, names_checked, parameter_owners
 from ._parameters import Declared, ParameterObject, learned, parameter, validate_parameters

@@ -1,18 +1,18 @@
-"""Arguments of functions and methods: checked as hyperparameters are, arrays named in errors."""
+"""Arguments, checked as hyperparameters are, and what methods of custom classes return."""
 
 from __future__ import annotations
 
 import functools
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import chain
 from typing import Any, TypeVar, cast
 
 import numpy as np
-import torch
 from sklearn.utils import check_array
+from torch import Tensor
 
 from ._constraints import brief, check_values
 from ._names import names_checked
@@ -146,7 +146,7 @@ def numbers(values: Any, name: str, expected: str = "an array of numbers", **opt
     check_entries(values, name)
     with naming(name, expected, values):
         array = values
-        if isinstance(values, torch.Tensor):
+        if isinstance(values, Tensor):
             array = values.detach().cpu().numpy()
         return check_array(array, input_name=name, **options)
 
@@ -211,7 +211,7 @@ def _odd_item(values: Any) -> str:
     first: tuple[type, tuple] | None = None
     for place, item in enumerate(values):
         try:
-            array = np.asarray(item.detach().cpu() if isinstance(item, torch.Tensor) else item)
+            array = np.asarray(item.detach().cpu() if isinstance(item, Tensor) else item)
             if array.dtype.kind == "c" or np.ma.is_masked(item):
                 return f", but item {place} is {brief(item, 40)}"
             shape = array.astype(np.float64).shape
@@ -220,6 +220,45 @@ def _odd_item(values: Any) -> str:
         first = (type(item), shape) if first is None else first
         if shape != first[1]:
             return f", but item {place} has shape {shape}, item 0 {first[1]}"
-        if isinstance(item, torch.Tensor) != issubclass(first[0], torch.Tensor):
+        if isinstance(item, Tensor) != issubclass(first[0], Tensor):
             return f", but item {place} is a {type(item).__name__}, item 0 a {first[0].__name__}"
     return ""
+
+
+# What methods of custom classes return: type and shape, checked by the name of the class.
+def belongs_to_package(thing: Any) -> bool:
+    """Return whether a class or function is defined in this package, not by a user."""
+    return str(getattr(thing, "__module__", "")).partition(".")[0] == __package__.partition(".")[0]
+
+
+def check_returned(owner: str, found: Any, shape: Sequence[int]) -> Tensor:
+    """Return what a custom method has returned; raise unless it is a tensor of this shape."""
+    is_tensor, shape = isinstance(found, Tensor), tuple(shape)
+    if is_tensor and found.shape == shape:
+        return found
+    got = f"shape {tuple(found.shape)}" if is_tensor else type(found).__name__
+    error = ValueError if is_tensor else TypeError
+    raise error(f"{owner} must return a tensor of shape {shape}, got {got}.")
+
+
+def are_rows(found: Any, *lengths: int) -> bool:
+    """Return whether this is a floating tensor of two dimensions and one of these lengths."""
+    is_floating = isinstance(found, Tensor) and found.is_floating_point()
+    return is_floating and found.ndim == 2 and len(found) in lengths
+
+
+def check_rows(owner: str, found: Any, n: int, samples: str) -> Tensor:
+    """Return the output of a module; raise unless it is a floating tensor of shape (n, width)."""
+    if are_rows(found, n) and found.shape[1]:
+        return found
+    raise ValueError(
+        f"{owner} must map a batch of {n}, {samples}, to a floating tensor of shape "
+        f"({n}, width), got {got(found)}."
+    )
+
+
+def got(found: Any) -> str:
+    """Return what a custom method has returned, for messages."""
+    if not isinstance(found, Tensor):
+        return f"a {type(found).__name__}"
+    return f"a tensor of shape {tuple(found.shape)} and dtype {found.dtype}"

@@ -143,7 +143,7 @@ def _example(embedder: ContrastiveEmbedder, X: Any) -> NDArray[Any]:
     if issparse(X):
         raise ValueError("X must be a dense array, got a sparse matrix: pass X[:2].toarray().")
     # Whatever transform refuses is refused in its words, such as columns in a different order.
-    checked = embedder._fitted.setup.read(X, owner=embedder)
+    checked = embedder._fitted.read(X, owner=embedder)
     X = X if getattr(X, "ndim", 1) > 1 else checked[:]  # lists of series, and Datasets
     array = np.ascontiguousarray(X.detach().cpu() if isinstance(X, Tensor) else X)
     if array.dtype not in (np.uint8, np.float32, np.float64):
@@ -172,7 +172,7 @@ def _head(model: ContrastiveClassifier) -> list[nn.Module]:
 
 def _network(embedder: ContrastiveEmbedder, head: list[nn.Module]) -> _Embedding:
     """Return everything that `transform` does as one module on the CPU, before a head."""
-    setup = embedder._fitted.setup
+    setup = embedder._fitted
     if not setup.schema.kind._holds_arrays:
         raise ValueError(
             f"An embedder of {setup.schema.kind.name} cannot be exported: only vectors, series "

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import inspect
 import os
-from collections.abc import Mapping
-from dataclasses import fields
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module
 from numbers import Integral
 from pathlib import Path
+from pkgutil import iter_modules
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import torch
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
+from torch import nn
 
 from .._checks import Interval, checked
 from .._runtime._device import resolve_device
@@ -21,7 +29,6 @@ from .._storage._values import Reader, Writer
 from .._version import versions
 from ..classifier import ContrastiveClassifier
 from ..embedder import ContrastiveEmbedder
-from ._classes import LINEAR, classes
 
 if TYPE_CHECKING:
     from .._fit._setup import Fitted
@@ -30,12 +37,25 @@ if TYPE_CHECKING:
 _FORMAT = 1
 _HEADER = "skcontrast"
 _PACKAGES = ("skcontrast", "torch", "numpy", "scikit-learn", "skorch")
-# What a file has of a fit besides its setup; the rest is needed to train on, or about its end.
-_OF_A_FIT = ("history", "estimates", "n_samples")
+# What a file does not have of a fit: what is needed to train on, or about its end.
+_NOT_FOR_INFERENCE = ("optimizer_state", "framework_state", "interrupted")
 # Parameters that belong to one run of one program.
 _NOT_SAVED = ("callbacks", "checkpoint", "n_workers")
 # Suffixes that promise a different format.
 _OTHER_FORMATS = (".joblib", ".npz", ".onnx", ".pickle", ".pkl", ".pt", ".pt2", ".pth", ".skops")
+# Linear classifiers of scikit-learn: fitted, they are a few arrays.
+LINEAR = (LinearSVC, LogisticRegression)
+# Their classes are all that a fitted embedder consists of.
+_NAMING = (
+    "_layers", "_network", "augmentation", "encoders", "features", "frameworks", "graphs", "kinds",
+    "losses", "optimizers", "schedules", "similarity",
+)  # fmt: skip
+# The packages of torch and the base of their classes; the last has a part of attention.
+_OF_TORCH = (
+    (nn.modules, nn.Module), (torch.optim, torch.optim.Optimizer), (nn.modules.linear, nn.Linear),
+)  # fmt: skip
+# They hold weak references to their weights, which no file can have.
+_RECURRENT = (nn.RNNBase, nn.RNNCellBase)
 # What a path may be.
 _PATH = [str, os.PathLike]
 # What a device may be.
@@ -266,7 +286,7 @@ def _inference_parts(fitted: Fitted) -> dict[str, Any]:
     The order is that of the parameters, so that custom objects have the same names in both.
     """
     alike = {"network": "encoder", "schema": "kind"}
-    parts = vars(fitted.setup) | {name: getattr(fitted, name) for name in _OF_A_FIT}
+    parts = {key: part for key, part in vars(fitted).items() if key not in _NOT_FOR_INFERENCE}
     parts["history"] = without_batches(fitted.history)
     return dict(sorted(parts.items(), key=lambda item: alike.get(item[0], item[0])))
 
@@ -275,10 +295,9 @@ def _fitted(parts: dict[str, Any]) -> Fitted:
     """Return what `_inference_parts` has written."""
     from skorch.history import History
 
-    from .._fit._setup import Fitted, Setup
+    from .._fit._setup import Fitted
 
-    setup = Setup(**{field.name: parts.pop(field.name) for field in fields(Setup)})
-    return Fitted(setup, **{**parts, "history": History(parts["history"])})
+    return Fitted(**{**parts, "history": History(parts["history"])})
 
 
 def _classifier_parts(model: ContrastiveClassifier) -> dict[str, Any]:
@@ -307,3 +326,32 @@ def _classifier(embedder: ContrastiveEmbedder, parts: dict[str, Any]) -> Contras
     model.embedder_, model.scaler_, model.classifier_ = embedder, parts["scaler"], fitted
     model.classes_ = fitted.classes_
     return model
+
+
+# The classes that a file may name, under names that do not depend on modules.
+@cache
+def classes() -> dict[str, type]:
+    """Return every class that a file may name, by its name there."""
+    ours = [cls for module in _modules() for cls in _defined_in(module)]
+    of_torch = [
+        cls
+        for package, base in _OF_TORCH
+        for _, cls in inspect.getmembers(package, inspect.isclass)
+        if issubclass(cls, base) and not issubclass(cls, _RECURRENT)
+    ]
+    named = {cls.__name__: cls for cls in (ContrastiveEmbedder, StandardScaler, *LINEAR, *ours)}
+    return named | {f"torch.{cls.__name__}": cls for cls in of_torch}
+
+
+def _modules() -> Iterator[ModuleType]:
+    """Yield the packages and their modules."""
+    for name in _NAMING:
+        package = import_module(f"skcontrast.{name}")
+        yield package
+        for module in iter_modules(getattr(package, "__path__", ()), f"skcontrast.{name}."):
+            yield import_module(module.name)
+
+
+def _defined_in(module: ModuleType) -> list[type]:
+    members = inspect.getmembers(module, inspect.isclass)
+    return [cls for _, cls in members if cls.__module__ == module.__name__]

@@ -207,7 +207,7 @@ def identity_of(settings: Settings, data: TrainingData, past: Any) -> dict[str, 
     texts["X"] = f"{len(data.X)} samples with checksum {fingerprint(arrays):08x}"
     for name, tensor in data.metadata.items():
         texts[_ARGUMENTS.get(name, name)] = f"an array with checksum {checksum([tensor]):08x}"
-    texts["the start"] = "new" if past is None else described(past.setup.network)
+    texts["the start"] = "new" if past is None else described(past.network)
     return texts
 
 

@@ -20,7 +20,7 @@ from ..kinds._base import Schema, as_given
 from ..kinds._images import Images
 from ._samples import read_training_samples
 from ._settings import resolve_settings
-from ._setup import Setup, new_setup
+from ._setup import Fitted, new_setup
 
 
 class DrawnViews(NamedTuple):
@@ -59,7 +59,7 @@ def drawn_views(embedder: Any, X: Any, n_views: int, rows: Any, random_state: An
     device = resolve_device(embedder.device, type(embedder).__name__)
     with plain_modes(device), one_thread(device):
         if hasattr(embedder, "_fitted"):
-            setup, chain = embedder._fitted.setup, embedder.augmentation_
+            setup, chain = embedder._fitted, embedder.augmentation_
             X = setup.read(X, embedder)
         else:
             settings = resolve_settings(embedder)
@@ -101,7 +101,7 @@ def _is_learned_from(X: Any, schema: Schema, chain: list[Augmentation] | None) -
 
 @torch.no_grad()
 def _draw(
-    setup: Setup, chain: list[Augmentation], samples: Any, n_views: int, seed: int, device: Any
+    setup: Fitted, chain: list[Augmentation], samples: Any, n_views: int, seed: int, device: Any
 ) -> tuple[Any, ...]:
     """Return views of samples; the first ones are the same for any number of views."""
     batches = list(row_blocks(samples, setup.schema.kind._rows_per_call(samples)))

@@ -13,7 +13,7 @@ from skorch.callbacks import PrintLog
 
 from .._data._batches import BatchSampler, InMemory, Streamed, is_streamed
 from .._data._metadata import check_descriptions
-from .._network._acceleration import in_bf16, trains_in_bf16
+from .._network._inference import in_bf16, trains_in_bf16
 from .._runtime._random import seeded_rng
 from .._warnings import warn
 from ..callbacks import Evaluation
@@ -26,7 +26,7 @@ from ._net import ContrastiveNet
 from ._processes import Processes, checksum_in_memory, joined
 from ._samples import TrainingData, read_training_data
 from ._settings import Settings, plain_callbacks
-from ._setup import Fitted, Setup, continued_setup, new_setup
+from ._setup import Fitted, continued_setup, new_setup
 from ._watch import Announcement, Epochs, ProgressBar, check_embeddings
 
 # Warn if a fit has so many times fewer samples than the one that it replaces.
@@ -79,8 +79,9 @@ def fit_network(
             train(net)
         check_embeddings(net)
         is_continued = settings.warm_start or settings.one_epoch
-        return Fitted(
-            replace(setup, network=net.module_.eval()),
+        return replace(
+            setup,
+            network=net.module_.eval(),
             history=net.history,
             estimates=net.auto.values,
             n_samples=n_samples,
@@ -127,12 +128,12 @@ def _opened_state(
     return state
 
 
-def _setup(settings: Settings, data: TrainingData, past: Fitted | None) -> Setup:
+def _setup(settings: Settings, data: TrainingData, past: Fitted | None) -> Fitted:
     """Return what training starts from."""
     if past is None:
         setup = new_setup(settings, data.X, data.schema, data.chain)
     else:
-        setup = continued_setup(settings, data.X, data.chain, past.setup)
+        setup = continued_setup(settings, data.X, data.chain, past)
     width = setup.widths.projection // setup.widths.n_parts
     check_descriptions(data.metadata.get("descriptions"), width)
     return setup
@@ -140,7 +141,7 @@ def _setup(settings: Settings, data: TrainingData, past: Fitted | None) -> Setup
 
 def _net(
     settings: Settings,
-    setup: Setup,
+    setup: Fitted,
     data: TrainingData,
     past: Fitted | None,
     epoch_state: EpochState,
@@ -177,7 +178,7 @@ def _net(
 
 def _sampler(
     settings: Settings,
-    setup: Setup,
+    setup: Fitted,
     data: TrainingData,
     spreader: LabelSpreader,
     processes: Processes,
@@ -203,7 +204,7 @@ def _sampler(
 
 
 def _context(
-    settings: Settings, setup: Setup, data: TrainingData, processes: Processes
+    settings: Settings, setup: Fitted, data: TrainingData, processes: Processes
 ) -> FitContext:
     """Return what the framework's session knows of the fit."""
     kind, device, widths = setup.schema.kind, settings.device, setup.widths

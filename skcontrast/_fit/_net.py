@@ -26,7 +26,7 @@ from ._estimated_parameters import AutoParameters
 from ._label_spreading import LabelSpreader
 from ._processes import Processes
 from ._settings import Settings, epoch_progress
-from ._setup import Fitted, Setup
+from ._setup import Fitted
 from ._watch import CollapseCheck, check_epoch
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class ContrastiveNet(NeuralNet):
     ----------
     settings : Settings
         The user's parameters, checked; loss and similarity may hold schedules.
-    setup : Setup
+    setup : Fitted
         What the training starts from.
     context : FitContext
         What the framework's session knows of the fit.
@@ -80,7 +80,7 @@ class ContrastiveNet(NeuralNet):
     def __init__(
         self,
         settings: Settings,
-        setup: Setup,
+        setup: Fitted,
         context: FitContext,
         sampler: BatchSampler,
         auto: AutoParameters,
@@ -120,9 +120,14 @@ class ContrastiveNet(NeuralNet):
     def as_estimator(self) -> Any:
         """Return a fitted embedder, a copy of what has been learned so far, to be judged."""
         rows = History({**row, "batches": []} for row in self.history)
-        setup = replace(self.setup, network=copy.deepcopy(self.module_).eval())
-        values, n_samples = dict(self.auto.values), self.sampler_.n_samples
-        return self.owner._as_fitted(Fitted(setup, rows, values, n_samples))
+        fitted = replace(
+            self.setup,
+            network=copy.deepcopy(self.module_).eval(),
+            history=rows,
+            estimates=dict(self.auto.values),
+            n_samples=self.sampler_.n_samples,
+        )
+        return self.owner._as_fitted(fitted)
 
     def stop(self) -> None:
         """Stop the training when all callbacks have been told of the end of the epoch."""

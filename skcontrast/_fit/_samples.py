@@ -96,7 +96,7 @@ def read_training_samples(
     X, chain, inputs = _split_views(settings, X)
     if past is not None:
         check_same_network(settings, past)
-        schema = past.setup.schema
+        schema = past.schema
         X, schema = schema.kind._read(X, Request(owner, schema, min_samples=2))
         return X, schema, chain
     X = Parts(*X) if isinstance(X, tuple) and settings.framework.takes_parts else X

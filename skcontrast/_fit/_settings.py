@@ -392,9 +392,9 @@ def same_kind(kind: Kind | None, other: Kind | None) -> bool:
 def check_same_network(settings: Settings, past: Any) -> None:
     """Raise ValueError if the parameters ask for a different network than that of a fit."""
     now: dict[str, Any] = network_parameters(settings)
-    before = dict(past.setup.built_from)
-    if settings.kind is not None and not same_kind(settings.kind, past.setup.schema.kind):
-        now["kind"], before["kind"] = settings.kind, past.setup.schema.kind
+    before = dict(past.built_from)
+    if settings.kind is not None and not same_kind(settings.kind, past.schema.kind):
+        now["kind"], before["kind"] = settings.kind, past.schema.kind
     for name, value in now.items():
         if value != before[name]:
             old, new = (_UNNAMED.get(name) if v is None else v for v in (before[name], value))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -34,8 +34,8 @@ from ._settings import Settings, augmentations_of, network_parameters
 
 
 @dataclass(frozen=True, kw_only=True)
-class Setup:
-    """Everything known before the training, which changes only the weights of the network.
+class Fitted:
+    """What a fit starts from and, with the trained network, all that an embedder takes over.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Setup:
     scaler : Scaler
         The fitted map from X to batches.
     network : Network
-        Encoder and projection head.
+        Encoder and projection head; after the training in inference mode.
     widths : Widths
         The widths of its outputs.
     augmentation : list of Augmentation
@@ -58,6 +58,16 @@ class Setup:
         are too few or too small to tell, and for all other kinds.
     built_from : dict
         The parameters that the network depends on.
+    history : History
+        A row per epoch.
+    estimates : dict of str to float
+        The last values of what was estimated from the data.
+    n_samples : int
+        The most samples of a fit.
+    optimizer_state, framework_state : dict or None
+        The states from which a later fit resumes.
+    interrupted : bool
+        Whether the user interrupted the fit.
     """
 
     loss: Loss
@@ -71,6 +81,22 @@ class Setup:
     mixes_channels: bool
     symmetries: tuple[str, ...] | None
     built_from: dict[str, Any]
+    history: History = field(default_factory=History)
+    estimates: dict[str, float] = field(default_factory=dict)
+    n_samples: int = 0
+    optimizer_state: dict[str, Any] | None = None
+    framework_state: dict[str, Any] | None = None
+    interrupted: bool = False
+
+    @property
+    def n_epochs(self) -> int:
+        """Epochs trained in all."""
+        return len(self.history)
+
+    def on_cpu(self) -> Fitted:
+        """Return the same with all tensors on the CPU."""
+        names = ("network", "optimizer_state", "framework_state")
+        return replace(self, **{name: on_cpu(getattr(self, name)) for name in names})
 
     def read(self, X: Any, owner: Any, **kwargs: Any) -> Any:
         """Check what is passed to a fitted embedder as X, also as `Views`; see `Request`."""
@@ -117,52 +143,9 @@ class Setup:
         return score_views(measure, parts, len(X))
 
 
-@dataclass(frozen=True)
-class Fitted:
-    """Everything that a fit has learned, which an embedder takes over as a whole.
-
-    Attributes
-    ----------
-    setup : Setup
-        What it started from, with the trained network in inference mode.
-    history : History
-        A row per epoch.
-    estimates : dict of str to float
-        The last values of what was estimated from the data.
-    n_samples : int
-        The most samples of a fit.
-    optimizer_state, framework_state : dict or None
-        The states from which a later fit resumes.
-    interrupted : bool
-        Whether the user interrupted the fit.
-    """
-
-    setup: Setup
-    history: History
-    estimates: dict[str, float]
-    n_samples: int
-    optimizer_state: dict[str, Any] | None = None
-    framework_state: dict[str, Any] | None = None
-    interrupted: bool = False
-
-    @property
-    def n_epochs(self) -> int:
-        """Epochs trained in all."""
-        return len(self.history)
-
-    def on_cpu(self) -> Fitted:
-        """Return the same with all tensors on the CPU."""
-        return replace(
-            self,
-            setup=replace(self.setup, network=on_cpu(self.setup.network)),
-            optimizer_state=on_cpu(self.optimizer_state),
-            framework_state=on_cpu(self.framework_state),
-        )
-
-
 def new_setup(
     settings: Settings, X: Any, schema: Schema, chain: list[Augmentation] | None
-) -> Setup:
+) -> Fitted:
     """Return the setup of a first fit.
 
     Parameters
@@ -195,7 +178,7 @@ def new_setup(
         )
     if chain is None:
         raise missing("augmentation", kind)
-    return Setup(
+    return Fitted(
         loss=settings.loss,
         framework=settings.framework,
         similarity=settings.similarity,
@@ -211,8 +194,8 @@ def new_setup(
 
 
 def continued_setup(
-    settings: Settings, X: Any, chain: list[Augmentation] | None, past: Setup
-) -> Setup:
+    settings: Settings, X: Any, chain: list[Augmentation] | None, past: Fitted
+) -> Fitted:
     """Return the setup of a fit that continues from another, whose network is copied.
 
     Parameters
@@ -224,7 +207,7 @@ def continued_setup(
     chain : list of Augmentation or None
         The augmentations that draw the views; None keeps the fitted ones, of which those saved
         without their samples take samples of X.
-    past : Setup
+    past : Fitted
         The setup of the earlier fit.
     """
     past.use_threads()
@@ -250,12 +233,12 @@ def continued_setup(
     )
 
 
-def scored_views(setup: Setup, X: Any, augmentation: Any = None) -> list[Augmentation]:
+def scored_views(setup: Fitted, X: Any, augmentation: Any = None) -> list[Augmentation]:
     """Return the fitted augmentations that draw the views.
 
     Parameters
     ----------
-    setup : Setup
+    setup : Fitted
         The fitted embedder's.
     X : array-like of length n_samples
         The samples that are scored, as their kind returns them; the augmentations are fitted to

@@ -43,7 +43,7 @@ def check_custom(value: Any, place: str) -> None:
         )
 
 
-def with_weights(passed: Any, state: dict[str, Any], name: str, *, has_head: bool) -> nn.Module:
+def with_weights(passed: Any, state: dict[str, Any], name: str, has_head: bool) -> nn.Module:
     """Return a copy of a module with the weights of a file."""
     if not isinstance(passed, nn.Module):
         raise ValueError(f"custom_objects[{name!r}] must be a module, got {passed!r}")

@@ -201,28 +201,33 @@ class Reader:
         """Return an object from JSON."""
         if isinstance(value, list):
             return [self.read(item) for item in value]
-        if not isinstance(value, dict):
-            return value
-        tag = next((key for key in value if key.startswith("$")), None)
-        if tag is None:
-            return {key: self.read(item) for key, item in value.items()}
-        return getattr(self, f"_read_{tag[1:]}")(value)
+        match value:
+            case {"$float": text}:
+                return float(text)
+            case {"$tuple": items}:
+                return tuple(self.read(items))
+            case {"$pairs": items}:
+                return dict(self.read(items))
+            case {"$strings": items}:
+                return np.array(items, dtype=object if value["object"] else str)
+            case {"$tensor": name}:
+                return self._tensor(self.tensors[name], name, value)
+            case {"$class": name}:
+                return self._known(name)
+            case {"$custom": name}:
+                return self._custom(self.custom[name], name, value)
+            case {"$library": recipe}:
+                return rebuilt(recipe, self.read(value["state_dict"]))
+            case {"$object": name}:
+                return self._object(self._known(name), self.read(value["state"]))
+            case dict() if any(key.startswith("$") for key in value):
+                raise ValueError(f"it has an unknown key {next(iter(value))!r}")
+            case dict():
+                return {key: self.read(item) for key, item in value.items()}
+        return value
 
-    def _read_float(self, value: dict) -> float:
-        return float(value["$float"])
-
-    def _read_tuple(self, value: dict) -> tuple:
-        return tuple(self.read(value["$tuple"]))
-
-    def _read_pairs(self, value: dict) -> dict:
-        return dict(self.read(value["$pairs"]))
-
-    def _read_strings(self, value: dict) -> np.ndarray:
-        return np.array(value["$strings"], dtype=object if value["object"] else str)
-
-    def _read_tensor(self, value: dict) -> np.ndarray | Tensor:
-        name, role = value["$tensor"], value["is"]
-        tensor = self.tensors[name]
+    def _tensor(self, tensor: Tensor, name: str, value: dict) -> np.ndarray | Tensor:
+        role = value["is"]
         if role == "array":
             return tensor.numpy()
         if value["channels_last"]:
@@ -232,25 +237,15 @@ class Reader:
         parameter = nn.Parameter(tensor, requires_grad=role == "parameter")
         return self._parameters.setdefault(name, parameter)
 
-    def _read_class(self, value: dict) -> type:
-        return self._known(value["$class"])
-
-    def _read_custom(self, value: dict) -> Any:
-        name = value["$custom"]
+    def _custom(self, passed: Any, name: str, value: dict) -> Any:
         if "params" in value:
-            return with_parameters(self.custom[name], self.read(value["params"]), name)
+            return with_parameters(passed, self.read(value["params"]), name)
         if "state_dict" not in value:
-            return self.custom[name]
-        state = self.read(value["state_dict"])
-        return with_weights(self.custom[name], state, name, has_head=value["has_head"])
+            return passed
+        return with_weights(passed, self.read(value["state_dict"]), name, value["has_head"])
 
-    def _read_library(self, value: dict) -> nn.Module:
-        return rebuilt(value["$library"], self.read(value["state_dict"]))
-
-    def _read_object(self, value: dict) -> Any:
+    def _object(self, cls: Any, state: dict[str, Any]) -> Any:
         """Return an object with attributes; parameters that are missing have their defaults."""
-        cls: Any = self._known(value["$object"])
-        state = {key: self.read(item) for key, item in value["state"].items()}
         made = object.__new__(cls)
         if issubclass(cls, nn.Module):
             nn.Module.__init__(made)

@@ -212,7 +212,7 @@ def project_views(
     if inspect.isclass(embedder) or not hasattr(embedder, "_transforming"):
         raise TypeError(f"embedder must be a fitted ContrastiveEmbedder, got {embedder!r}.")
     check_is_fitted(embedder)
-    setup = embedder._fitted.setup
+    setup = embedder._fitted
     first = next(embedder.encoder_.parameters(), None)
     device = torch.device("cpu") if first is None else first.device
     draw = setup.composed(embedder.augmentation_, device)

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from .._checks._classes import are_rows, got
+from .._checks._arguments import are_rows, got
 from ._batch import GraphBatch
 from ._packed import Topology
 

@@ -5,7 +5,7 @@ import torch
 from sklearn.preprocessing import StandardScaler
 
 import skcontrast
-from skcontrast._files._classes import LINEAR, _defined_in, _modules, classes
+from skcontrast._files._save import LINEAR, _defined_in, _modules, classes
 
 PUBLIC = (
     "augmentation", "encoders", "features", "frameworks", "kinds", "losses", "optimizers",

@@ -90,7 +90,7 @@ def left_behind(embedder):
     rows = [
         {k: v for k, v in row.items() if k not in ("dur", "batches")} for row in fitted.history
     ]
-    module = fitted.setup.network
+    module = fitted.network
     tensors = dict([*module.named_parameters(), *module.named_buffers()])
     return {
         "weights": {name: tensor.detach().numpy().copy() for name, tensor in tensors.items()},

@@ -146,7 +146,7 @@ def test_symmetries_are_found_once_in_fit_whatever_the_seed_and_are_kept(stripes
         for seed, chain in [(0, None), (1, None), (1, [])]
     ]
     chains = [embedder.augmentation_ for embedder in fitted[:2]]
-    chains += [scored_views(embedder._fitted.setup, stripes[:20]) for embedder in fitted]
+    chains += [scored_views(embedder._fitted, stripes[:20]) for embedder in fitted]
     flip = RandomFlip(0.5, 0.5)
     assert all(repr(chain) == repr([flip, *GREY]) for chain in chains)
 
@@ -154,10 +154,10 @@ def test_symmetries_are_found_once_in_fit_whatever_the_seed_and_are_kept(stripes
 def test_symmetries_are_kept_by_a_fit_that_continues_and_in_files(stripes, tmp_path):
     embedder = small(encoder=ConvNet(widths=(4,)), max_epochs=1).fit(stripes)
     embedder.partial_fit(stripes[:40])
-    assert embedder._fitted.setup.symmetries == SYMMETRIES[:3]
+    assert embedder._fitted.symmetries == SYMMETRIES[:3]
     assert isinstance(embedder.augmentation_[0], RandomFlip)
     save(embedder, tmp_path / "embedder")
-    assert load(tmp_path / "embedder")._fitted.setup.symmetries == SYMMETRIES[:3]
+    assert load(tmp_path / "embedder")._fitted.symmetries == SYMMETRIES[:3]
 
 
 def test_views_drawn_before_a_fit_follow_what_a_dataset_shows(stripes):
@@ -217,11 +217,11 @@ def test_one_view_of_a_graph_is_not_augmented_in_training_and_is_in_score():
     assert default_chain(Graphs(), (None, 4), takes_one_view=True) == []
     embedder = small(framework=InfoGraph(), encoder=None).fit(GRAPHS)
     assert embedder.augmentation_ == []
-    assert isinstance(scored_views(embedder._fitted.setup, pack_graphs(GRAPHS))[0], NodeDrop)
+    assert isinstance(scored_views(embedder._fitted, pack_graphs(GRAPHS))[0], NodeDrop)
 
 
 def test_score_draws_the_default_views_whatever_the_chain():
     for X, default in [(vectors(), MarginalCorruption), (images(channels=3), SimCLRAugmentation)]:
         embedder = small(encoder=None, augmentation=[]).fit(X)
-        (scored,) = scored_views(embedder._fitted.setup, X)
+        (scored,) = scored_views(embedder._fitted, X)
         assert isinstance(scored, default)

@@ -8,7 +8,7 @@ import torch
 from sklearn.base import BaseEstimator
 from torch import nn
 
-from skcontrast._files._classes import classes
+from skcontrast._files._save import classes
 from skcontrast._storage._custom_objects import own_name
 from skcontrast._storage._values import Reader, Writer
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from skcontrast._files._classes import classes
+from skcontrast._files._save import classes
 from skcontrast._storage._values import Reader, Writer
 from skcontrast.losses import DCL, PositiveDebiased, Ring
 

@@ -39,7 +39,7 @@ def test_fitted_samples_are_brought_to_the_units_of_batches_part_by_part():
     low, high = far.parts[1].min(0), far.parts[1].max(0)
     assert ((view.parts[1] >= low - 1) & (view.parts[1] <= high + 1)).all()
     np.testing.assert_allclose(view.parts[0], IMAGES, atol=1e-4)
-    scaler = embedder._fitted.setup.scaler
+    scaler = embedder._fitted.scaler
     alone = scaler.to_tensor(OnePart(1, far.parts[1]), "cpu")
     assert alone.equal(scaler.to_tensor(far, "cpu").parts[1])
 
@@ -48,7 +48,7 @@ def test_parts_are_kept_apart_where_they_have_augmentations_of_their_own():
     pair = Parts(X[:, :20], X[:, 20:])
     chain = PerPart([GaussianNoise(0.1), MarginalCorruption(0.3)])
     embedder = small(framework=CMC(), augmentation=chain).fit(pair)
-    assert len(embedder._fitted.setup.schema.parts) == 2
+    assert len(embedder._fitted.schema.parts) == 2
     assert embedder.transform((X[:, :20], X[:, 20:])).shape == (101, 256)
 
 

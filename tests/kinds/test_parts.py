@@ -172,9 +172,9 @@ def test_dataframes_and_graphs_are_parts_too():
 def test_declared_kinds_decide():
     kinds = [Vectors(standardize=False), Vectors()]
     embedder = small(framework=CMC(), kind=PartsKind(kinds)).fit(Parts(X, X))
-    assert [part.kind.standardize for part in embedder._fitted.setup.schema.parts] == [False, True]
+    assert [part.kind.standardize for part in embedder._fitted.schema.parts] == [False, True]
     by_name = small(framework=CMC(), kind=PartsKind(["vectors", "vectors"])).fit((X, X))
-    assert len(by_name._fitted.setup.schema.parts) == 2
+    assert len(by_name._fitted.schema.parts) == 2
     apart = small(framework=CMC(), kind=PartsKind()).fit((X, X))
     np.testing.assert_array_equal(apart.transform((X, X)), by_name.transform((X, X)))
     with pytest.raises(ValueError, match="has 2 kinds, but X has 3 parts"):
@@ -183,7 +183,7 @@ def test_declared_kinds_decide():
         small(framework=CMC(), kind=PartsKind(kinds)).fit(X)
     with pytest.raises(ValueError, match=r"Part 0 of X: .*may hold grey images"):
         small(framework=CMC()).fit(Parts(np.zeros((101, 6, 8)), X))
-    parts = small(framework=CMC()).fit((IMAGES, IMAGES))._fitted.setup.schema.parts
+    parts = small(framework=CMC()).fit((IMAGES, IMAGES))._fitted.schema.parts
     assert [type(part.kind) for part in parts] == [Images, Images]
 
 
