@@ -1,9 +1,12 @@
-"""Modes of torch: a program's default device, default dtype or autocast changes no result."""
+"""What a program has set, in a computation: modes of torch, and the handler of Ctrl-C."""
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from types import FrameType
 
 import torch
 from torch import enable_grad, inference_mode
@@ -41,3 +44,32 @@ def trial(device: torch.device) -> Iterator[None]:
     """Try something out, with gradients and in plain modes: no random number is drawn by it."""
     with plain_modes(device), seeded_rng(0, device), inference_mode(False), enable_grad():
         yield
+
+
+# Callbacks of skorch stop a training by a KeyboardInterrupt, too.
+@contextmanager
+def noted_interrupts() -> Iterator[list[int]]:
+    """Yield a list that is empty until Ctrl-C has raised KeyboardInterrupt within the context.
+
+    The handler of SIGINT that was there before runs as usual, and decides whether there is a
+    KeyboardInterrupt. In threads other than the main one, which get no signals, and where SIGINT
+    is ignored, the list stays empty.
+    """
+    noted: list[int] = []
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield noted
+        return
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        try:
+            before(number, frame)
+        except KeyboardInterrupt:
+            noted.append(number)
+            raise
+
+    signal.signal(signal.SIGINT, handle)
+    try:
+        yield noted
+    finally:
+        signal.signal(signal.SIGINT, before)

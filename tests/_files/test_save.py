@@ -20,8 +20,8 @@ from torch import nn
 
 import skcontrast
 from skcontrast import ContrastiveEmbedder
-from skcontrast._storage._custom_objects import own_name
 from skcontrast._storage._file import pack
+from skcontrast._storage._values import own_name
 from skcontrast.augmentation import (
     Augmentation,
     FunctionAugmentation,

@@ -9,8 +9,7 @@ from sklearn.base import BaseEstimator
 from torch import nn
 
 from skcontrast._files._save import classes
-from skcontrast._storage._custom_objects import own_name
-from skcontrast._storage._values import Reader, Writer
+from skcontrast._storage._values import Reader, Writer, own_name
 
 
 def written(value):
@@ -78,7 +77,7 @@ class Holds:
 
 def test_a_custom_object_has_the_name_that_python_gives_its_class():
     assert own_name(Block()) == own_name(Block) == f"{__name__}.Block"
-    assert own_name(own_name) == "skcontrast._storage._custom_objects.own_name"
+    assert own_name(own_name) == "skcontrast._storage._values.own_name"
 
 
 def test_each_object_of_a_class_has_a_name():

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import skcontrast
-from skcontrast._storage._custom_objects import rebuilt, recipe_of
+from skcontrast._storage._values import rebuilt, recipe_of
 from skcontrast.encoders import Pretrained, Wide
 from skcontrast.features import Frozen
 from tests.common import images, small
