@@ -10,7 +10,7 @@ import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -128,12 +128,10 @@ def export(
 def _require_onnx() -> None:
     """Raise ImportError, with what to install, if a package that ONNX needs is missing."""
     for name in ("onnx", "onnxscript", "onnxruntime"):
-        try:
-            import_module(name)
-        except ImportError as error:
+        if find_spec(name) is None:
             raise ImportError(
                 f"export to ONNX needs the package {name}: pip install 'skcontrast[export]'."
-            ) from error
+            )
 
 
 def _example(embedder: ContrastiveEmbedder, X: Any) -> NDArray[Any]:

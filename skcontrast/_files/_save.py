@@ -262,7 +262,7 @@ def _model(content: dict[str, Any], reader: Reader, device: Any) -> Any:
     if set_by_file := sorted(parameters.keys() & set(_NOT_SAVED)):
         raise ValueError(f"it sets {', '.join(set_by_file)}, which a file must not set")
     embedder = reader.read(content["class"])(**parameters)._adopt(_fitted(fitted))
-    _set_output(embedder, content["output"])
+    embedder.set_output(transform=content["output"])
     if device is not None:
         embedder.set_params(device=device)
     if content["classifier"] is None:
@@ -273,11 +273,6 @@ def _model(content: dict[str, Any], reader: Reader, device: Any) -> Any:
 def _output(estimator: Any) -> str | None:
     """Return what set_output has left in an estimator."""
     return getattr(estimator, "_sklearn_output_config", {}).get("transform")
-
-
-def _set_output(estimator: Any, output: str | None) -> None:
-    if output is not None:
-        estimator.set_output(transform=output)
 
 
 def _inference_parts(fitted: Fitted) -> dict[str, Any]:
@@ -322,7 +317,7 @@ def _classifier(embedder: ContrastiveEmbedder, parts: dict[str, Any]) -> Contras
     made = {"fitted": FrozenEstimator, "trained": clone, None: lambda embedder: None}
     parameters["embedder"] = made[parameters["embedder"]](embedder)
     model = ContrastiveClassifier(**parameters)
-    _set_output(model, parts["output"])
+    model.set_output(transform=parts["output"])
     model.embedder_, model.scaler_, model.classifier_ = embedder, parts["scaler"], fitted
     model.classes_ = fitted.classes_
     return model

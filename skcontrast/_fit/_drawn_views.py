@@ -59,7 +59,7 @@ def drawn_views(embedder: Any, X: Any, n_views: int, rows: Any, random_state: An
     device = resolve_device(embedder.device, type(embedder).__name__)
     with plain_modes(device), one_thread(device):
         if hasattr(embedder, "_fitted"):
-            setup, chain = embedder._fitted, embedder.augmentation_
+            setup = embedder._fitted
             X = setup.read(X, embedder)
         else:
             settings = resolve_settings(embedder)
@@ -68,11 +68,10 @@ def drawn_views(embedder: Any, X: Any, n_views: int, rows: Any, random_state: An
                 # Before a fit, augmentations learn as in it; where none learns, two samples do.
                 subset = X if _is_learned_from(X, schema, given) else X[:2]
                 setup = new_setup(settings, subset, schema, given)
-            chain = setup.augmentation
         samples = X[:] if rows is None else X[chosen_rows(rows, len(X))]
         if not len(samples):
             raise ValueError("The 'rows' parameter of views must choose at least one sample.")
-        views = _draw(setup, chain, samples, int(n_views), seed, device)
+        views = _draw(setup, samples, int(n_views), seed, device)
     return DrawnViews(views, samples, X, setup.schema)
 
 
@@ -100,12 +99,10 @@ def _is_learned_from(X: Any, schema: Schema, chain: list[Augmentation] | None) -
 
 
 @torch.no_grad()
-def _draw(
-    setup: Fitted, chain: list[Augmentation], samples: Any, n_views: int, seed: int, device: Any
-) -> tuple[Any, ...]:
+def _draw(setup: Fitted, samples: Any, n_views: int, seed: int, device: Any) -> tuple[Any, ...]:
     """Return views of samples; the first ones are the same for any number of views."""
     batches = list(row_blocks(samples, setup.schema.kind._rows_per_call(samples)))
-    draw = setup.composed(chain, device, is_for_network=False)
+    draw = setup.composed(setup.augmentation, device, is_for_network=False)
     generator = torch.Generator(device=device).manual_seed(seed)
     views = []
     # View by view, not batch by batch: the first views are the same however many there are.

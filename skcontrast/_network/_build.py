@@ -204,11 +204,6 @@ class _Part:
     larger: tuple | None = None
 
     @property
-    def name(self) -> str:
-        """The name of the encoder, for messages."""
-        return getattr(self.given, "__name__", type(self.given).__name__)
-
-    @property
     def width(self) -> int:
         """The width of the representation, with what stands beside the learned part."""
         return getattr(wide_part(self.encoder), "width", self.learned)
@@ -219,7 +214,8 @@ class _Part:
         self.encoder, width = build_encoder(
             self.given, self.shape, n_components, kind=self.kind, tried_on=tried_on, owner=owner
         )
-        self.kind._check_encoder(self.encoder, self.samples, self.name)
+        name = getattr(self.given, "__name__", type(self.given).__name__)
+        self.kind._check_encoder(self.encoder, self.samples, name)
         self.learned = getattr(wide_part(self.encoder), "learned_width", width)
 
     def head(self, projection_dim: int, n_extra: int) -> nn.Module:
