@@ -8,14 +8,15 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
-from typing import Any, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Self
 
 from numpy.typing import ArrayLike
 from sklearn.metrics import check_scoring
 from skorch.callbacks import Callback
 from torch import Tensor
 
-from ._checks import POSITIVE_INT, Declared, InvalidParameterError, parameter, validate_parameters
+from ._checks import POSITIVE_INT, InvalidParameterError, names_checked, validate_parameters
 from ._checks._constraints import brief
 from ._warnings import CollapseWarning
 
@@ -26,7 +27,8 @@ def __dir__() -> list[str]:
     return __all__
 
 
-class Evaluation(Declared, Callback):
+@dataclass(eq=False, repr=False)
+class Evaluation(Callback):
     """Score held-out samples while an embedder trains.
 
     Every `every` epochs, and after the last of `max_epochs`, the scorer is called with a fitted
@@ -99,13 +101,20 @@ class Evaluation(Declared, Callback):
     (3, True)
     """
 
-    scoring: Callable[..., Any] | dict | None = parameter()
-    X: Any = parameter()
-    y: ArrayLike | None = parameter(default=None)
-    every: int = parameter(POSITIVE_INT, default=1, kw_only=True)
-    patience: int | None = parameter([*POSITIVE_INT, None], default=None, kw_only=True)
-    restore_best: bool = parameter(["boolean"], default=False, kw_only=True)
-    name: str | None = parameter([str, None], default=None, kw_only=True)
+    scoring: Callable[..., Any] | dict | None
+    X: Any
+    y: ArrayLike | None = None
+    _: KW_ONLY
+    every: int = 1
+    patience: int | None = None
+    restore_best: bool = False
+    name: str | None = None
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "every": POSITIVE_INT,
+        "patience": [*POSITIVE_INT, None],
+        "restore_best": ["boolean"],
+        "name": [str, None],
+    }
 
     def initialize(self) -> Self:
         """Check the parameters and forget the scores of an earlier fit."""
@@ -193,6 +202,9 @@ class Evaluation(Declared, Callback):
         given = {name: getattr(self, name) for name in shown if getattr(self, name) != shown[name]}
         options = [f"{name}={value!r}" for name, value in given.items()]
         return f"Evaluation({', '.join([_name_of(self.scoring), 'X=...', *options])})"
+
+
+Evaluation.__init__ = names_checked(Evaluation.__init__)  # type: ignore[method-assign]
 
 
 def _name_of(scoring: Any) -> str:

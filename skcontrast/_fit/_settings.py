@@ -245,6 +245,13 @@ def _component(
     return value
 
 
+def _needed_by(callback: type) -> str:
+    """Return the arguments that a class of callbacks cannot do without."""
+    parameters = inspect.signature(callback).parameters.values()
+    named = (p for p in parameters if not p.kind.name.startswith("VAR_"))
+    return ", ".join(p.name for p in named if p.default is p.empty)
+
+
 def plain_callbacks(callbacks: Any) -> list[Any]:
     """Return callbacks without their names."""
     given = callbacks or ()
@@ -258,7 +265,7 @@ def _check_callbacks(callbacks: list[Any], lr_schedule: Schedule | None, owner: 
         if inspect.isclass(callback) and issubclass(callback, Callback):
             raise TypeError(
                 f"The 'callbacks' parameter of {owner} must hold instances, got the class "
-                f"{callback.__name__}. Write {callback.__name__}(...) instead."
+                f"{callback.__name__}. Write {callback.__name__}({_needed_by(callback)}) instead."
             )
         if not isinstance(callback, Callback):
             raise TypeError(

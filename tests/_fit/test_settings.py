@@ -64,7 +64,7 @@ BAD_PARAMETERS = {
     "nothing to train": (
         {"encoder": nn.Identity(), "projection_dim": 0}, ValueError, "nothing to train.*'encoder'"
     ),
-    "callback class": ({"callbacks": [EarlyStopping]}, TypeError, r"EarlyStopping\(\.\.\.\)"),
+    "callback class": ({"callbacks": [EarlyStopping]}, TypeError, r"EarlyStopping\(\)"),
     "module that does not fit": ({"encoder": nn.Linear(3, 2)}, ValueError, "encoder.*shape"),
     "module of other width": (
         {"encoder": nn.Linear(64, 2), "n_components": 3}, ValueError, "n_components"
