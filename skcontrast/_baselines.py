@@ -299,7 +299,8 @@ def compare_with_baselines(
         whitened = PartialWhitening(random_state=0).fit_transform(H)
         prepared.append(((_scaled(H) if scale else H)[known], whitened[known]))
     # Every row is judged on the same draws of labels.
-    repeat, found = _Repeat(codes[known], n_labels, range(seed, seed + most)), []
+    repeat = _Repeat(codes[known], n_labels, range(seed, seed + most))
+    found: list[list[tuple[float, ...]]] = []
     with progress(total=most, desc="compare_with_baselines", unit="repeat") as bar:
         start = perf_counter()
         while (n := len(found)) < most:

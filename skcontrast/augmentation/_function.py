@@ -207,7 +207,7 @@ class FunctionAugmentation(Augmentation):
 
     def _function(self, device: torch.device) -> Callable[..., Any]:
         """Return the function, a module as a copy on the device if it is elsewhere."""
-        func = self.func
+        func: Any = self.func
         tensors = chain(func.parameters(), func.buffers()) if isinstance(func, nn.Module) else ()
         is_here = all(tensor.device == device for tensor in tensors)
         return func if is_here else copy.deepcopy(func).to(device)

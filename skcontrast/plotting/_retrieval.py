@@ -28,8 +28,8 @@ from ._axes import (
 )
 
 _FRAME: dict[str, Any] = {"fill": False, "linewidth": 2}
-_RIGHT = {"edgecolor": "#009E73", "linestyle": "-"}
-_WRONG = {"edgecolor": "#D55E00", "linestyle": "--"}
+_RIGHT: dict[str, Any] = {"edgecolor": "#009E73", "linestyle": "-"}
+_WRONG: dict[str, Any] = {"edgecolor": "#D55E00", "linestyle": "--"}
 
 
 class RetrievalDisplay:
@@ -241,7 +241,7 @@ class RetrievalDisplay:
             self.cells_.append(cells)
             if self.concentration is not None:
                 box = {"facecolor": "white", "alpha": 0.8, "linewidth": 0, "pad": 0.8}
-                style = {"va": "bottom", "fontsize": "x-small", "bbox": box}
+                style: dict[str, Any] = {"va": "bottom", "fontsize": "x-small", "bbox": box}
                 texts = [f"κ {kappa:.3g}" for kappa in self.concentration[samples]]
                 notes = [self._text(t, row + 0.44, c, **style) for c, t in enumerate(texts)]
                 self.notes_.append(notes)
