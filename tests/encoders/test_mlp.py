@@ -6,6 +6,7 @@ from itertools import product
 
 import pytest
 import torch
+from torch import nn
 
 from skcontrast.encoders import MLP
 from skcontrast.encoders._mlp import projection_head
@@ -63,3 +64,14 @@ def test_the_hidden_layer_has_at_most_512_units():
 def test_projection_dim_zero_means_no_head():
     h = random_batch(3, (24,))
     assert projection_head(24, 0)(h) is h
+
+
+def test_the_extra_number_is_that_of_the_formula():
+    layer = projection_head(5, 0, n_extra=2).double()
+    for parameter in layer.extra.parameters():
+        nn.init.normal_(parameter, generator=torch.Generator().manual_seed(0))
+    h = 3 * random_batch(20, (5,)).double() + 1
+    g = (h - h.mean(0)) / (h.var(0, correction=0) + 1e-5).sqrt()
+    w, b = layer.extra.weight, layer.extra.bias
+    expected = torch.tanh(g) @ w.T + 10 * b - 2 * ((1 + (g**2).mean(1)[:, None]) / 2).log()
+    torch.testing.assert_close(layer(h), torch.cat([h, expected], 1))
