@@ -16,7 +16,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.random import sample_without_replacement
 from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
-from torch.utils.weak import WeakTensorKeyDictionary
 
 from .._runtime._threads import one_thread
 
@@ -32,9 +31,6 @@ _LEAST_CONTRAST = 0.003
 _LEAST_VARIANCE = 0.1
 # Share of the variance of the patches that is kept; the rest is noise.
 _KEPT = 0.99
-# What was learned from images, as long as these live: an encoder and features beside it that learn
-# the same dictionary learn it once.
-_LEARNED: Any = WeakTensorKeyDictionary()
 
 
 class PatchLayer(nn.Module):
@@ -96,18 +92,6 @@ class PatchLayer(nn.Module):
     @torch.no_grad()
     def learn(self, images: Tensor, rng: np.random.RandomState) -> None:
         """Set the dictionary: directions of spherical k-means on whitened patches of images."""
-        known: dict[Any, Any] = _LEARNED.setdefault(images, {})
-        key = (
-            *self.filters.shape,
-            self.threshold,
-            rng.get_state(legacy=False)["state"]["key"].tobytes(),
-        )
-        if key not in known:
-            self._learn(images, rng)
-            known[key] = {name: tensor.clone() for name, tensor in self.state_dict().items()}
-        self.load_state_dict(known[key])
-
-    def _learn(self, images: Tensor, rng: np.random.RandomState) -> None:
         n_patches, *shape = self.filters.shape
         variance = float(images.var(dim=(0, 2, 3), unbiased=False).mean())
         self.epsilon.fill_(max(_LEAST_CONTRAST * variance, 1e-12))
@@ -149,7 +133,7 @@ class Octaves(nn.Module):
     def learn(self, images: Tensor, rng: np.random.RandomState) -> None:
         """Set the dictionary of each octave."""
         for place, octave in enumerate(cast(Any, self.octaves)):
-            images = _half_of(images) if place else images
+            images = _halved(images) if place else images
             octave[0].learn(images, copy.deepcopy(rng))
 
 
@@ -166,14 +150,6 @@ def _halved(images: Tensor) -> Tensor:
     height, width = (side // 2 * 2 for side in images.shape[-2:])
     rows = images[..., 0:height:2, :] + images[..., 1:height:2, :]
     return (rows[..., 0:width:2] + rows[..., 1:width:2]).mul_(0.25)
-
-
-def _half_of(images: Tensor) -> Tensor:
-    """Return images of half the sides, the same tensor as long as `images` lives."""
-    known = _LEARNED.setdefault(images, {})
-    if "half" not in known:
-        known["half"] = _halved(images)
-    return known["half"]
 
 
 def _drawn(images: Tensor, shape: list[int], rng: np.random.RandomState) -> NDArray[np.float64]:
