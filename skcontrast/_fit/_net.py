@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 # What a framework returns is checked in the first step, and in the next, when a memory has filled.
 _STEPS_CHECKED = 2
-# Losses of so many steps wait on the device to be read together.
-_STEPS_UNREAD = 1024
 
 
 class ContrastiveNet(NeuralNet):
@@ -267,9 +265,10 @@ class ContrastiveNet(NeuralNet):
                 self.history.record_batch("train_loss", step["loss"].detach())
                 self.history.record_batch("train_batch_size", self.processes.n_rows)
                 self.notify("on_batch_end", batch=batch, training=True, **step)
-                if len(rows) % _STEPS_UNREAD == 0:
-                    _read_losses(rows[-_STEPS_UNREAD:])
-        _read_losses(rows[len(rows) // _STEPS_UNREAD * _STEPS_UNREAD :])
+        # Read once, at the end: to read a loss is to wait for the device.
+        losses = torch.stack([row["train_loss"] for row in rows]).tolist()
+        for row, loss in zip(rows, losses, strict=True):
+            row["train_loss"] = loss
         self.history.record("train_batch_count", len(rows))
 
     def train_step(self, batch: Batch, **fit_params: Any) -> dict[str, Any]:
@@ -330,11 +329,3 @@ def epoch_seeds(seed: int, epoch: int, rank: int = 0) -> list[int]:
     Epochs are counted over all fits of the network, so a resumed fit repeats no draws.
     """
     return np.random.SeedSequence([seed, epoch, rank]).generate_state(4).tolist()
-
-
-def _read_losses(rows: list[dict[str, Any]]) -> None:
-    """Replace tensors by their numbers."""
-    if rows:
-        losses = torch.stack([row["train_loss"] for row in rows]).tolist()
-        for row, loss in zip(rows, losses, strict=True):
-            row["train_loss"] = loss
