@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from torch.utils.data import Dataset
 
 from ._checks import POSITIVE_INT, Interval, InvalidParameterError, StrOptions, checked
-from ._data._parts import Parts
+from ._data._parts import Parts, along_rows
 from ._data._pictures import SUFFIXES, check_pillow, existing_files, load_images, read_image
-from ._data._row_labels import along_rows
 
 __all__ = ["ImageFolder", "Parts"]
 

@@ -31,7 +31,7 @@ from ._checks import (
     validate_parameters,
 )
 from ._data._metadata import NAMES
-from ._data._row_labels import labeled_output
+from ._data._parts import labeled_output
 from ._layers._wide import wide_part
 from ._network._inference import Measure, encode, on_device
 from ._runtime._device import resolve_device
@@ -469,8 +469,7 @@ class ContrastiveEmbedder(
         """Return the output of a module for samples, shape (n_samples, width)."""
         setup, scaler = self._fitted, self._fitted.scaler
         with self._computing(blas=False) as device:
-            # A scaler may find NaN and infinity in the pass in which it converts X.
-            X = setup.read(X, self, check_finite=not getattr(scaler, "finds_nonfinite", False))
+            X = setup.read(X, self)
             module, kind = on_device(module, device), setup.schema.kind
             return encode(module, X, kind, lambda rows: scaler.to_tensor(rows, device))
 

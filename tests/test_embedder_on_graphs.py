@@ -70,7 +70,7 @@ def test_continuing_keeps_the_codes_of_the_first_fit():
     second = [attributed(graph, label=lambda k: "NOC"[k % 3]) for graph in GRAPHS]
     embedder = small().partial_fit(first)
     assert embedder.partial_fit(second).transform(second).shape == (N, 2 + 16)
-    assert embedder._fitted.scaler.codes_ == {"C": 0, "N": 1}
+    assert embedder._fitted.scaler.nodes_.codes_ == {"C": 0, "N": 1}
 
 
 def test_the_queue_of_moco_holds_the_newest_keys_of_graphs():

@@ -1,7 +1,6 @@
 """Memory grows with the rows, their columns, and their classes or groups, not with a product."""
 
 import sys
-import tempfile
 from itertools import product
 
 import numpy as np
@@ -58,34 +57,19 @@ USES = {
 }
 
 
-def mapped(n, d):
-    """Fit on a memory map, and transform what is in it."""
-    with tempfile.TemporaryDirectory() as folder:
-        with open(f"{folder}/X", "wb") as file:
-            for start in range(0, n, 250):
-                file.write(rows(min(250, n - start), d))
-        X = np.memmap(f"{folder}/X", np.float32, "r", shape=(n, d))
-        embedder(memory_budget=0).fit(X).transform(X)
-
-
-WIDE = {
-    "a memory map": (mapped, (2_000, 8_000), (500, 8_000)),
-}
-
-
-def peak(uses, name, *sizes):
+def peak(name, *sizes):
     """Return the bytes by which a process grows while it does this for n rows of k classes."""
-    use = USES[name] if uses == "classes" else WIDE[name][0]
+    use = USES[name]
     use(600, 4, *sizes[2:])
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     use(*sizes)
     return 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 
 
-def grown_together(uses, name, *sizes):
+def grown_together(name, *sizes):
     """Return the bytes that two pairs of sizes take together, beyond what each takes alone."""
     chosen = product(*([size] if isinstance(size, int) else size for size in sizes))
-    alone = [in_a_process(peak, uses, name, *together) for together in chosen]
+    alone = [in_a_process(peak, name, *together) for together in chosen]
     return alone[3] - alone[2] - alone[1] + alone[0]
 
 
@@ -93,18 +77,11 @@ def grown_together(uses, name, *sizes):
 def test_memory_does_not_grow_with_the_product(name):
     rows_, classes = (12_000, 36_000), (10, 1_000)  # the graph of the classifier holds 10,000 rows
     # A byte for each row and class.
-    assert grown_together("classes", name, rows_, classes, 6) < rows_[1] * classes[1]
+    assert grown_together(name, rows_, classes, 6) < rows_[1] * classes[1]
 
 
 @pytest.mark.parametrize("name", sorted(USES.keys() - {"SemiSupCon"}))  # sees no columns
 def test_memory_does_not_grow_with_columns_times_classes_or_groups(name):
     classes, columns = (10, 5_000), (40, 4_000)
     # A float32 for each column and class; the peaks of equal fits differ by a quarter of it.
-    assert grown_together("classes", name, 6_000, classes, columns) < 4 * classes[1] * columns[1]
-
-
-@pytest.mark.parametrize("name", WIDE)
-def test_memory_does_not_grow_with_the_product_of_widths(name):
-    _, ns, ds = WIDE[name]
-    # Half of what a float32 for each would take: the peaks of equal fits differ by up to 80 MB.
-    assert grown_together("columns", name, ns, ds) < 2 * ns[1] * ds[1]
+    assert grown_together(name, 6_000, classes, columns) < 4 * classes[1] * columns[1]

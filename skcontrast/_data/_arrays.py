@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import mmap
 import warnings
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,14 +24,8 @@ FARTHEST = 1e6
 _ENOUGH_SAMPLES = 10_000
 # Of vectors, samples with at most so many numbers together.
 _ENOUGH_NUMBERS = 2**24
-# In these modes, the file holds what the map shows; a copy on write ("c") may differ from it.
-_SHARED = ("r", "r+", "w+")
-# Of a memory map, about so many bytes are held between two releases.
-_BYTES_HELD = 2**25
 # What is computed from a block takes a few times its memory, in float64.
 _NUMBERS_PER_BLOCK = 2**21
-# Around each row, Linux takes in as much as a megabyte of the file.
-_ROWS_HELD = 64
 # Rows of each array that two fits compare.
 _ROWS_COMPARED = 256
 
@@ -65,10 +58,7 @@ class LazySamples:
         try:
             item = self.dataset[int(row)]
             # Most Datasets return a sample with its label.
-            if isinstance(item, (tuple, list)):
-                if not item:
-                    raise ValueError(f"X must be a Dataset of samples, but sample {row} is empty.")
-                item = item[0]
+            item = item[0] if isinstance(item, (tuple, list)) and item else item
             item = as_pixels(item, self.size)
         except Exception as error:
             error.add_note(f"This is item {row} of the Dataset in X.")
@@ -80,8 +70,6 @@ class LazySamples:
             )
         with naming("X", f"a Dataset of arrays of numbers, but sample {row} is not"):
             item = np.asarray(item)
-            if item.dtype.kind == "c":
-                raise ValueError("X must hold real numbers, got a Dataset of complex ones.")
             if item.dtype.kind not in "biuf":
                 raise TypeError(f"its dtype is {item.dtype}")
         # torch has no long doubles.
@@ -125,18 +113,13 @@ class SparseSamples(LazySamples):
 
     def mean_and_std(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return mean and standard deviation of each feature; 1 for constant ones."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            mean, variance = mean_variance_axis(self.matrix, axis=0)
-        mean, std = mean.astype(np.float64), np.sqrt(np.maximum(variance, 0.0), dtype=np.float64)
-        limits = np.finfo(variance.dtype)
-        low, high = min_max_axis(self.matrix, axis=0)
-        # Features whose squares overflow or vanish.
-        far = ~((std > 1e3 * limits.tiny**0.5) & (std < 1e-3 * limits.max**0.5)) & (low < high)
-        columns = self.matrix[:, far].tocsc()
-        for i, j in enumerate(np.flatnonzero(far)):
-            mean[j], std[j] = np.ravel(moments(columns[:, [i]].toarray()))
-        constant = std <= 10 * np.finfo(self.dtype).eps * np.abs(mean)
-        return mean, np.where(constant, 1.0, std)
+        # Of numbers in [−1, 1], no square overflows or vanishes.
+        largest = np.abs(min_max_axis(self.matrix, axis=0)).max(axis=0).astype(np.float64)
+        unit = np.where(largest > 0, largest, 1.0)
+        scaled = self.matrix.astype(np.float64)
+        scaled.data /= unit[scaled.indices]
+        mean, variance = mean_variance_axis(scaled, axis=0)
+        return mean * unit, _scale(mean * unit, np.sqrt(variance) * unit, self.dtype)
 
 
 def subset(X: Any) -> Any:
@@ -145,9 +128,7 @@ def subset(X: Any) -> Any:
     if getattr(X, "ndim", None) == 2:
         enough = min(enough, max(2, _ENOUGH_NUMBERS // X.shape[1]))
     step = -(-len(X) // enough)
-    if step == 1 and not is_lazy(X):
-        return X
-    return X[::step] if map_of(X) is None else some_rows(X, np.arange(0, len(X), step))
+    return X if step == 1 and not is_lazy(X) else X[::step]
 
 
 def representative_array(X: Any) -> Any:
@@ -161,53 +142,15 @@ def is_lazy(X: Any) -> bool:
     return any(isinstance(part, LazySamples) for part in parts)
 
 
-def map_of(array: Any) -> np.memmap | None:
-    """Return the memory map whose numbers an array shows, None if it is in memory."""
-    found = None
-    for owner in owners(array):
-        # The last is the whole map, of which others are parts; a copy of a part has no mode.
-        if isinstance(owner, np.memmap) and owner.mode is not None:
-            found = owner
-    return found
-
-
-def owners(array: Any) -> Iterator[Any]:
-    """Yield an array, and the objects whose memory it uses."""
-    yield array
-    if isinstance(array, (np.ndarray, memoryview)):
-        yield from owners(array.base if isinstance(array, np.ndarray) else array.obj)
-
-
-def release(array: Any) -> None:
-    """Take the pages of a memory map that were read out of the memory that this process holds.
-
-    They stay in the kernel's cache as long as there is room. Without it, a map that has been read
-    through counts as resident as a whole, for which schedulers of batch jobs end processes.
-    """
-    mapped = map_of(array)
-    advice = getattr(mmap, "MADV_DONTNEED", None)
-    # What was written to a copy on write is in no file.
-    if mapped is None or advice is None or mapped.mode not in _SHARED:
-        return
-    if isinstance(mapped.base, mmap.mmap):
-        mapped.base.madvise(advice)
-
-
 def row_blocks(X: Any, n_rows: int | None = None) -> Iterator[Any]:
-    """Yield all rows of X in order, so many at a time; a memory map is not held as a whole.
+    """Yield all rows of X in order, so many at a time.
 
     By default, rows of an array, as many as hold some million numbers.
     """
     if n_rows is None:
         n_rows = min(4096, max(1, _NUMBERS_PER_BLOCK // max(1, math.prod(X.shape[1:]))))
-    n_bytes = 0
     for start in range(0, len(X), n_rows):
-        block = X[start : start + n_rows]
-        yield block
-        n_bytes += getattr(block, "nbytes", 0)
-        if n_bytes > _BYTES_HELD:
-            release(X)
-            n_bytes = 0
+        yield X[start : start + n_rows]
 
 
 def fingerprint(arrays: Iterable[Any]) -> int:
@@ -224,16 +167,6 @@ def fingerprint(arrays: Iterable[Any]) -> int:
         rows = array[:: max(1, -(-len(array) // _ROWS_COMPARED))] if array.shape else array
         found = zlib.crc32(np.ascontiguousarray(rows).data, found)
     return found
-
-
-def some_rows(X: Any, rows: NDArray[np.int64]) -> Any:
-    """Return rows of X; of a memory map, few rows are held at a time."""
-    if map_of(X) is None or len(rows) <= _ROWS_HELD:
-        samples = X[rows]
-        release(X)
-        return samples
-    parts = range(0, len(rows), _ROWS_HELD)
-    return np.concatenate([some_rows(X, rows[k : k + _ROWS_HELD]) for k in parts])
 
 
 def native(X: NDArray) -> NDArray:
@@ -293,10 +226,16 @@ def moments(X: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 def mean_and_std(X: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return what to subtract from each column of X, and what to divide it by; float64."""
     mean, std = moments(X)
-    # As in StandardScaler: what varies less than the rounding of its mean is constant.
-    precision = np.float32 if X.dtype == np.float32 else np.float64
-    std[std <= 10 * np.finfo(precision).eps * np.abs(mean)] = 1.0
-    return mean, std
+    return mean, _scale(mean, std, X.dtype)
+
+
+def _scale(mean: NDArray, std: NDArray, dtype: Any) -> NDArray:
+    """Return standard deviations of columns, 1 for constant ones.
+
+    As in StandardScaler, what varies less than the rounding of its mean is constant.
+    """
+    precision = np.float32 if dtype == np.float32 else np.float64
+    return np.where(std <= 10 * np.finfo(precision).eps * np.abs(mean), 1.0, std)
 
 
 def spectral_rank(X: NDArray[np.float64]) -> float:

@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from .._runtime._device import free_bytes
-from ._arrays import is_lazy, some_rows
+from ._arrays import is_lazy
 
 # Share of the free memory that training samples may take where no budget is given.
 _SHARE = 0.5
@@ -124,7 +124,7 @@ class BatchSampler:
 
     Parameters
     ----------
-    source : InMemory or Streamed
+    source : Source
         The samples.
     batch_size : int
         The most samples in a batch, at least 2.
@@ -145,7 +145,7 @@ class BatchSampler:
 
     def __init__(
         self,
-        source: InMemory | Streamed,
+        source: Source,
         batch_size: int,
         labeled: Tensor | None = None,
         labeled_share: float = 0.0,
@@ -230,68 +230,49 @@ class BatchSampler:
         return drawn[~torch.isin(drawn, part)][: self.n_added]
 
 
-class InMemory:
-    """Samples in one tensor, or graphs in one GraphBatch, on the device of the training.
-
-    Parameters
-    ----------
-    x : Tensor of shape (n_samples, ...), or a batch of a different class
-        All samples.
-    """
-
-    def __init__(self, x: Any):
-        self.x = x
-        self.device = x.device
-
-    def __len__(self) -> int:
-        return len(self.x)
-
-    def take(self, rows: Tensor) -> Any:
-        """Return the samples of the given rows."""
-        return self.x[rows.to(self.device)]
-
-    def batches(self, parts: Sequence[Tensor]) -> Generator[Any, None, None]:
-        """Yield the samples of each part, a tensor of rows."""
-        yield from map(self.take, parts)
-
-
 @dataclass(eq=False)
-class Streamed:
-    """Samples that are read, converted and moved to the device batch by batch.
+class Source:
+    """Samples on the device of the training, or read, converted and moved there batch by batch.
 
     Parameters
     ----------
-    X : ndarray, memmap or LazySamples of shape (n_samples, ...)
+    X : ndarray, LazySamples or custom samples, (n_samples, ...), or a batch on the device
         The samples.
-    to_tensor : callable
-        ``to_tensor(array, device)``.
     device : torch.device
         Where they are needed.
-    n_workers : int
+    to_tensor : callable, default=None
+        ``to_tensor(array, device)``; None if X is a batch on the device.
+    n_workers : int, default=0
         Threads that read ahead; 0 reads in that of the caller.
     """
 
     X: Any
-    to_tensor: Callable
     device: torch.device
-    n_workers: int
+    to_tensor: Callable | None = None
+    n_workers: int = 0
 
     def __len__(self) -> int:
         return len(self.X)
 
     def take(self, rows: Tensor) -> Any:
         """Return the samples of the given rows, read in this thread."""
-        return self._loaded(rows).to(self.device)
+        return self._moved(self._loaded(rows))
 
     def batches(self, parts: Sequence[Tensor]) -> Generator[Any, None, None]:
         """Yield the samples of each part, a tensor of rows."""
         with closing(read_ahead(self._loaded, parts, self.n_workers)) as samples:
-            for x in samples:
-                yield x.to(self.device, non_blocking=self.device.type == "cuda")
+            yield from map(self._moved, samples)
+
+    def _moved(self, x: Any) -> Any:
+        """Return a batch on the device, where one that is a part of X already is."""
+        is_there = self.to_tensor is None
+        return x if is_there else x.to(self.device, non_blocking=self.device.type == "cuda")
 
     def _loaded(self, rows: Tensor) -> Any:
-        """Return the samples of the given rows on the CPU, as they are moved fastest."""
-        x = self.to_tensor(some_rows(self.X, rows.cpu().numpy()), torch.device("cpu"))
+        """Return the samples of the given rows, on the CPU as they are moved fastest."""
+        if self.to_tensor is None:
+            return self.X[rows.to(self.device)]
+        x = self.to_tensor(self.X[rows.cpu().numpy()], torch.device("cpu"))
         is_pinned = self.device.type == "cuda" and hasattr(x, "pin_memory")
         return x.pin_memory() if is_pinned else x
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from numbers import Integral
 from typing import Any
 
@@ -78,13 +77,6 @@ def validate_groups(groups: Any, n_samples: int) -> NDArray[np.int64] | None:
     """Return the groups of the samples as integers, −1 where there is none; None stays None."""
     if groups is None:
         return None
-    shape: Any = getattr(groups, "shape", ())
-    if len(shape) == 2 and shape[1] == 2:
-        raise ValueError(
-            f"groups must be an array of groups, shape (n_samples,), got shape {shape}. Of pairs "
-            "of rows make scipy.sparse.csgraph.connected_components(scipy.sparse.coo_array(("
-            "np.ones(len(pairs)), pairs.T), shape=(n_samples, n_samples)))[1]."
-        )
     codes = group_codes(groups, n_samples)
     if len(np.unique(codes[codes >= 0])) == (codes >= 0).sum():
         warn("groups have no effect: every group has a single sample.")
@@ -116,18 +108,6 @@ def validate_domains(domains: Any, n_samples: int) -> NDArray[np.int64] | None:
         )
         codes[alone] = counts.argmax() if len(alone) == 1 else codes[alone[0]]
     return np.unique(codes, return_inverse=True)[1]
-
-
-def check_groups_in_domains(groups: NDArray | None, domains: NDArray | None) -> None:
-    """Warn if groups mean nothing, or leave nothing, within the domains."""
-    if groups is None or domains is None:
-        return
-    pairs, counts = np.unique(np.stack([domains, groups]), axis=1, return_counts=True)
-    is_known = pairs[1] >= 0
-    if not (counts[is_known] > 1).any():
-        warn("groups have no effect: no two samples of a group are of one domain.")
-    if (np.bincount(domains)[pairs[0]] == counts)[is_known].any():
-        warn("groups leave no negatives in some domains, all of whose samples are in one group.")
 
 
 def split_known(
@@ -281,8 +261,7 @@ def read_metadata(
     # A y that no loss reads must fit, too.
     if y is not None:
         with naming("y", "an array of classes, shape (n_samples,)"):
-            sized = np.asarray(y) if inspect.isclass(y) or not hasattr(y, "__len__") else y
-            n_entries = len(sized) if getattr(sized, "ndim", 1) else n_samples
+            n_entries = len(entries(y))
         if n_entries != n_samples:
             raise ValueError(f"y must have one entry per sample, {n_samples}, got {n_entries}.")
     if unknown := sorted(metadata.keys() - NAMES):
@@ -295,20 +274,14 @@ def read_metadata(
     found: dict[str, NDArray | None] = {"weights": weights, "descriptions": descriptions}
     found["groups"] = validate_groups(metadata.get("groups"), n_samples)
     found["domains"] = validate_domains(metadata.get("domains"), n_samples)
-    check_groups_in_domains(found["groups"], found["domains"])
     # Classes: those that the loss needs, else what y holds if it looks like classes.
     if loss.requires_y:
         labels = validate_labels(y, n_samples, needed_by=type(loss).__name__)
-        known_labels = labels[labels >= 0]
-        if len(labels) > 1 and (labels == labels[0]).all() and labels[0] >= 0:
+        n_known, n_classes = (labels >= 0).sum(), len(np.unique(labels[labels >= 0]))
+        if n_classes == n_known or (n_classes == 1 and n_known == len(labels) > 1):
             warn(
-                f"{type(loss).__name__} learns to tell nothing apart: all samples in y are of one "
-                "class. Mark those whose class is unknown by -1, or pass a loss without classes."
-            )
-        elif len(np.unique(known_labels)) == len(known_labels):
-            warn(
-                f"{type(loss).__name__} learns nothing from y, which holds no two samples of one "
-                "class: -1 marks samples whose class is unknown."
+                f"{type(loss).__name__} learns nothing from y, which needs several classes, and "
+                "two samples of one: -1 marks samples whose class is unknown."
             )
         found["labels"] = labels
     elif uses_classes and y is not None:

@@ -1,8 +1,8 @@
-"""Samples that consist of several parts: as users pass them, and as batches."""
+"""Samples that consist of several parts, as users pass them and as batches, and labels of rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Self
 
@@ -11,8 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from .._sklearn_compat import rows_of
-from ._row_labels import along_rows, row_labels
+from .._sklearn_compat import get_output_config, rows_of
 
 
 class Parts:
@@ -75,12 +74,8 @@ class Parts:
         if len(parts) < 2:
             raise ValueError(f"X must have at least two parts, got {len(parts)}.")
         lengths = [_n_samples(part, place) for place, part in enumerate(parts)]
-        for place, n in enumerate(lengths):
-            if n != lengths[0]:
-                raise ValueError(
-                    "The parts of X must hold the same samples: part 0 has "
-                    f"{lengths[0]}, part {place} has {n}."
-                )
+        if len(set(lengths)) > 1:
+            raise ValueError(f"The parts of X must hold the same samples, got {lengths} of them.")
         self.parts = parts
         self.shape = (lengths[0], len(parts))
 
@@ -115,13 +110,10 @@ class Parts:
 
 def _n_samples(part: Any, place: int) -> int:
     """Return the number of samples in a part."""
-    shape = getattr(part, "shape", None)
-    try:
-        if isinstance(part, (str, bytes)):
-            raise TypeError("a name has no samples")
-        return int(shape[0]) if shape else len(part)
-    except TypeError as error:
-        raise TypeError(f"Part {place} of X must hold samples, got {_brief(part)}.") from error
+    shape = getattr(part, "shape", ())
+    if isinstance(part, (str, bytes)) or not (shape or hasattr(part, "__len__")):
+        raise TypeError(f"Part {place} of X must hold samples, got {_brief(part)}.")
+    return shape[0] if shape else len(part)
 
 
 def _brief(part: Any) -> str:
@@ -157,7 +149,24 @@ class OnePart(NamedTuple):
     samples: Any
 
 
-class TensorBatch:
+class Joinable:
+    """A batch whose views frameworks concatenate by ``torch.cat``."""
+
+    @classmethod
+    def cat(cls, batches: Sequence[Any]) -> Any:
+        """Return the samples of several batches as one."""
+        raise NotImplementedError
+
+    @classmethod
+    def __torch_function__(
+        cls, function: Any, types: Any, args: tuple = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Concatenate batches by ``torch.cat``."""
+        is_cat = function is torch.cat and not kwargs and len(args) == 1
+        return cls.cat(list(args[0])) if is_cat else NotImplemented
+
+
+class TensorBatch(Joinable):
     """A batch of several tensors that describe the same n samples, such as ids and a mask.
 
     :meth:`skcontrast.kinds.Kind.to_tensor` may return it where one tensor is not enough. An
@@ -228,15 +237,10 @@ class TensorBatch:
         return type(self)(**{name: function(tensor) for name, tensor in self.tensors.items()})
 
     @classmethod
-    def __torch_function__(
-        cls, function: Any, types: Any, args: tuple = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        """Let frameworks concatenate views of any kind by ``torch.cat``."""
-        if function is torch.cat and not kwargs and len(args) == 1:
-            batches = list(args[0])
-            names = batches[0].tensors
-            return cls(**{name: torch.cat([b.tensors[name] for b in batches]) for name in names})
-        return NotImplemented
+    def cat(cls, batches: Sequence[Any]) -> Any:
+        """Return the samples of several batches as one."""
+        names = batches[0].tensors
+        return cls(**{name: torch.cat([b.tensors[name] for b in batches]) for name in names})
 
 
 class PartsBatch(TensorBatch):
@@ -256,3 +260,63 @@ class PartsBatch(TensorBatch):
     def shape(self) -> tuple[int, ...]:
         """``(n, n_parts)``."""
         return len(self), len(self.tensors)
+
+
+class LabeledArray(np.ndarray):
+    """An array that knows the row labels of the table that it was made from.
+
+    Arrays computed from it, slices too, do not have labels.
+
+    Attributes
+    ----------
+    index : pandas.Index or None
+        The labels of the rows.
+    """
+
+    index: Any = None
+
+    def __reduce__(self) -> tuple:
+        return label_rows, (np.asarray(self), self.index)
+
+
+def row_labels(X: Any) -> Any:
+    """Return the index of a pandas object, or of what was made from one; None if X has none.
+
+    The index that pandas gives a table without labels, 0 to n - 1, counts as none.
+    """
+    index: Any = getattr(X, "index", None)
+    if not hasattr(index, "get_indexer"):  # lists have a method of the name "index"
+        return None
+    is_range = (getattr(index, "start", None), getattr(index, "step", None)) == (0, 1)
+    return None if is_range and index.name is None else index
+
+
+def label_rows(array: Any, labels: Any) -> Any:
+    """Return an ndarray as a `LabeledArray`; without labels, or no ndarray, unchanged."""
+    if labels is None or not isinstance(array, np.ndarray):
+        return array
+    labeled = array.view(LabeledArray)
+    labeled.index = labels
+    return labeled
+
+
+def labeled_output(h: NDArray, X: Any, estimator: Any) -> Any:
+    """Return what `transform` computed for X, as a DataFrame if labels would get lost otherwise.
+
+    With ``set_output(transform="pandas")``, scikit-learn takes the index of DataFrames only.
+    """
+    labels = row_labels(X)
+    if labels is None or get_output_config("transform", estimator)["dense"] != "pandas":
+        return h
+    import pandas as pd
+
+    return pd.DataFrame(h, index=labels)
+
+
+def along_rows(rows: Any, name: str) -> Any:
+    """Return an index of samples without the ellipsis that scikit-learn adds for further axes."""
+    if isinstance(rows, tuple) and len(rows) == 2 and rows[1] is Ellipsis:
+        rows = rows[0]
+    if rows is None or isinstance(rows, (tuple, bool, np.bool_)) or np.ndim(rows) > 1:
+        raise IndexError(f"{name} can only be indexed by samples, [rows], got {rows!r}.")
+    return rows

@@ -171,7 +171,7 @@ def _head(model: ContrastiveClassifier) -> list[nn.Module]:
 def _network(embedder: ContrastiveEmbedder, head: list[nn.Module]) -> _Embedding:
     """Return everything that `transform` does as one module on the CPU, before a head."""
     setup = embedder._fitted
-    if not setup.schema.kind._holds_arrays:
+    if not hasattr(setup.scaler, "layer"):
         raise ValueError(
             f"An embedder of {setup.schema.kind.name} cannot be exported: only vectors, series "
             "and images are arrays of numbers of a fixed shape or length. Use skcontrast.save."

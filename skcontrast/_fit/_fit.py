@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from skorch.callbacks import PrintLog
 
-from .._data._batches import BatchSampler, InMemory, Streamed, is_streamed
+from .._data._batches import BatchSampler, Source, is_streamed
 from .._data._metadata import check_descriptions
 from .._network._inference import in_bf16, trains_in_bf16
 from .._runtime._random import seeded_rng
@@ -185,12 +185,11 @@ def _sampler(
 ) -> BatchSampler:
     """Return the samples, in memory or streamed, with their metadata, in random batches."""
     X, to_tensor, device = data.X, setup.scaler.to_tensor, settings.device
-    source: InMemory | Streamed
     # In memory, X becomes one tensor on the device; else batches are read while others train.
     if is_streamed(X, setup.schema.kind._nbytes(X), device, settings.memory_budget):
-        source = Streamed(X, to_tensor, device, settings.n_workers)
+        source = Source(X, device, to_tensor, settings.n_workers)
     else:
-        source = InMemory(to_tensor(X, device))
+        source = Source(to_tensor(X, device), device)
     are_pairs = settings.same_group == "positive"
     return BatchSampler(
         source,

@@ -26,7 +26,7 @@ from ..augmentation._views import base_of
 from ..encoders import Pretrained
 from ..frameworks import Framework
 from ..frameworks._parts import GivenParts, Split
-from ..kinds._base import Kind, Request, Scaler, Schema, with_scaler
+from ..kinds._base import Kind, Request, Schema, with_scaler
 from ..losses import Loss
 from ..similarity import Similarity
 from ._defaults import beside_pretrained, default_chain, default_encoder, missing
@@ -43,7 +43,7 @@ class Fitted:
         The validated choices.
     schema : Schema
         The schema of X.
-    scaler : Scaler
+    scaler : object
         The fitted map from X to batches.
     network : Network
         Encoder and projection head; after the training in inference mode.
@@ -74,7 +74,7 @@ class Fitted:
     framework: Framework
     similarity: Similarity
     schema: Schema
-    scaler: Scaler
+    scaler: Any
     network: Network
     widths: Widths
     augmentation: list[Augmentation]
@@ -98,9 +98,9 @@ class Fitted:
         names = ("network", "optimizer_state", "framework_state")
         return replace(self, **{name: on_cpu(getattr(self, name)) for name in names})
 
-    def read(self, X: Any, owner: Any, **kwargs: Any) -> Any:
+    def read(self, X: Any, owner: Any, min_samples: int = 1) -> Any:
         """Check what is passed to a fitted embedder as X, also as `Views`; see `Request`."""
-        return self.schema.kind._read(base_of(X), Request(owner, self.schema, **kwargs))[0]
+        return self.schema.kind._read(base_of(X), Request(owner, self.schema, min_samples))[0]
 
     def composed(
         self, chain: list[Augmentation], device: torch.device, *, is_for_network: bool = True
@@ -272,7 +272,7 @@ def _fitted(
 
     def is_fitted(step: Augmentation) -> bool:
         read_as = getattr(step, "_schema", schema).kind
-        return step.__sklearn_is_fitted__() and read_as._reads_like(schema.kind)
+        return step.__sklearn_is_fitted__() and _types(read_as) == _types(schema.kind)
 
     return [
         step if from_pipeline and is_fitted(step) else clone(step).fit_checked(array, schema)
@@ -280,10 +280,15 @@ def _fitted(
     ]
 
 
+def _types(kind: Kind) -> list[type]:
+    """Return the class of a kind, or those of the kinds of parts."""
+    return [type(one) for one in getattr(kind, "kinds_", [kind])]
+
+
 def _new_network(
     settings: Settings,
     schema: Schema,
-    scaler: Scaler,
+    scaler: Any,
     batch: Any,
     split: Split | GivenParts | None,
 ) -> tuple[Network, Widths]:

@@ -15,8 +15,7 @@ from torch import Tensor
 
 from .._checks import belongs_to_package, check_returned, validate_parameters
 from .._data._arrays import representative_array
-from .._data._parts import Parts
-from .._data._row_labels import label_rows, row_labels
+from .._data._parts import Parts, label_rows, row_labels
 from .._sklearn_compat import as_task
 from ..kinds._base import Kind, Request, Schema
 from ..kinds._recognise import KINDS, check_fits, declared_kind, kind_of_shape, read_samples
@@ -188,7 +187,10 @@ class Augmentation(Transformer):
         kind = kind_of_shape(sample_shape) if kind is None else kind
         shape = f"(n, {', '.join(map(str, sample_shape))})"
         got = kind.name if None in sample_shape else f"{kind.name} of shape {shape}"
-        advice = kind._augmentation_advice
+        advice = ""
+        if kind.name == "vectors":
+            flattened = "put Unflatten((channels, height, width)) before it"
+            advice = f": if they are flattened images, {flattened}"
         if self.kind is None and kind.name in KINDS:
             advice = f": if it is for {kind.name}, set kind={kind.name!r}"
         declared, cls = self.kind or ("vectors", "images"), type(kind)

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from .._checks import checked
-from .._data._arrays import representative_array, some_rows
+from .._data._arrays import representative_array
 from .._layers._images import PatchLayer, average_to
 from .._runtime._modes import plain_modes
 from .._runtime._random import resolve_seed
@@ -160,7 +160,7 @@ def symmetries_of(X: Any, scaler: Any, seed: int) -> ImageSymmetries:
     ----------
     X : array-like of shape (n_samples, height, width) or (n_samples, channels, height, width)
         As their kind returns them.
-    scaler : Scaler
+    scaler : object
         Fitted to X.
     seed : int
         Seeds the choice of images, the dictionary and the folds.
@@ -168,7 +168,7 @@ def symmetries_of(X: Any, scaler: Any, seed: int) -> ImageSymmetries:
     rng, device = np.random.RandomState(seed), torch.device("cpu")
     rows = np.sort(rng.permutation(len(X))[:_MOST_IMAGES])
     with plain_modes(device), torch.no_grad():
-        x = _prepared(as_float(scaler.to_tensor(some_rows(X, rows), device)))
+        x = _prepared(as_float(scaler.to_tensor(X[rows], device)))
         is_square = x.shape[-2] == x.shape[-1]
         moves = {k: v for k, v in _MOVES.items() if k != "quarter_turn" or is_square}
         layer = _dictionary(x, moves, rng)

@@ -22,7 +22,7 @@ from .._checks import (
     validate_parameters,
 )
 from .._data._arrays import as_array
-from .._data._row_labels import along_rows, label_rows, row_labels
+from .._data._parts import along_rows, label_rows, row_labels
 from .._sklearn_compat import CallbackSupportMixin, as_task
 from .._warnings import warn
 

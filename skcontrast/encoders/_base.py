@@ -274,7 +274,7 @@ def build_encoder(
     _check_trainable(module, name)
     module = kind._adapt(module.to("cpu"))
     batch = kind._example_batch(sample_shape) if tried_on is None else tried_on
-    found = rows_of(module, batch, f"The encoder {name}", kind._describe(sample_shape))
+    found = rows_of(module, batch, f"The encoder {name}", f"{kind.name} of shape {sample_shape}")
     width, is_trained = found.shape[1], any(one.requires_grad for one in module.parameters())
     if is_trained != found.requires_grad:
         problem = "does not hold parameters that it uses: put lists of layers in nn.ModuleList"

@@ -13,13 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from .._checks import Declared, learned, parameter, validate_parameters
-from .._data._row_labels import labeled_output
+from .._data._parts import labeled_output
 from .._network._inference import encode
 from .._runtime._modes import plain_modes
 from .._runtime._random import generator_of, seeded_everywhere
 from ..encoders import Encoder
 from ..encoders._base import KindOrName, build_encoder, checked_module, rows_of
-from ..kinds._base import Kind, Request, Scaler, Schema, with_scaler
+from ..kinds._base import Kind, Request, Schema, with_scaler
 from ..kinds._recognise import (
     check_fits,
     declared_kind,
@@ -70,7 +70,7 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
     one_scale: ClassVar[bool] = False
     module_: nn.Module = learned()
     _schema: Schema = learned()
-    _scaler: Scaler = learned()
+    _scaler: Any = learned()
 
     def learn(self, batch: Any, rng: np.random.RandomState) -> nn.Module:
         """Return the map from samples to features.

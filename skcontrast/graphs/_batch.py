@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from .._data._parts import Joinable
 from ._packed import Topology, by_target
 
 _C = TypeVar("_C", bound=Any)
@@ -101,7 +102,7 @@ def _tensors(columns: Any) -> list[tuple[str, Tensor]]:
 
 
 @dataclass(frozen=True)
-class GraphBatch(Columns):
+class GraphBatch(Columns, Joinable):
     """Graphs on the training device, concatenated in a few tensors.
 
     ``len(graphs)`` is their number, ``graphs[rows]`` gathers those of indices, a slice or
@@ -243,12 +244,3 @@ class GraphBatch(Columns):
         topology = Topology.cat([batch.topology for batch in batches])
         edges = [batch.edges for batch in batches if batch.edges is not None]
         return replace(joined(batches), topology=topology, edges=joined(edges) if edges else None)
-
-    @classmethod
-    def __torch_function__(
-        cls, function: Any, types: Any, args: tuple = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        """Let frameworks concatenate views of any kind by ``torch.cat``."""
-        if function is torch.cat and not kwargs and len(args) == 1:
-            return cls.cat(list(args[0]))
-        return NotImplemented

@@ -1,26 +1,62 @@
-"""From lists of graph objects to packed arrays."""
+"""From lists of graphs of networkx or PyTorch Geometric to packed arrays."""
 
 from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import Dataset
 
-from .._data._row_labels import row_labels
-from ._packed import PackedGraphs, assemble, offsets, subset
-from ._read import Described, GraphParts, pyg, read_networkx, read_pyg
+from .._checks import check_entries
+from .._data._arrays import as_array
+from .._data._parts import row_labels
+from ._packed import PackedGraphs, assemble, is_symmetric, offsets, subset
 
-# Of PyTorch Geometric: what is read, and attributes of whole graphs.
-_PYG_READ = {"x", "label", "edge_index", "edge_attr", "edge_weight", "adj_t", "y", "batch", "ptr"}
-# So many graphs of PyTorch Geometric tell which of their attributes are those of nodes or edges.
-_LOOKED_AT = 10
+# Attributes in networkx.
+_READ = {"node": {"x", "label"}, "edge": {"x", "label", "weight"}}
+
+
+class Described(NamedTuple):
+    """Numbers (n, d), weights (n,) and categories of the nodes, or the edges, of a graph."""
+
+    attributes: NDArray | None = None
+    weights: NDArray | None = None
+    labels: list | None = None
+
+
+class GraphParts(NamedTuple):
+    """The nodes and edges of a graph, with their attributes.
+
+    Attributes
+    ----------
+    n_nodes : int
+        Number of nodes.
+    edges : ndarray of shape (2, n_edges)
+        Sources and targets.
+    directed : bool
+        Whether edges have a direction.
+    once : bool
+        Whether undirected edges are there in one direction only.
+    of_nodes, of_edges : Described
+        Their attributes, weights and labels.
+    ignored : frozenset of str
+        Names of attributes that were not read.
+    """
+
+    n_nodes: int
+    edges: NDArray
+    directed: bool
+    once: bool
+    of_nodes: Described
+    of_edges: Described
+    ignored: Iterable[str] = ()
 
 
 def pack_graphs(graphs: Any) -> PackedGraphs:
@@ -31,8 +67,7 @@ def pack_graphs(graphs: Any) -> PackedGraphs:
     edges, of all graphs have it or none does. Edges may also have a ``weight``, which is 1 where
     it is missing. From PyTorch Geometric's ``Data``, ``x``, ``label``, ``edge_index``,
     ``edge_attr`` and ``edge_weight`` are read, or ``adj_t`` and its values as weights. Names of
-    nodes and all other attributes are ignored; `fit` warns of attributes of nodes and edges that
-    are.
+    nodes and all other attributes are ignored; `fit` warns of attributes in networkx that are.
 
     Parameters
     ----------
@@ -80,8 +115,7 @@ def pack_graphs(graphs: Any) -> PackedGraphs:
         raise ValueError("Found a list of 0 graphs in X: at least 1 is required.")
     parts = [_read(graph, index) for index, graph in enumerate(items)]
     packed = _packed(parts)
-    ignored = _ignored_by_pyg(items).union(*(part.ignored for part in parts))
-    packed.ignored = tuple(sorted(ignored))
+    packed.ignored = tuple(sorted(set().union(*(part.ignored for part in parts))))
     packed.index = row_labels(graphs)
     return packed
 
@@ -127,23 +161,6 @@ def _read(graph: Any, index: int) -> GraphParts:
         raise ValueError(f"Graph {index} in X: {error}") from error
 
 
-def _ignored_by_pyg(graphs: Sequence[Any]) -> frozenset[str]:
-    """Return the names of what else data of PyTorch Geometric say about nodes and edges.
-
-    An attribute of a graph may have, by chance, as many numbers as there are nodes in one graph,
-    but not in several.
-    """
-    first = graphs[:_LOOKED_AT]
-    if not isinstance(first[0], getattr(pyg(), "Data", ())):
-        return frozenset()
-    found = [
-        {f"the node attribute {key!r}" for key in set(data.node_attrs()) - _PYG_READ}
-        | {f"the edge attribute {key!r}" for key in set(data.edge_attrs()) - _PYG_READ}
-        for data in first
-    ]
-    return frozenset(found[0].intersection(*found[1:]))
-
-
 def _packed(parts: Sequence[GraphParts]) -> PackedGraphs:
     """Return graphs of which all parts have been read."""
     node_ptr = offsets(torch.tensor([part.n_nodes for part in parts]))
@@ -157,66 +174,223 @@ def _packed(parts: Sequence[GraphParts]) -> PackedGraphs:
     back = torch.from_numpy(once) & (edges[0] != edges[1])
     rows = torch.cat([torch.arange(edges.shape[1]), back.nonzero()[:, 0]])
     # A graph without edges may be anywhere: it has no edges that lack attributes.
-    nodes = {k: part.of_nodes for k, part in enumerate(parts)}
-    linked = {k: part.of_edges for k, part in enumerate(parts) if part.edges.shape[1]}
-    codes, edge_categories = _joined_labels(linked, "edge")
-    labels, categories = _joined_labels(nodes, "node")
+    nodes = {k: (part.n_nodes, part.of_nodes) for k, part in enumerate(parts)}
+    linked = {k: (part.edges.shape[1], part.of_edges) for k, part in enumerate(parts)}
+    linked = {k: (n_edges, described) for k, (n_edges, described) in linked.items() if n_edges}
+    attributes, _, labels, categories = _joined(nodes, "node")
+    *of_edges, edge_categories = _joined(linked, "edge")
+    edge_attributes, edge_weights, edge_labels = (subset(column, rows) for column in of_edges)
     return assemble(
         torch.cat([edges, edges[:, back].flip(0)], 1),
         node_ptr,
         not any(part.directed for part in parts),
-        attributes=_joined_attributes(nodes, "node"),
+        attributes=attributes,
         labels=labels,
         categories=categories,
-        edge_attributes=subset(_joined_attributes(linked, "edge"), rows),
-        edge_weights=subset(_joined_weights(parts), rows),
-        edge_labels=subset(codes, rows),
+        edge_attributes=edge_attributes,
+        edge_weights=edge_weights,
+        edge_labels=edge_labels,
         edge_categories=edge_categories,
     )
 
 
-def _joined_attributes(parts: Mapping[int, Described], of: str) -> Tensor | None:
-    """Return the attributes of all nodes or edges, shape (n, d), or None."""
-    arrays = {k: part.attributes for k, part in parts.items()}
-    widths = {k: 0 if array is None else array.shape[1] for k, array in arrays.items()}
+def _joined(parts: Mapping[int, tuple[int, Described]], of: str) -> tuple[Any, Any, Any, tuple]:
+    """Return attributes, weights and labels of all nodes or edges, and the categories.
+
+    Parameters
+    ----------
+    parts : dict of int to (int, Described)
+        Of each graph, by its number, how many there are, and what describes them.
+    of : {"node", "edge"}
+        For messages.
+    """
+    attributes = {k: part.attributes for k, (_, part) in parts.items()}
+    widths = {k: 0 if array is None else array.shape[1] for k, array in attributes.items()}
     first = next(iter(widths), 0)
-    others = [k for k, width in widths.items() if width != widths[first]]
-    if others:
-        raise ValueError(
-            f"Graph {others[0]} in X has {widths[others[0]]} {of} attributes ('x'), graph {first} "
-            f"has {widths[first]}."
-        )
-    if not widths or not widths[first]:
-        return None
-    return _joined(arrays, f"{of} attributes")
-
-
-def _joined_labels(parts: Mapping[int, Described], of: str) -> tuple[Tensor | None, tuple]:
-    """Return labels as codes, shape (n,), or None, and their categories."""
-    without = [k for k, part in parts.items() if part.labels is None]
-    if len(without) == len(parts):
-        return None, ()
-    if without:
-        raise ValueError(f"Graph {without[0]} in X has no {of} labels ('label'), others have.")
+    for k, width in widths.items():
+        if width != widths[first]:
+            raise ValueError(
+                f"Graph {k} in X has {width} {of} attributes ('x'), graph {first} has "
+                f"{widths[first]}."
+            )
+    found: list[Any] = [None, None, None]
+    if widths.get(first):
+        found[0] = _finite(attributes, f"{of} attributes")
+    if any(part.weights is not None for _, part in parts.values()):
+        weights = {
+            k: np.ones(n, np.float32) if part.weights is None else part.weights
+            for k, (n, part) in parts.items()
+        }
+        found[1] = _finite(weights, f"{of} weights")
+    without = [k for k, (_, part) in parts.items() if part.labels is None]
     code: dict[Any, int] = {}
-    every = chain.from_iterable(part.labels or () for part in parts.values())
-    codes = [code.setdefault(label, len(code)) for label in every]
-    return torch.tensor(codes), tuple(code)
+    if len(without) < len(parts):
+        if without:
+            raise ValueError(f"Graph {without[0]} in X has no {of} labels ('label'), others have.")
+        every = chain.from_iterable(part.labels or () for _, part in parts.values())
+        found[2] = torch.tensor([code.setdefault(label, len(code)) for label in every])
+    return found[0], found[1], found[2], tuple(code)
 
 
-def _joined_weights(parts: Sequence[GraphParts]) -> Tensor | None:
-    """Return the weights of all edges, shape (n_edges,), 1 where a graph has none; or None."""
-    if all(part.weights is None for part in parts):
-        return None
-    ones = [np.ones(part.edges.shape[1], np.float32) for part in parts]
-    every = {k: ones[k] if p.weights is None else p.weights for k, p in enumerate(parts)}
-    return _joined(every, "edge weights")
-
-
-def _joined(arrays: Mapping[int, Any], what: str) -> Tensor:
+def _finite(arrays: Mapping[int, Any], what: str) -> Tensor:
     """Return arrays of graphs as one tensor; raise ValueError if one holds NaN or infinity."""
     joined = np.concatenate(list(arrays.values()))
     if not np.isfinite(joined).all():
         k = next(k for k, array in arrays.items() if not np.isfinite(array).all())
         raise ValueError(f"Graph {k} in X has {what} that are NaN or infinite.")
     return torch.from_numpy(joined)
+
+
+def read_networkx(graph: Any) -> GraphParts:
+    number = {node: k for k, node in enumerate(graph)}
+    # Reading the attributes of edges takes nearly as long again, whether they have any or not.
+    is_described = any(any(own.values()) for _, own in graph.adjacency())
+    links = list(graph.edges(data=True) if is_described else graph.edges())
+    flat = chain.from_iterable((number[link[0]], number[link[1]]) for link in links)
+    edges = np.fromiter(flat, np.int64).reshape(-1, 2).T
+    data = [link[2] for link in links] if is_described else []
+    nodes, of_nodes = _described("node", list(graph), [own for _, own in graph.nodes(data=True)])
+    joined, of_edges = _described("edge", links, data)
+    is_directed = graph.is_directed()
+    return GraphParts(
+        len(number), edges, is_directed, not is_directed, of_nodes, of_edges, nodes | joined
+    )
+
+
+def _described(
+    kind: str, names: Sequence, data: Sequence[Mapping]
+) -> tuple[frozenset[str], Described]:
+    """Return the names of the attributes that are not read, and those that are, as arrays.
+
+    Parameters
+    ----------
+    kind : {"node", "edge"}
+        What has them.
+    names : sequence
+        The nodes, or the ends of the edges, for messages.
+    data : list of dict
+        The attributes of each.
+    """
+    keys: set = set().union(*filter(None, data))
+    found: dict[str, Any] = {}
+    for key in keys & _READ[kind]:
+        missing = 1.0 if key == "weight" else None
+        values = [own.get(key, missing) for own in data]
+        if any(value is None for value in values):
+            if all(value is None for value in values):
+                continue
+            name = next(n for n, value in zip(names, values, strict=True) if value is None)
+            name = name if kind == "node" else name[:2]
+            raise ValueError(f"{kind} {name!r} has no attribute {key!r}, others have.")
+        what = f"the {kind} attribute {key!r}"
+        if key == "label":
+            found[key] = _categories(values, what)
+            continue
+        expected = "a number"
+        if key == "x":
+            expected += f", or a vector of numbers of the same length for all {kind}s"
+        try:
+            check_entries(values, key)
+            shape = (len(values), -1) if key == "x" else (len(values),)
+            found[key] = _floats(np.array(values)).reshape(shape)
+        except (ValueError, TypeError) as error:
+            words = (k for k, value in enumerate(values) if isinstance(value, str))
+            reason: Any = error
+            if (k := next(words, None)) is not None:
+                reason = f"{kind} {names[k]!r} has {key}={values[k]!r}"
+                reason += ". Categories go to the attribute 'label'"
+            raise ValueError(f"{what} must be {expected}: {reason}") from error
+    ignored = frozenset(f"the {kind} attribute {key!r}" for key in keys - _READ[kind])
+    return ignored, Described(found.get("x"), found.get("weight"), found.get("label"))
+
+
+def _categories(labels: list, what: str) -> list:
+    """Return categories, which can be compared."""
+    # Tensors are hashed by identity, not by value.
+    labels = [label.item() if isinstance(label, torch.Tensor) else label for label in labels]
+    try:
+        categories = set(labels)
+    except TypeError as error:
+        raise ValueError(f"{what} must be hashable: {error}") from error
+    if any(_is_missing(label) for label in categories):
+        raise ValueError(f"{what} must be a category, got NaN.")
+    return labels
+
+
+def _floats(array: NDArray) -> NDArray:
+    """Return numbers as float32 if it holds all of their dtype exactly, else as float64."""
+    if array.dtype.kind == "c":
+        raise ValueError("got complex numbers")
+    return array.astype(np.float32 if np.can_cast(array.dtype, np.float32) else np.float64)
+
+
+def _is_missing(label: Any) -> bool:
+    """Return whether a label is missing: it does not equal itself, like NaN and pandas' NA."""
+    try:
+        return bool(label != label)
+    except TypeError:
+        return True
+
+
+def read_pyg(data: Any) -> GraphParts:
+    if not isinstance(data, pyg().Data):
+        raise TypeError("a HeteroData has nodes of several kinds: pass data.to_homogeneous().")
+    edges, weights = _edges_of_pyg(data)
+    n_nodes, n_edges = data.num_nodes or 0, edges.shape[1]
+    if edges.numel() and (edges.min() < 0 or edges.max() >= n_nodes):
+        raise ValueError(f"'edge_index' must hold numbers of nodes, 0 to {n_nodes - 1}.")
+    x, edge_attributes = _rows(data, "x", n_nodes), _rows(data, "edge_attr", n_edges)
+    if getattr(data, "edge_weight", None) is not None:
+        weights = _rows(data, "edge_weight", n_edges)
+    if weights is not None and weights.size != n_edges:
+        raise ValueError(f"'edge_weight' must hold a number for each edge, got {weights.shape}.")
+    known = [torch.from_numpy(a) for a in (edge_attributes, weights) if a is not None]
+    # Data does not say: undirected are edges that exist both ways with the same numbers.
+    is_directed = not is_symmetric(edges, n_nodes, *known)
+    of_nodes = Described(x, labels=_labels_of_pyg(data, n_nodes))
+    of_edges = Described(edge_attributes, None if weights is None else weights.reshape(-1))
+    return GraphParts(n_nodes, edges.numpy(), is_directed, False, of_nodes, of_edges)
+
+
+def _labels_of_pyg(data: Any, n_nodes: int) -> list | None:
+    """Return the categories in ``label``, one for each node, or None."""
+    labels = getattr(data, "label", None)
+    if labels is None:
+        return None
+    if len(labels) != n_nodes or getattr(labels, "ndim", 1) != 1:
+        raise ValueError(f"'label' must hold {n_nodes} categories, one for each node.")
+    return labels.tolist() if hasattr(labels, "tolist") else list(labels)
+
+
+def _edges_of_pyg(data: Any) -> tuple[Tensor, NDArray | None]:
+    """Return edges (2, n_edges) and, from a sparse matrix whose values are not all 1, weights."""
+    edges, values = getattr(data, "edge_index", None), None
+    if edges is None and getattr(data, "adj_t", None) is not None:  # as ToSparseTensor leaves it
+        to_edge_index = sys.modules["torch_geometric.utils"].to_edge_index
+        targets_and_sources, values = to_edge_index(data.adj_t)
+        edges = targets_and_sources.flip(0)
+        values = None if bool((values == 1).all()) else _floats(as_array(_plain(values)))
+    edges = (torch.empty(2, 0) if edges is None else _plain(edges)).to(torch.int64)
+    if edges.ndim != 2 or len(edges) != 2:
+        raise ValueError(f"'edge_index' must have shape (2, n_edges), got {tuple(edges.shape)}.")
+    return edges, values
+
+
+def _rows(data: Any, name: str, n: int) -> NDArray | None:
+    """Return an attribute with a row per node or edge as an array (n, d), or None."""
+    values = getattr(data, name, None)
+    if values is None:
+        return None
+    if len(values) != n:
+        of = "node" if name == "x" else "edge"
+        raise ValueError(f"{name!r} must have {n} rows, one for each {of}, got {len(values)}.")
+    return _floats(as_array(_plain(values))).reshape(n, -1) if n else None
+
+
+def _plain(values: Any) -> Tensor:
+    """Return an array or a tensor, sparse or not, as a dense tensor on the CPU."""
+    return torch.as_tensor(values).detach().cpu().to_dense()
+
+
+def pyg() -> Any:
+    return sys.modules.get("torch_geometric.data")

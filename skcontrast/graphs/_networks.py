@@ -8,11 +8,10 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 
 from .._checks._arguments import are_rows, got
 from ._batch import GraphBatch
-from ._packed import Topology
+from ._packed import Topology, owners
 
 # Names of arguments that get what graphs know of their edges.
 _OF_EDGES = ("edge_attr", "edge_weight")
@@ -35,18 +34,17 @@ def message_sum(x: Tensor, edges: Tensor, topology: Topology) -> Tensor:
     topology : Topology
         Where they are.
     """
-    dtype = torch.promote_types(_at_least_float32(x).dtype, _at_least_float32(edges).dtype)
-    return _MessageSum.apply(x.to(dtype), edges.to(dtype), topology)
+    return run_sum((x[topology.sources] + edges).relu(), topology.edge_ptr)
 
 
 def run_sum(x: Tensor, ptr: Tensor) -> Tensor:
     """Return the sums of the runs of rows of x, (m, d), that start at each place but the last."""
-    return _bags(_at_least_float32(x), torch.arange(len(x), device=x.device), ptr)
+    return _RunSum.apply(_at_least_float32(x), ptr)
 
 
 def graph_sum(x: Tensor, topology: Topology) -> Tensor:
     """Return for each graph the sum of x, shape (n_nodes, d), over its nodes."""
-    return _GraphSum.apply(_at_least_float32(x), topology)
+    return run_sum(x, topology.node_ptr)
 
 
 class _NeighbourSum(torch.autograd.Function):
@@ -65,35 +63,17 @@ class _NeighbourSum(torch.autograd.Function):
         return _NeighbourSum.apply(grad, ctx.topology.reversed()), None
 
 
-class _MessageSum(torch.autograd.Function):
-    """Sum of ReLU(x_u + e_uv) over incoming edges; of the messages only their signs are kept."""
+class _RunSum(torch.autograd.Function):
+    """Sum over runs of rows."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, edges: Tensor, topology: Topology) -> Tensor:
-        messages = x.index_select(0, topology.sources).add_(edges).relu_()
-        ctx.topology = topology
-        ctx.save_for_backward(messages > 0)
-        return run_sum(messages, topology.edge_ptr)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
-        topology, (passed,) = ctx.topology, ctx.saved_tensors
-        grad = grad.index_select(0, topology.targets).mul_(passed)
-        return _bags(grad, *topology.by_source()), grad, None
-
-
-class _GraphSum(torch.autograd.Function):
-    """Sum over the nodes of each graph."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, topology: Topology) -> Tensor:
-        ctx.topology = topology
-        return run_sum(x, topology.node_ptr)
+    def forward(ctx: Any, x: Tensor, ptr: Tensor) -> Tensor:
+        ctx.owner = owners(ptr.diff(), len(x))
+        return _bags(x, torch.arange(len(x), device=x.device), ptr)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        return grad[ctx.topology.graph_of_node], None
+        return grad[ctx.owner], None
 
 
 def _bags(x: Tensor, rows: Tensor, ptr: Tensor) -> Tensor:

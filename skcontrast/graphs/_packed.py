@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from .._data._row_labels import along_rows
+from .._data._parts import along_rows
 
 # What has a row for each edge.
 _OF_EDGES = ("edge_attributes", "edge_weights", "edge_labels")
@@ -90,14 +90,6 @@ class Topology(NamedTuple):
         if self.symmetric:
             return self
         return Topology.from_edges(self.edge_index.flip(0), self.node_ptr, False)
-
-    def by_source(self) -> tuple[Tensor, Tensor]:
-        """Return the edges in order of their sources, and the first of each node, (n_nodes + 1,).
-
-        Node u has the outgoing edges ``order[ptr[u]:ptr[u + 1]]``.
-        """
-        n_outgoing = torch.bincount(self.sources, minlength=self.n_nodes)
-        return self.sources.argsort(stable=True), offsets(n_outgoing)
 
     def take(self, graphs: Tensor) -> tuple[Topology, Tensor, Tensor]:
         """Return the topology of the given graphs, shape (n,), their nodes and their edges."""
@@ -281,16 +273,13 @@ class PackedGraphs:
         if topology.symmetric:
             there = there[topology.sources <= topology.targets]
         edges = topology.edge_index[:, there].T.tolist()
-        x, weight, codes = (subset(column, there) for column in self.of_edges())
-        label = _named(codes, self.edge_categories)
-        graph = (nx.Graph if topology.symmetric else nx.DiGraph)()
         # The same ends twice: only multigraphs hold such edges.
-        if len(set(map(tuple, edges))) < len(edges):
-            graph = (nx.MultiGraph if topology.symmetric else nx.MultiDiGraph)()
-        names = _named(self.labels, self.categories)
-        own = _described(topology.n_nodes, x=self.attributes, label=names)
+        name = "Multi" if len(set(map(tuple, edges))) < len(edges) else ""
+        graph = getattr(nx, f"{name}{'' if topology.symmetric else 'Di'}Graph")()
+        own = _described(topology.n_nodes, self.of_nodes(), self.categories)
         graph.add_nodes_from(enumerate(own))
-        of_edges = _described(len(edges), x=x, weight=weight, label=label)
+        columns = [subset(column, there) for column in self.of_edges()]
+        of_edges = _described(len(edges), columns, self.edge_categories)
         graph.add_edges_from((*edge, own) for edge, own in zip(edges, of_edges, strict=True))
         return graph
 
@@ -298,6 +287,10 @@ class PackedGraphs:
         """Return the arrays that distinguish these graphs from others."""
         tensors = [*self.topology[:3], self.attributes, self.labels, *self.of_edges()]
         return [tensor.numpy() for tensor in tensors if tensor is not None]
+
+    def of_nodes(self) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+        """Return attributes, weights, which nodes do not have, and labels of the nodes."""
+        return self.attributes, None, self.labels
 
     def of_edges(self) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         """Return attributes, weights and labels of the edges."""
@@ -334,18 +327,13 @@ def assemble(edges: Tensor, node_ptr: Tensor, symmetric: bool, **columns: Any) -
     return PackedGraphs(Topology.from_edges(edges, node_ptr, symmetric), **columns)
 
 
-def _named(codes: Tensor | None, categories: Sequence[Hashable]) -> list | None:
-    return None if codes is None else [categories[code] for code in codes.tolist()]
-
-
-def _described(n: int, **columns: Any) -> list[dict[str, Any]]:
-    """Return what each of n nodes or edges has of the columns, which may be None."""
-    lists = {
-        name: column.tolist() if isinstance(column, Tensor) else column
-        for name, column in columns.items()
-        if column is not None
-    }
-    return [{name: values[k] for name, values in lists.items()} for k in range(n)]
+def _described(n: int, columns: Sequence[Any], categories: Sequence[Hashable]) -> list[dict]:
+    """Return by name the attributes, weight and label of each of n nodes or edges."""
+    found: list[dict] = [{} for _ in range(n)]
+    for name, column in zip(("x", "weight", "label"), columns, strict=True):
+        for own, value in zip(found, [] if column is None else column.tolist(), strict=False):
+            own[name] = categories[value] if name == "label" else value
+    return found
 
 
 def subset(column: Tensor | None, rows: Tensor) -> Tensor | None:

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
+from sklearn.utils import check_array
 from torch import Tensor, nn
 
 from .._checks import ParameterObject
 from .._data._arrays import SparseSamples, representative_array, row_blocks, subset
 from .._data._parts import TensorBatch
-from ..graphs._convert import is_graphs
 
 # Samples by which the size of all is judged.
 _SAMPLES_WEIGHED = 100
@@ -87,19 +87,20 @@ class Request:
         The schema of `fit`; None in `fit` itself.
     min_samples : int
         The least number of samples.
-    check_finite : bool
-        If False, the caller looks for NaN and infinity.
     """
 
     owner: Any
     seen: Schema | None = None
     min_samples: int = 1
-    check_finite: bool = True
 
     @property
     def name(self) -> str:
         """Name of the class of the owner."""
         return type(self.owner).__name__
+
+    def convert(self, X: Any, **options: Any) -> Any:
+        """Return X as an array of any number of dimensions, by scikit-learn."""
+        return check_array(X, allow_nd=True, estimator=self.owner, input_name="X", **options)
 
     def check_length(self, X: Any) -> None:
         """Raise ValueError if X has too few samples."""
@@ -116,23 +117,6 @@ class Request:
                 f"X has samples of shape {sample_shape}, but {self.name} was fitted on samples of "
                 f"shape {self.seen.sample_shape}."
             )
-
-    def refuse_graphs(self, X: Any, kind: Kind) -> None:
-        """Raise ValueError for graphs where X must hold arrays."""
-        if (isinstance(X, np.ndarray) and X.ndim > 1) or not is_graphs(X):
-            return
-        raise ValueError(f"X holds graphs, but {self.name} expects {kind.name}.")
-
-
-@runtime_checkable
-class Scaler(Protocol):
-    """Maps checked samples to the batches that augmentations and the network work on."""
-
-    def fit(self, X: Any, /) -> Any:
-        """Learn the map from the training samples."""
-
-    def to_tensor(self, X: Any, device: torch.device | str, /) -> Any:
-        """Return samples as a batch on a device."""
 
 
 class Unscaled:
@@ -190,13 +174,13 @@ def _checked_batch(batch: Any, n: int, owner: Any) -> Any:
     )
 
 
-def with_scaler(kind: Kind, X: Any) -> tuple[Any, Scaler, Any]:
+def with_scaler(kind: Kind, X: Any) -> tuple[Any, Any, Any]:
     """Return checked X as an array, the scaler that has learned from it, and some as a batch.
 
     Of lazy samples, the array holds a subset; the statistics of a sparse matrix are those of all.
     """
     array, scaler = representative_array(X), kind.scaler()
-    if not isinstance(scaler, Scaler):
+    if not (hasattr(scaler, "fit") and hasattr(scaler, "to_tensor")):
         owner = type(kind).__name__
         raise TypeError(f"{owner}.scaler must return a fit and a to_tensor, got {scaler!r}.")
     scaler.fit(X if isinstance(X, SparseSamples) else array)
@@ -270,12 +254,8 @@ class Kind(ParameterObject):
     # What the package asks of a kind besides the names of a user, here and in the methods below.
     # `name` and the form in which samples are passed, for messages.
     _expected: ClassVar[str] = ""
-    # Ends the message that an augmentation is for a different kind.
-    _augmentation_advice: ClassVar[str] = ""
     # Whether ``precision="auto"`` may train its networks in bfloat16.
     _trains_in_bf16: ClassVar[bool] = False
-    # Whether checked samples are arrays.
-    _holds_arrays: ClassVar[bool] = False
     # Whether arrays of unequal shapes may be samples, so that a list of them stays a list.
     _differs_in_length: ClassVar[bool] = False
 
@@ -322,7 +302,7 @@ class Kind(ParameterObject):
         """Return the shape of one sample of checked X; a number that varies is None."""
         return tuple(getattr(X, "shape", ())[1:]) or (None,)
 
-    def scaler(self) -> Scaler:
+    def scaler(self) -> Any:
         """Return the map from checked samples to batches, unfitted; by default `to_tensor`.
 
         Returns
@@ -334,7 +314,7 @@ class Kind(ParameterObject):
         return Unscaled(self)
 
     def _recognise(self, X: Any, *, is_declared: bool = False) -> bool:
-        """Return whether X, an array if the kind holds arrays, holds such samples.
+        """Return whether X, an array for kinds of arrays, holds such samples.
 
         An augmentation, an encoder or the user may have declared that X is of this kind, which
         decides where X is ambiguous.
@@ -357,20 +337,12 @@ class Kind(ParameterObject):
         """Return a user's module as a module that is called with a batch."""
         return module
 
-    def _reads_like(self, other: Kind) -> bool:
-        """Return whether another kind, fitted to other samples, reads X in the same way."""
-        return type(self) is type(other)
-
     def _encoded_shape(self, sample_shape: tuple) -> tuple:
         """Return the shape of a sample of a batch behind the first layer."""
         return sample_shape
 
     def _check_encoder(self, module: nn.Module, samples: Callable, name: str) -> None:
         """Warn about what an encoder does not read of a batch, ``samples(n)`` of at most n."""
-
-    def _describe(self, sample_shape: tuple) -> str:
-        """Return a name of samples of a shape, for messages about encoders."""
-        return f"samples of shape {sample_shape}"
 
     def _read(self, X: Any, request: Request) -> tuple[Any, Schema]:
         """Check X as the user passed it, and return what `check` made of it, and its schema."""

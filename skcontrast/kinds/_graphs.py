@@ -15,7 +15,6 @@ from .._layers._wide import WideNetwork
 from .._warnings import warn
 from ..graphs import GraphBatch, pack_graphs
 from ..graphs._batch import EdgeColumns
-from ..graphs._convert import is_graphs
 from ..graphs._features import NodeFeatures
 from ..graphs._networks import ForeignNetwork, GraphNetwork
 from ..graphs._packed import Topology
@@ -62,7 +61,6 @@ class Graphs(Kind):
 
     name = "graphs"
     _expected = "graphs, X as a list of networkx graphs"
-    _augmentation_advice = "; choose an augmentation of graphs such as NodeDrop"
 
     node_features: Literal["auto", "attributes", "degree", "constant"] = parameter(
         {"auto", "attributes", "degree", "constant"}, default="auto"
@@ -72,24 +70,14 @@ class Graphs(Kind):
     )
     standardize: bool = parameter(["boolean"], default=True)
 
-    def _recognise(self, X: Any, *, is_declared: bool = False) -> bool:
-        """Return whether X holds graphs."""
-        is_table = hasattr(type(X), "columns")  # of a LazyFrame itself, polars would warn
-        return not is_table and is_graphs(X)
-
     def _describes(self, sample_shape: tuple) -> bool:
         """Return whether this is ``(None, n_node_features)``, or also has ``n_edge_features``."""
         return len(sample_shape) in (2, 3) and sample_shape[0] is None
 
     def _read(self, X: Any, request: Request) -> tuple[Any, Schema]:
         refuse_unordered(X)
-        X, seen = pack_graphs(X), request.seen
+        X = pack_graphs(X)
         request.check_length(X)
-        if seen is not None and X.shape[1:] != seen.sample_shape:
-            raise ValueError(
-                f"The graphs in X have {X.shape[2]} node attributes, but {request.name} was "
-                f"fitted on graphs with {seen.sample_shape[1]}."
-            )
         return X, Schema(self, X.shape[1:])
 
     def _check_unusual(self, X: Any, *, is_declared: bool) -> None:
@@ -136,13 +124,6 @@ class Graphs(Kind):
         """Return a module in the style of PyTorch Geometric as one that takes a GraphBatch."""
         is_adapted = isinstance(module, (GraphNetwork, WideNetwork))
         return module if is_adapted else ForeignNetwork(module)
-
-    def _describe(self, sample_shape: tuple) -> str:
-        """Return the number of node features, and how a module is called."""
-        has_edges = len(sample_shape) > 2
-        widths = f"{sample_shape[1]} node" + (f" and {sample_shape[2]} edge" if has_edges else "")
-        arguments = f"x, edge_index, {'edge_attr, ' if has_edges else ''}batch"
-        return f"graphs with {widths} features, as ({arguments})"
 
     def _rows_per_call(self, X: Any) -> int:
         """Return the number of graphs that have about 32,768 nodes together."""

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
-from sklearn.utils.validation import check_array
 from torch import Tensor, nn
 
 from .._checks import POSITIVE_INT, parameter
-from .._data._array_like import as_array_like, checked_numbers
+from .._data._array_like import checked_numbers
 from .._data._arrays import as_tensor, row_blocks
 from .._warnings import warn
 from ._base import Request, Schema
@@ -64,7 +62,6 @@ class Images(ArrayKind):
 
     name = "images"
     _expected = "images of shape (n_samples, channels, height, width)"
-    _augmentation_advice = "; choose an augmentation of images such as RandomAffine"
     _trains_in_bf16 = True
 
     standardize: bool = parameter(["boolean"], default=True)
@@ -101,28 +98,22 @@ class Images(ArrayKind):
         """Return whether this is ``(height, width)`` or ``(channels, height, width)``."""
         return len(sample_shape) in (2, 3) and None not in sample_shape
 
-    def _read(self, X: Any, request: Request) -> tuple[Any, Schema]:
-        request.refuse_graphs(X, self)
-        X, seen = as_array_like(X, size=self.size), request.seen
+    def _read_array(self, X: Any, request: Request) -> tuple[Any, Schema]:
+        seen = request.seen
         if getattr(X, "ndim", 2) < 3 and seen is None:
             raise ValueError(
                 "X must hold images, shape (n_samples, channels, height, width), got an array of "
                 "two dimensions: put Unflatten((channels, height, width)) before it."
             )
-        convert = partial(check_array, allow_nd=True, estimator=request.owner, input_name="X")
-        expected = "images, an array of numbers"
         try:
-            X = checked_numbers(X, expected, convert, request.min_samples, request.check_finite)
+            X = checked_numbers(X, "images, an array of numbers", request.convert)
         except ValueError as error:
             if "NaN" not in str(error):
                 raise
-            # Series of unequal lengths end in NaN, and have as many axes as grey images.
-            may_be_series = X.ndim == 3 and seen is None
-            advice = "If it holds series, whose ends NaN may follow, pass kind='series'."
             raise ValueError(
                 f"X of shape {X.shape} contains NaN, which images must not: drop these images, or "
-                "pass np.nan_to_num(X) for pixels that are 0."
-                f"{f' {advice}' if may_be_series else ''}"
+                "pass np.nan_to_num(X) for pixels that are 0. If it holds series, whose ends NaN "
+                "may follow, pass kind='series'."
             ) from error
         if seen is not None and X.shape == seen.sample_shape:
             raise ValueError(
@@ -140,18 +131,12 @@ class Images(ArrayKind):
         Unless they were declared.
         """
         shape = X.shape[1:]
-        is_guessed = not is_declared and type(self) is Images
-        if is_guessed and len(shape) == 2 and is_long(*shape):
+        if not is_declared and type(self) is Images and len(shape) == 2 and is_long(*shape):
             warn(
                 f"X of shape {X.shape} looks like series of {min(shape)} channel(s) and "
                 f"{max(shape)} steps, but is read as images, for which the augmentation or the "
                 "encoder is: choose one of series such as TimeCrop or SeriesNet. For images, pass "
                 "kind='images' or X[:, None]."
-            )
-        if not is_declared and X.ndim == 3 and len(X) == 3:
-            warn(
-                f"X of shape {X.shape} is read as three grey images, not as one image in colour: "
-                "training needs several images, (n_samples, 3, height, width)."
             )
         if not is_declared and len(shape) == 3 and _has_channels_last(*shape):
             raise ValueError(
@@ -196,10 +181,11 @@ class ImageScaler(AffineScaler):  # numpydoc ignore=PR02
         self.keeps_uint8_ = X.dtype == np.uint8
         self.center_, self.scale_ = 0.0, 255.0 if self.keeps_uint8_ else 1.0
         self.only_casts_ = not (self.standardize or self.keeps_uint8_)
-        self.is_unit_ = self.only_casts_ and _are_of_unit(X)
+        low, high = _extremes(X)
+        self.is_unit_ = low >= -0.01 and high <= 1.01
         if self.standardize and not self.keeps_uint8_:
-            self.center_, self.scale_ = _range(X)
-        if self.only_casts_ and (largest := max(map(abs, _extremes(X)))) > _LARGEST_UNSCALED:
+            self.center_, self.scale_ = _range(X, low, high)
+        if self.only_casts_ and (largest := max(-low, high)) > _LARGEST_UNSCALED:
             is_byte = _LARGEST_OTHER_UNIT < largest <= 255
             advice = "divide X by 255, or pass uint8 images"
             advice = advice if is_byte else f"divide X by their maximum, {largest:g}"
@@ -216,13 +202,14 @@ class ImageScaler(AffineScaler):  # numpydoc ignore=PR02
         be converted or moved.
         """
         X = X[:, None] if X.ndim == 3 else X
-        if self._has_other_unit(X):
+        is_plain = self.keeps_uint8_ and X.dtype == np.uint8
+        if not is_plain and self._has_other_unit(X):
             warn(
                 f"X holds {X.dtype} images with values from {X.min():g} to {X.max():g}, but black "
                 f"was {self.center_:g} and white was {self.center_ + self.scale_:g} in fit: bring "
                 "X to the unit that it had."
             )
-        if self.keeps_uint8_ and X.dtype == np.uint8:
+        if is_plain:
             return as_tensor(X).to(device)
         return super().to_tensor(X, device)
 
@@ -239,24 +226,23 @@ class ImageScaler(AffineScaler):  # numpydoc ignore=PR02
         A tenth of them is beyond its range, or all are below a tenth of what was learned. Fewer
         than ten images may be dark, unless their dtype or their range has another white.
         """
-        is_same = self.keeps_uint8_ and X.dtype == np.uint8
         # Without standardisation, it may be any; near the limit of float64, its range was cut.
-        if is_same or (self.only_casts_ and not self.is_unit_) or self.scale_ > 1e300:
+        if (self.only_casts_ and not self.is_unit_) or self.scale_ > 1e300:
             return False
         low, high, white = float(X.min()), float(X.max()), self.center_ + self.scale_
-        if X.dtype.kind in "iu" and (np.iinfo(X.dtype).max < white / 10 or 0 < white <= 1 < high):
-            return True
-        # In [0, 1], or standardised by mean and deviation; flat images may be black.
-        are_small = max(-low, high) <= (_LARGEST_UNSCALED if low < 0 else 1) and low < high
-        if X.dtype.kind in "fb" and are_small and white > _LARGEST_OTHER_UNIT:
-            return True
-        subset = _every(X, X.size // 100_000 + 1)
+        if X.dtype.kind in "iu":
+            is_other = np.iinfo(X.dtype).max < white / 10 or 0 < white <= 1 < high
+        else:
+            # In [0, 1], or standardised by mean and deviation; flat images may be black.
+            most = _LARGEST_UNSCALED if low < 0 else 1
+            is_other = max(-low, high) <= most and low < high and white > _LARGEST_OTHER_UNIT
+        # Of uint8 and of what is only cast, the range is that of the dtype.
+        is_learned = not (self.keeps_uint8_ or self.only_casts_) and len(X) >= 10
+        is_dark = is_learned and low < high < self.center_ + 0.1 * self.scale_
         with np.errstate(over="ignore"):
-            relative = np.subtract(subset, self.center_, dtype=np.float64) / self.scale_
-        is_learned = not (self.keeps_uint8_ or self.only_casts_)
-        darkest_white = self.center_ + 0.1 * self.scale_
-        is_dark = is_learned and len(X) >= 10 and low < high < darkest_white
-        return is_dark or bool(np.mean(np.abs(relative - 0.5) > 0.51) > 0.1)
+            some = X.flat[:: X.size // 100_000 + 1]
+            relative = np.subtract(some, self.center_, dtype=np.float64) / self.scale_
+        return is_other or is_dark or bool(np.mean(np.abs(relative - 0.5) > 0.51) > 0.1)
 
 
 def _has_channels_last(first: int, second: int, last: int) -> bool:
@@ -267,12 +253,6 @@ def _has_channels_last(first: int, second: int, last: int) -> bool:
     return last in (1, 3, 4) or first == second or is_picture
 
 
-def _are_of_unit(X: np.ndarray) -> bool:
-    """Return whether intensities are in [0, 1], but for rounding."""
-    low, high = _extremes(X)
-    return low >= -0.01 and high <= 1.01
-
-
 def _extremes(X: np.ndarray) -> tuple[float, float]:
     """Return the least and the greatest number."""
     found = [(float(images.min()), float(images.max())) for images in row_blocks(X, 256)]
@@ -280,17 +260,11 @@ def _extremes(X: np.ndarray) -> tuple[float, float]:
     return float(low.min()), float(high.max())
 
 
-def _every(X: np.ndarray, step: int) -> np.ndarray:
-    """Return every `step`-th number of X in order; no others are copied."""
-    return X.reshape(-1)[::step] if X.flags.c_contiguous else X.flat[::step]
-
-
-def _range(X: np.ndarray) -> tuple[float, float]:
+def _range(X: np.ndarray, low: float, high: float) -> tuple[float, float]:
     """Return the lowest intensity of images and their range, without a few far outliers."""
     largest = np.finfo(np.float64).max / 8
-    low, high = _extremes(X)
     low, high = max(low, -largest), min(high, largest)
-    subset = _every(X, -(-X.size // 1_000_000))
+    subset = X.flat[:: -(-X.size // 1_000_000)]
     inner = np.quantile(subset.astype(np.float64).clip(low, high), [0.001, 0.999])
     if 0 < inner[1] - inner[0] < (high - low) / 10:
         warn(

@@ -21,7 +21,8 @@ from .._checks import (
 )
 from .._data._array_like import as_array_like
 from .._data._parts import OnePart, Parts, PartsBatch, naming_part
-from ._base import Kind, Request, Scaler, Schema, as_given
+from ..graphs._convert import is_graphs
+from ._base import Kind, Request, Schema, as_given
 from ._graphs import Graphs
 from ._images import Images
 from ._series import Series
@@ -82,14 +83,12 @@ def recognised(X: Any, hint: Kind | None = None) -> tuple[Any, Any]:
         If X is neither an array nor a table nor a list of series or graphs, or its kind is
         ambiguous.
     """
-    kind: Kind = hint if isinstance(hint, Graphs) else Graphs()
-    is_array = isinstance(X, (np.ndarray, torch.Tensor)) and X.ndim > 1
-    if (kind is hint or not is_array) and kind._recognise(X):
-        return kind, X
+    if is_graphs(X):
+        return hint if isinstance(hint, Graphs) else Graphs(), X
     X = as_array_like(X, one_shape=False, size=getattr(hint, "size", None))
     # Of the kinds of arrays, the declared one is asked first.
     for known in sorted((Series, Images, Vectors), key=lambda k: not isinstance(hint, k)):
-        kind = hint if hint is not None and isinstance(hint, known) else known()
+        kind: Kind = hint if hint is not None and isinstance(hint, known) else known()
         if kind._recognise(X, is_declared=kind is hint):
             return kind, X
     raise TypeError(
@@ -162,19 +161,13 @@ def naming_kind(kind: Kind) -> Iterator[None]:
     except RuntimeError as error:
         if isinstance(error, torch.OutOfMemoryError):
             raise
-        if type(kind) is Series:
-            raise ValueError(
-                f"X holds series of a length that the encoder cannot take: {error}. In fit, the "
-                f"longest had {getattr(kind, 'n_times_', 'other')} steps. SeriesNet() takes any."
-            ) from error
-        if not is_custom(kind):
+        if type(kind) is not Series and not is_custom(kind):
             raise
-        owner = type(kind).__name__
+        longest = getattr(kind, "n_times_", None)
+        known = "" if longest is None else f" In fit, the longest had {longest} steps."
         raise ValueError(
-            f"X holds {kind.name} that the network cannot take: {error}. {owner}.to_tensor must "
-            "return rows that fit the encoder, whatever samples it gets. If X differs in size "
-            f"from that of fit, return the sizes that must agree from {owner}.sample_shape, and X "
-            "is refused by them."
+            f"X holds {kind.name} that the network cannot take: {error}.{known} The encoder must "
+            "take samples of any length, as SeriesNet() does of series, or all must have one."
         ) from error
 
 
@@ -225,16 +218,10 @@ class PartsKind(Kind):
 
     name = "samples of several parts"
     _expected = "several parts, X as skcontrast.datasets.Parts"
-    _augmentation_advice = "; pass PerPart([...]) with what augments each part"
 
     of: Kind | str | Sequence[Kind | str] | None = parameter(default=None)
 
     kinds_: list[Kind] = learned()
-
-    @property
-    def _trains_in_bf16(self) -> bool:  # type: ignore[override]
-        """Whether all parts may train in bfloat16 by default."""
-        return all(kind._trains_in_bf16 for kind in self.kinds_)
 
     def _read(self, X: Any, request: Request) -> tuple[Any, Schema]:
         validate_parameters(self)
@@ -287,13 +274,6 @@ class PartsKind(Kind):
             with naming_part(place):
                 kind._check_unusual(part, is_declared=is_declared)
 
-    def _reads_like(self, other: Kind) -> bool:
-        """Return whether the parts are of the same kinds as those of another kind."""
-        return isinstance(other, PartsKind) and all(
-            mine._reads_like(theirs)
-            for mine, theirs in zip(self.kinds_, other.kinds_, strict=True)
-        )
-
     def scaler(self) -> PartsScaler:
         """Return the maps of all parts as one, unfitted; see `Kind.scaler`."""
         return PartsScaler([kind.scaler() for kind in self.kinds_])
@@ -323,17 +303,12 @@ class PartsScaler:
 
     Parameters
     ----------
-    scalers : list of Scaler
+    scalers : list of object
         One for each part.
     """
 
-    def __init__(self, scalers: Sequence[Scaler]):
+    def __init__(self, scalers: Sequence[Any]):
         self.scalers = list(scalers)
-
-    @property
-    def finds_nonfinite(self) -> bool:
-        """Whether all scalers themselves raise ValueError for NaN and infinity."""
-        return all(getattr(scaler, "finds_nonfinite", False) for scaler in self.scalers)
 
     def fit(self, X: Parts) -> PartsScaler:
         """Learn the map from each part of the training samples."""

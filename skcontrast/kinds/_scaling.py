@@ -10,8 +10,10 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
-from .._data._arrays import FARTHEST, as_tensor, refuse_nonfinite, row_blocks
-from ._base import Kind
+from .._data._array_like import as_array_like
+from .._data._arrays import FARTHEST, as_tensor, row_blocks
+from ..graphs._convert import is_graphs
+from ._base import Kind, Request, Schema
 
 _NUMBERS_PER_CALL = 2**20
 
@@ -22,19 +24,6 @@ def rows_for(numbers_per_sample: int) -> int:
     Many if samples are small, since each call has a fixed cost; few if activations are large.
     """
     return min(max(_NUMBERS_PER_CALL // numbers_per_sample, 32), 2**14)
-
-
-def cast(X: np.ndarray, standardize: bool) -> Tensor:
-    """Return X as float32, or raise ValueError if NaN or infinity is in X or in the result."""
-    tensor = as_tensor(X).to(torch.float32)
-    # One sum of what is in cache finds NaN and infinity; only then are they searched for.
-    if not tensor.sum().isfinite():
-        refuse_nonfinite(X)
-        if not standardize and not tensor.isfinite().all():
-            raise ValueError(
-                "X holds values too large for float32: pass standardize=True or rescale X."
-            )
-    return tensor
 
 
 def float_of(X: np.ndarray) -> np.dtype:
@@ -62,23 +51,17 @@ class AffineScaler:
     def __init__(self, standardize: Any = True):
         self.standardize = standardize
 
-    @property
-    def finds_nonfinite(self) -> bool:
-        """Whether `to_tensor` itself raises ValueError for NaN and infinity in X."""
-        return self.only_casts_
-
     def to_tensor(self, X: Any, device: torch.device | str) -> Tensor:
         """Return X as a float32 tensor on a device, without a copy if it is one already."""
         if self.only_casts_:
-            return cast(X, self.standardize).to(device)
-        result = np.empty(X.shape, np.float32)
-        # In float64; values that overflow are clipped to the bounds.
-        with np.errstate(over="ignore"):
-            for rows, out in zip(row_blocks(X), row_blocks(result), strict=True):
-                mapped = np.subtract(rows, self.center_, dtype=np.float64)
-                mapped /= self.scale_
-                out[:] = mapped.clip(self.lowest, self.highest, out=mapped)
-        return torch.from_numpy(result).to(device)
+            tensor = as_tensor(X).to(torch.float32)
+            if not self.standardize and tensor.isinf().any():
+                raise ValueError("X holds values too large for float32: standardize or rescale X.")
+            return tensor.to(device)
+        result, layer = torch.empty(X.shape), self.layer()
+        for rows, out in zip(row_blocks(X), row_blocks(result), strict=True):
+            out.copy_(layer(as_tensor(rows)))
+        return result.to(device)
 
     def from_tensor(self, batch: Tensor, X: np.ndarray) -> np.ndarray:
         """Return views of X in its own units, as floats that hold its dtype."""
@@ -97,7 +80,19 @@ class ArrayKind(Kind):
     """Base class of the kinds whose checked samples are arrays of numbers."""
 
     float_batches = True
-    _holds_arrays = True
+
+    def _read(self, X: Any, request: Request) -> tuple[Any, Schema]:
+        if is_graphs(X):
+            raise ValueError(f"X holds graphs, but {request.name} expects {self.name}.")
+        size = getattr(self, "size", None)
+        X = as_array_like(X, one_shape=not self._differs_in_length, size=size)
+        X, schema = self._read_array(X, request)
+        request.check_length(X)
+        return X, schema
+
+    def _read_array(self, X: Any, request: Request) -> tuple[Any, Schema]:
+        """Check an array, or a list of arrays; see `Kind._read`."""
+        raise NotImplementedError
 
     def to_tensor(self, X: Any, device: torch.device | str) -> Tensor:
         """Return X as float32, unscaled."""

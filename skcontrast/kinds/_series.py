@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils.validation import check_array
 from torch import Tensor, nn
 
-from .._checks import check_entries, learned, naming, parameter
-from .._data._array_like import as_array_like, checked_numbers
-from .._data._arrays import FARTHEST, LazySamples, as_tensor, mean_and_std, row_blocks, subset
+from .._checks import learned, naming, parameter
+from .._data._array_like import checked_numbers
+from .._data._arrays import (
+    FARTHEST,
+    LazySamples,
+    as_array,
+    as_tensor,
+    row_blocks,
+    subset,
+)
 from .._warnings import warn
 from ._base import Request, Schema
-from ._gaps import cleaned, padded
 from ._scaling import AffineScaler, ArrayKind, float_of, rows_for
 
-_EXPECTED = "series, an array of numbers of shape (n_samples, n_channels, n_times)"
 # A channel has more steps than there are channels, by more than this factor.
 _LEAST_RATIO = 2
-# Samples among which one is looked for that is shorter than others.
-_SERIES_SEARCHED = 2000
 # Steps of the series on which a network is tried that was built without any.
 _EXAMPLE_LENGTH = 64
 _FORMS = (
@@ -79,7 +80,6 @@ class Series(ArrayKind):
 
     name = "series"
     _expected = "series, X of shape (n_samples, n_channels, n_times)"
-    _augmentation_advice = "; choose an augmentation of series such as TimeCrop"
     has_gaps = True
     _differs_in_length = True
 
@@ -108,25 +108,23 @@ class Series(ArrayKind):
         """Return ``(n_channels, None)``: networks take series of any length."""
         return sample_shape[0], None
 
-    def _describe(self, sample_shape: tuple) -> str:
-        """Return the number of channels."""
-        return f"series of shape ({sample_shape[0]} channels, n_times)"
-
     def _example_batch(self, sample_shape: tuple) -> Tensor:
         """Return two series of zeros, of the length in `fit`."""
         return torch.zeros(2, sample_shape[0], getattr(self, "n_times_", _EXAMPLE_LENGTH))
 
-    def _read(self, X: Any, request: Request) -> tuple[Any, Schema]:
-        request.refuse_graphs(X, self)
-        _refuse_frames(X)
-        X = as_array_like(X, one_shape=False)
-        check_entries(X, "X")
-        if isinstance(X, list) and X and all(isinstance(x, (list, tuple)) for x in X):
+    def _read_array(self, X: Any, request: Request) -> tuple[Any, Schema]:
+        if hasattr(X, "columns"):
+            raise TypeError(
+                f"X is a {type(X).__name__}, which cannot hold series: {_FORMS}. From a long "
+                "table, [part[channels].to_numpy().T for _, part in X.groupby('series')]; from a "
+                "table with series in its cells, [np.stack(row) for row in X.to_numpy()]."
+            )
+        if isinstance(X, list) and all(isinstance(x, (list, tuple)) for x in X):
             with naming("X", "lists of numbers"):
                 X = [np.asarray(x) for x in X]
         X = padded(X) if isinstance(X, list) and _are_arrays(X) else X
-        convert = partial(check_array, allow_nd=True, estimator=request.owner, input_name="X")
-        X = checked_numbers(X, _EXPECTED, convert, request.min_samples, check_finite=False)
+        expected = "series, an array of numbers of shape (n_samples, n_channels, n_times)"
+        X = checked_numbers(X, expected, request.convert, check_finite=False)
         if isinstance(X, LazySamples):
             X = X if isinstance(X, LazySeries) else LazySeries(X, self)
         elif X.ndim == 2:
@@ -149,32 +147,21 @@ class Series(ArrayKind):
         """
         n_channels, n_times = X.shape[1:]
         # Of series that differ in length, the steps are known.
-        differ = isinstance(X, np.ndarray) and np.isnan(X[:, 0, -1]).any()
-        if not (is_declared or differ) and n_channels > n_times:
+        if is_declared or (isinstance(X, np.ndarray) and np.isnan(X[:, 0, -1]).any()):
+            return
+        if n_channels > n_times:
             raise ValueError(
                 f"X of shape {X.shape} looks like series of {n_times} channel(s) and {n_channels} "
                 "steps with the channels last; skcontrast expects (n_samples, n_channels, "
                 "n_times): pass X.transpose(0, 2, 1). If there are indeed "
                 f"{n_channels} channels, pass kind='series', and kind='images' for images."
             )
-        if not (is_declared or differ) and n_channels == n_times:
+        if n_channels == n_times:
             warn(
                 f"X of shape {X.shape} looks like grey images, but is read as series of "
                 f"{n_channels} channels, for which the augmentation or the encoder is: choose one "
                 "of images such as RandomAffine or ConvNet. For series, pass kind='series'."
             )
-
-    def _check_encoder(self, module: nn.Module, samples: Callable, name: str) -> None:
-        """Refuse a module that returns NaN for series that are shorter than others."""
-        batch = samples(_SERIES_SEARCHED)
-        ends = batch[:, 0].isnan().any(1).nonzero()[:, 0][:2]
-        if not len(ends) or _output(module, batch[ends]).isfinite().all():
-            return
-        raise ValueError(
-            f"The encoder {name} returns NaN for series of unequal lengths. In a batch (n, "
-            f"{batch.shape[1]}, n_times), NaN follows the end of a series: the encoder must leave "
-            "these steps out, as SeriesNet() does, or all series must have one length."
-        )
 
     def scaler(self) -> SeriesScaler:
         """Return the map from series to batches, unfitted; see `Kind.scaler`."""
@@ -234,40 +221,103 @@ def lists_series(X: list, is_declared: bool) -> bool:
     return len(X) > 2 or max(several) > _LEAST_RATIO * max(one)
 
 
-def _refuse_frames(X: Any) -> None:
-    """Raise TypeError for a DataFrame, whose rows or cells are not in the form of series."""
-    if hasattr(X, "columns"):
-        raise TypeError(
-            f"X is a {type(X).__name__}, which cannot hold series: {_FORMS}. From a long table, "
-            "[part[channels].to_numpy().T for _, part in X.groupby('series')]; from a table with "
-            "series in its cells, [np.stack(row) for row in X.to_numpy()]."
-        )
-
-
 def _check_channels(X: Any, request: Request) -> None:
     """Raise ValueError unless series have as many channels as in `fit`."""
     if request.seen is None or X.shape[1] == request.seen.sample_shape[0]:
         return
-    expected = request.seen.sample_shape[0]
-    advice = ""
-    if X.shape[2] == expected:
-        advice = ": pass X.transpose(0, 2, 1)"
-    elif (len(X), X.shape[1]) == (expected, 1):
-        advice = ": pass X[None] if it is a single series"
+    advice = "X.transpose(0, 2, 1)" if X.shape[2] == request.seen.sample_shape[0] else "X[None]"
     raise ValueError(
         f"X has series of {X.shape[1]} channel(s), but {request.name} was fitted on series of "
-        f"{expected}{advice}."
+        f"{request.seen.sample_shape[0]}: if its axes are others, pass {advice}."
     )
 
 
-def _output(module: nn.Module, batch: Tensor) -> Tensor:
-    """Return the output of a module in inference mode, which it leaves."""
-    mode = module.training
-    try:
-        with torch.no_grad():
-            return module.eval()(batch)
-    finally:
-        module.train(mode)
+def padded(X: Sequence, names: Sequence[int] | None = None) -> NDArray:
+    """Return a list of series as one array, (n, n_channels, n_times), with NaN behind ends."""
+    arrays = [np.atleast_2d(as_array(x) if isinstance(x, Tensor) else np.asarray(x)) for x in X]
+    names = range(len(X)) if names is None else names
+    for place, array in zip(names, arrays, strict=True):
+        if array.dtype.kind not in "biuf":
+            raise TypeError(f"X must hold series of numbers: series {place} has {array.dtype}.")
+        if array.shape[0] != arrays[0].shape[0]:
+            advice = (
+                ": if the channels are last, pass [x.T for x in X]; if they are batches, "
+                "np.concatenate(X); images must have one size"
+            )
+            advice = advice if array.shape[1] == arrays[0].shape[1] else ""
+            raise ValueError(
+                f"The series in X must have as many channels as each other: series {place} has "
+                f"shape {array.shape}, series {names[0]} has {arrays[0].shape}{advice}."
+            )
+        if not array.size:
+            raise ValueError(f"Series {place} of X has no steps: its shape is {array.shape}.")
+    longest = max(array.shape[1] for array in arrays)
+    # float32 at least, which has NaN; wider numbers stay as wide.
+    dtype = np.result_type(np.float32, *{array.dtype.newbyteorder("=") for array in arrays})
+    array = np.full((len(arrays), arrays[0].shape[0], longest), np.nan, dtype)
+    for row, series in zip(array, arrays, strict=True):
+        row[:, : series.shape[1]] = series
+    return array
+
+
+def cleaned(X: NDArray, names: Sequence[int], *, interpolate: bool) -> NDArray:
+    """Return series up to the end of the longest, a copy if gaps are filled.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, n_channels, n_times)
+        Series.
+    names : sequence of int
+        Their numbers in messages.
+    interpolate : bool
+        Whether gaps are filled; if not, they are refused.
+    """
+    filled, start, longest = X, 0, 0
+    for block in row_blocks(X, 256):
+        with np.errstate(over="ignore", invalid="ignore"):
+            sums = block.sum(axis=(1, 2), dtype=np.float64)
+        longest = X.shape[2] if np.isfinite(sums).any() else longest
+        for row in map(int, np.flatnonzero(~np.isfinite(sums))):
+            series, name = block[row], names[start + row]
+            length = _length(series)
+            longest = max(longest, length)
+            if np.isinf(series).any() or not length:
+                what = "NaN alone" if not length else "infinity"
+                raise ValueError(f"Series {name} of X contains {what}.")
+            if not (gaps := np.argwhere(np.isnan(series[:, :length]))).size:
+                continue
+            if not interpolate:
+                channel, step = gaps[0]
+                raise ValueError(
+                    f"Series {name} of X contains NaN in channel {channel} at step {step}, before "
+                    f"its end at step {length}. NaN may only follow the end, in all channels, "
+                    "which come before steps: fill the gaps, or pass "
+                    "kind=Series(interpolate=True)."
+                )
+            filled = X.copy() if filled is X else filled
+            filled[start + row, :, :length] = _interpolated(series[:, :length], name)
+        start += len(block)
+    return filled[..., :longest]
+
+
+def _length(series: NDArray) -> int:
+    """Return the number of steps of a series (n_channels, n_times) before NaN in all channels."""
+    known = ~np.isnan(series).all(axis=0)
+    return int(known.nonzero()[0].max(initial=-1)) + 1
+
+
+def _interpolated(series: NDArray, name: int) -> NDArray:
+    """Return a series whose gaps are filled by straight lines."""
+    steps, filled = np.arange(series.shape[1]), series.copy()
+    for channel, values in enumerate(filled):
+        known = ~np.isnan(values)
+        if not known.any():
+            raise ValueError(
+                f"Channel {channel} of series {name} of X contains NaN alone, which cannot be "
+                "interpolated: drop the series or the channel."
+            )
+        values[~known] = np.interp(steps[~known], steps[known], values[known])
+    return filled
 
 
 class SeriesScaler(AffineScaler):
@@ -281,30 +331,15 @@ class SeriesScaler(AffineScaler):
         As in `Series`.
     """
 
-    finds_nonfinite = False
-
     def fit(self, X: NDArray) -> SeriesScaler:
         """Learn mean and standard deviation of each channel of X (n, n_channels, n_times)."""
         self.only_casts_ = self.standardize is None
         if self.standardize == "channel":
-            X = subset(X)
-            columns = (X[:, channel].ravel() for channel in range(X.shape[1]))
-            found = [mean_and_std(x[~np.isnan(x)][:, None]) for x in columns]
-            self.center_, self.scale_ = np.array(found)[:, :, 0].T[:, :, None]
-        return self
-
-    def to_tensor(self, X: NDArray, device: torch.device | str) -> Tensor:
-        """Return X as a float32 tensor (n, n_channels, n_times) on a device."""
-        if self.standardize == "series":
-            return torch.cat([own_scale(as_tensor(rows)) for rows in row_blocks(X)]).to(device)
-        if not self.only_casts_:
-            return super().to_tensor(X, device)
-        tensor = as_tensor(X).to(torch.float32)
-        if tensor.isinf().any():
-            raise ValueError(
-                "X holds values too large for float32: pass standardize='channel' or rescale X."
+            steps = subset(X).transpose(1, 0, 2).reshape(1, X.shape[1], -1)
+            self.center_, self.scale_ = (
+                found[0].numpy() for found in own_moments(as_tensor(steps))
             )
-        return tensor.to(device)
+        return self
 
     def from_tensor(self, batch: Tensor, X: NDArray) -> NDArray:
         """Return views of X in its own units, as floats that hold its dtype."""
@@ -342,15 +377,10 @@ def own_moments(x: Tensor) -> tuple[Tensor, Tensor]:
     return mean * unit, torch.where(is_constant, 1.0, std * unit)
 
 
-def own_scale(x: Tensor) -> Tensor:
-    """Return series of zero mean and unit variance per channel, float32; see `own_moments`."""
-    mean, std = own_moments(x)
-    return ((x.double() - mean) / std).clamp(-FARTHEST, FARTHEST).float()
-
-
 class OwnScale(nn.Module):
-    """`own_scale` as a layer."""
+    """Brings each channel of each series to zero mean and unit variance; see `own_moments`."""
 
     def forward(self, x: Tensor) -> Tensor:
         """Standardise each channel of each series of x, shape (n, n_channels, n_times)."""
-        return own_scale(x)
+        mean, std = own_moments(x)
+        return ((x.double() - mean) / std).clamp(-FARTHEST, FARTHEST).float()

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from decimal import Decimal
 from functools import partial
 from numbers import Real
 from typing import Any
 
 import numpy as np
-import torch
 from scipy.sparse import issparse
 from sklearn.utils.validation import validate_data
 from torch import Tensor, nn
 
 from .._checks import parameter
 from .._checks._constraints import brief
-from .._data._array_like import as_array_like, checked_numbers
+from .._data._array_like import checked_numbers
 from .._data._arrays import SparseSamples, mean_and_std
-from ._base import Kind, Request, Schema
+from ._base import Request, Schema
 from ._scaling import AffineScaler, ArrayKind, Standardize
 
 _EXPECTED = (
@@ -69,10 +66,6 @@ class Vectors(ArrayKind):
 
     name = "vectors"
     _expected = "vectors, X of shape (n_samples, n_features)"
-    _augmentation_advice = (
-        "; choose an augmentation of vectors such as GaussianNoise, or, if they are flattened "
-        "images, put Unflatten((channels, height, width)) before it"
-    )
 
     standardize: bool = parameter(["boolean"], default=True)
 
@@ -84,24 +77,29 @@ class Vectors(ArrayKind):
         """Return whether this is ``(n_features,)``."""
         return len(sample_shape) == 1 and sample_shape[0] is not None
 
-    def _read(self, X: Any, request: Request) -> tuple[Any, Schema]:
-        request.refuse_graphs(X, self)
-        X = as_array_like(X)
+    def _read_array(self, X: Any, request: Request) -> tuple[Any, Schema]:
         if getattr(X, "ndim", 2) > 2:
             request.check_shape(X.shape[1:])
             raise ValueError(
                 f"X must hold vectors, shape (n_samples, n_features), got shape {X.shape}: pass "
                 "X.reshape(len(X), -1)."
             )
-        stand_in = _stand_in(request)
-        convert = partial(validate_data, stand_in, accept_sparse="csr", reset=request.seen is None)
+        # A copy of the owner, on which scikit-learn may set the names that it finds in X.
+        copy = object.__new__(type(request.owner))
+        vars(copy).update(vars(request.owner))
+        (request.seen or Schema(self, ())).assign_names(copy)
+        convert = partial(validate_data, copy, accept_sparse="csr", reset=request.seen is None)
         if hasattr(X, "columns"):
-            _refuse_columns(X, was_numeric=request.seen is not None)
+            _refuse_columns(X)
             convert(X, skip_check_array=True)  # names, whose errors need no more words
-        with _gaps_explained():
-            X = checked_numbers(X, _EXPECTED, convert, request.min_samples, request.check_finite)
+        try:
+            X = checked_numbers(X, _EXPECTED, convert)
+        except ValueError as error:
+            if "contains NaN" not in str(error):
+                raise
+            raise ValueError(_GAPS) from error
         request.check_shape(X.shape[1:])
-        names = getattr(stand_in, "feature_names_in_", None)
+        names = getattr(copy, "feature_names_in_", None)
         return SparseSamples(X) if issparse(X) else X, Schema(self, X.shape[1:], X.shape[1], names)
 
     def scaler(self) -> VectorScaler:
@@ -145,47 +143,34 @@ class VectorScaler(AffineScaler):  # numpydoc ignore=PR02
                 self.center_, self.scale_ = mean, std
         return self
 
-    def to_tensor(self, X: np.ndarray, device: torch.device | str) -> Tensor:
-        """Return X as a float32 tensor on a device, without a copy if it is one already."""
-        with _gaps_explained():
-            return super().to_tensor(X, device)
 
-
-@contextmanager
-def _gaps_explained() -> Iterator[None]:
-    """Say in the error about NaN in X how gaps are filled."""
-    try:
-        yield
-    except ValueError as error:
-        if "contains NaN" not in str(error):
-            raise
-        raise ValueError(_GAPS) from error
-
-
-def _refuse_columns(X: Any, *, was_numeric: bool) -> None:
+def _refuse_columns(X: Any) -> None:
     """Raise TypeError or ValueError for a DataFrame with columns that are not all of numbers."""
     if all(map(_is_numeric, set(X.dtypes))):
         return
     by_name = X.items() if hasattr(X, "items") else zip(X.columns, X.get_columns(), strict=True)
     for name, column in by_name:
-        known = column.dropna() if hasattr(column, "dropna") else column.drop_nulls()
-        if (example := _not_a_number(known)) is None:
-            if len(known) < len(column):
-                raise ValueError(_GAPS)
+        if _is_numeric(column.dtype):
             continue
+        known = column.dropna() if hasattr(column, "dropna") else column.drop_nulls()
+        # A category is none, whatever it is.
+        numbers = () if hasattr(column.dtype, "categories") else (Real, Decimal, np.bool_)
+        example: Any = next((value for value in known if not isinstance(value, numbers)), None)
+        if example is None and len(known) < len(column):
+            raise ValueError(_GAPS)
         if np.ndim(example) > 0:
             raise TypeError(
                 f"Column {name!r} of X holds arrays: pass np.stack(X[{name!r}]) if they are "
                 "vectors. If columns are channels of series, pass [np.stack(row) for row in "
                 "X.to_numpy()]."
             )
-        converted = f"X[{name!r}] = pandas.to_numeric(X[{name!r}], errors='coerce')"
-        is_likely = was_numeric or _are_mostly_numbers(known)
-        first = f", or convert it, {converted}" if is_likely else ""
-        raise TypeError(
-            f"Column {name!r} of X must hold numbers, got {brief(example, 40)} (dtype "
-            f"{column.dtype}). Pass {_LINE}{first}."
-        )
+        if example is not None:
+            converted = f"X[{name!r}] = pandas.to_numeric(X[{name!r}], errors='coerce')"
+            raise TypeError(
+                f"Column {name!r} of X must hold numbers, got {brief(example, 40)} (dtype "
+                f"{column.dtype}). Pass {_LINE}"
+                f"{f', or convert it, {converted}' if isinstance(example, str) else ''}."
+            )
 
 
 def _is_numeric(dtype: Any) -> bool:
@@ -193,31 +178,3 @@ def _is_numeric(dtype: Any) -> bool:
     if hasattr(dtype, "kind"):
         return dtype.kind in "biufc"
     return dtype.is_numeric() or str(dtype) in ("Boolean", "Null")
-
-
-def _not_a_number(column: Any) -> Any:
-    """Return the first value that is not a number, or is a category; None if there is none."""
-    numbers = () if hasattr(column.dtype, "categories") else (Real, Decimal, np.bool_)
-    is_numeric = _is_numeric(column.dtype)
-    return next((x for x in column if not (is_numeric or isinstance(x, numbers))), None)
-
-
-def _are_mostly_numbers(column: Any) -> bool:
-    """Return whether at least half of the values of a column are numbers, perhaps as text."""
-
-    def reads(value: Any) -> bool:
-        try:
-            return bool(float(value) == float(value))
-        except (TypeError, ValueError):
-            return False
-
-    is_text = str(column.dtype) in ("object", "str", "string", "String")
-    return is_text and 2 * sum(map(reads, column)) >= len(column)
-
-
-def _stand_in(request: Request) -> Any:
-    """Return a copy of the owner on which scikit-learn may set the names that it finds in X."""
-    stand_in = object.__new__(type(request.owner))
-    vars(stand_in).update(vars(request.owner))
-    (request.seen or Schema(Kind(), ())).assign_names(stand_in)
-    return stand_in

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from .._checks import naming
 from .._data._metadata import entries, split_known
-from ..kinds._gaps import padded
-from ..kinds._series import is_long, lists_series
+from ..kinds._series import is_long, lists_series, padded
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes

@@ -1,58 +1,12 @@
-"""Of memory maps no more is held than is used; moments of columns neither overflow nor vanish."""
-
-from pathlib import Path
+"""Blocks of rows; moments of columns neither overflow nor vanish."""
 
 import numpy as np
 import pytest
 import torch
 
-from skcontrast._data import _arrays
-from skcontrast._data._arrays import fingerprint, map_of, moments, release, row_blocks, some_rows
+from skcontrast._data._arrays import fingerprint, moments, row_blocks
 
 ARRAY = np.arange(6 * 4 * 5, dtype=np.int16).reshape(6, 4, 5)
-
-
-@pytest.fixture
-def mapped(tmp_path):
-    np.save(tmp_path / "X.npy", ARRAY)
-    return np.load(tmp_path / "X.npy", mmap_mode="r")
-
-
-def resident(array):
-    """Return how many kB of the file of a memory map this process holds."""
-    lines = Path("/proc/self/smaps").read_text().splitlines()
-    name = str(map_of(array).filename)
-    (start,) = (k for k, line in enumerate(lines) if line.endswith(name))
-    return next(int(line.split()[1]) for line in lines[start:] if line.startswith("Rss:"))
-
-
-@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="needs Linux")
-def test_what_was_read_of_a_memory_map_is_not_held(tmp_path, monkeypatch):
-    monkeypatch.setattr(_arrays, "_BYTES_HELD", 2**18)
-    np.save(tmp_path / "X.npy", np.ones((2**14, 2**9), np.float32))
-    X = np.load(tmp_path / "X.npy", mmap_mode="r")
-    assert sum(float(rows.sum()) for rows in row_blocks(X, 64)) == X.size
-    assert resident(X) < X.nbytes / 2**12  # kB: a quarter, since pages come in large folios
-    assert float(X.sum()) == X.size and resident(X) >= X.nbytes / 2**10
-    release(X[5:])
-    assert resident(X) == 0
-    assert float(X.sum()) == X.size
-
-
-def test_some_rows_are_those_rows(mapped):
-    big = np.arange(500)[:, None]
-    for X in (big, mapped):
-        rows = np.random.default_rng(0).integers(0, len(X), 300)
-        np.testing.assert_array_equal(some_rows(X, rows), np.asarray(X)[rows])
-
-
-def test_a_release_keeps_what_was_written(tmp_path):
-    np.save(tmp_path / "X.npy", ARRAY)
-    for mode in ("r+", "c"):
-        X = np.load(tmp_path / "X.npy", mmap_mode=mode)
-        X[2] = 7
-        release(X)
-        assert (X[2] == 7).all()
 
 
 def test_blocks_of_anything_are_its_rows():

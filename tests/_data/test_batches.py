@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from skcontrast._data._batches import BatchSampler, InMemory
+from skcontrast._data._batches import BatchSampler, Source
 from tests.common import X_DIGITS, small
 
 
@@ -17,7 +17,7 @@ def test_every_batch_size_gives_finite_embeddings(n, batch_size):
 def test_batches_cover_all_rows_and_none_holds_one_sample():
     for n in range(2, 60):
         for batch_size in range(2, 62):
-            samples = InMemory(torch.arange(n))
+            samples = Source(torch.arange(n), torch.device("cpu"))
             batches = [batch.x for batch in BatchSampler(samples, batch_size)]
             sizes = [len(x) for x in batches]
             assert sorted(torch.cat(batches).tolist()) == list(range(n))
@@ -27,7 +27,9 @@ def test_batches_cover_all_rows_and_none_holds_one_sample():
 
 def drawn(n, batch_size, n_labeled, share):
     """Return the rows of the batches of an epoch."""
-    sampler = BatchSampler(InMemory(torch.arange(n)), batch_size, torch.arange(n_labeled), share)
+    sampler = BatchSampler(
+        Source(torch.arange(n), torch.device("cpu")), batch_size, torch.arange(n_labeled), share
+    )
     return [batch.x for batch in sampler]
 
 
@@ -55,7 +57,7 @@ def test_every_batch_is_of_one_domain():
     for batch_size in [2, 5, 16, 300]:
         for n_labeled, share in [(0, 0.0), (30, 0.5)]:
             domains = torch.tensor([3] * 2 + [0] * 40 + [1] * 17 + [2] * 61)[torch.randperm(120)]
-            samples = InMemory(torch.arange(120))
+            samples = Source(torch.arange(120), torch.device("cpu"))
             labeled = torch.arange(n_labeled)
             sampler = BatchSampler(samples, batch_size, labeled, share, domains=domains)
             batches = [batch.x for batch in sampler]
@@ -70,14 +72,14 @@ def test_every_batch_is_of_one_domain():
 
 def test_two_samples_of_a_group_meet_within_their_domain():
     domains, groups = torch.arange(2000) % 5, torch.arange(2000) // 10
-    samples = InMemory(torch.arange(2000))
+    samples = Source(torch.arange(2000), torch.device("cpu"))
     sampler = BatchSampler(samples, 128, pairs=groups, domains=domains)
     met = [groups[batch.x].bincount()[groups[batch.x]] > 1 for batch in sampler]
     assert torch.cat(met).float().mean() > 0.95
 
 
 def test_a_single_domain_changes_nothing():
-    samples = InMemory(torch.arange(50))
+    samples = Source(torch.arange(50), torch.device("cpu"))
     one, two = (BatchSampler(samples, 8, domains=d) for d in (None, torch.zeros(50).long()))
     one.generator.manual_seed(0)
     two.generator.manual_seed(0)
@@ -86,7 +88,7 @@ def test_a_single_domain_changes_nothing():
 
 
 def test_samples_come_in_order_too():
-    samples = InMemory(torch.arange(10))
+    samples = Source(torch.arange(10), torch.device("cpu"))
     assert [x.tolist() for x in BatchSampler(samples, 2).in_order(4)] == [
         [0, 1, 2, 3],
         [4, 5, 6, 7],

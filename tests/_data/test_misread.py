@@ -24,14 +24,13 @@ def small(**kwargs):
     [
         (["CCO", "CCC"] * 5, r"texts, such as 'CCO'.*'Molecules' .* user guide.*TfidfVectorizer"),
         (np.array(["to be or not"] * 9), "texts, such as 'to be or not'.*a language model"),
-        (np.array([["to be"], ["or not"]] * 9), "texts, such as 'to be'"),
         (pd.Series(["to be", "or not"] * 9), "texts, such as 'to be'"),
         (LONG.to_dict("records"), r"pass pandas\.DataFrame\(X\)"),
         ([nx.node_link_data(g) for g in GRAPHS], "networkx.node_link_graph"),
         ([LONG, LONG], r"list of DataFrames.*x.to_numpy\(\).T.*pandas.concat\(X\)"),
     ],
     ids=[
-        "SMILES", "texts", "a column of texts", "a Series of texts", "records", "node-link data",
+        "SMILES", "texts", "a Series of texts", "records", "node-link data",
         "frames",
     ],
 )  # fmt: skip

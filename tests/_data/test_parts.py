@@ -156,7 +156,7 @@ def test_augmentation_steps_of_a_pipeline_draw_views_of_parts():
     chain = PerPart([RandomAffine(), GaussianNoise()])
     H = make_pipeline(chain, mixed()).fit_transform(MIXED)
     np.testing.assert_array_equal(H, mixed(augmentation=chain).fit_transform(MIXED))
-    with pytest.raises(ValueError, match=r"RandomAffine expects images .*pass PerPart"):
+    with pytest.raises(ValueError, match=r"RandomAffine expects images .*several parts"):
         make_pipeline(RandomAffine(), mixed()).fit(MIXED)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -21,7 +20,6 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from torch.utils.data import Dataset
 
 from skcontrast import ContrastiveClassifier, load, save
-from skcontrast._data import _pictures
 from skcontrast._data._pictures import SUFFIXES, as_pixels, read_image
 from skcontrast.augmentation import RandomFlip
 from skcontrast.datasets import ImageFolder
@@ -120,19 +118,6 @@ def test_16_bits_are_rounded_to_8(tmp_path, suffix):
     found = read(path, mode="L")[0]
     np.testing.assert_array_equal(found, np.rint(wide / 257))
     assert found[0, :3].tolist() == [0, 1, 255]
-
-
-def test_pixels_are_converted_a_few_rows_at_a_time(tmp_path, monkeypatch):
-    path = saved(tmp_path, RNG.integers(0, 2**16, size=(1000, 1000)).astype(np.uint16))
-    tracemalloc.start()
-    read(path, mode="L")
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 6 * 10**6  # of which 2 for the file's own numbers, twice
-    clear = Image.fromarray(RNG.integers(0, 256, size=(20, 20, 4), dtype=np.uint8), "RGBA")
-    whole = read(saved(tmp_path, clear))
-    monkeypatch.setattr(_pictures, "_STRIP", 7)
-    np.testing.assert_array_equal(read(saved(tmp_path, clear)), whole)
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.float32])

@@ -21,8 +21,8 @@ from sklearn.pipeline import make_pipeline
 from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 
 from skcontrast._data import _arrays, _batches
-from skcontrast._data._arrays import SparseSamples, mean_and_std, subset
-from skcontrast._data._batches import Streamed, is_streamed, read_ahead
+from skcontrast._data._arrays import SparseSamples, mean_and_std
+from skcontrast._data._batches import Source, is_streamed, read_ahead
 from skcontrast.augmentation import GaussianNoise, MarginalCorruption, RandomAffine
 from skcontrast.encoders import ConvNet
 from skcontrast.kinds import Images
@@ -161,7 +161,7 @@ class Endless(IterableDataset):
         (Endless(), TypeError, "X must be a Dataset with __len__"),
         (Samples(X[:0]), ValueError, "Dataset with 0 samples"),
         (Samples(X[:1]), ValueError, "1 sample.* minimum of 2"),
-        (Samples(np.zeros((5, 2, 2, 2, 2))), ValueError, "must be vectors, series"),
+        (Samples(np.zeros((5, 2, 2, 2, 2))), ValueError, "X must have 2 dimensions"),
     ],
     ids=["shape", "NaN", "iterable", "empty", "single", "dimensions"],
 )
@@ -254,7 +254,7 @@ def test_batches_of_any_numbers_are_those_numbers_in_float32(tmp_path, dtype, of
     np.testing.assert_array_equal(embedder(X).fit(typed).transform(Rows(typed)), of_float32)
     np.testing.assert_array_equal(embedder(X).fit(Rows(typed)).transform(typed), of_float32)
     read = fitted._fitted.read(mapped, fitted)
-    stream = Streamed(read, fitted._fitted.scaler.to_tensor, CPU, 0)
+    stream = Source(read, CPU, fitted._fitted.scaler.to_tensor)
     rows = torch.tensor([5, 3, 110])
     assert torch.equal(stream.take(rows), torch.as_tensor(X.astype(np.float32))[rows])
     assert dtype == "longdouble" or (read.dtype == dtype and np.shares_memory(read, mapped))
@@ -300,14 +300,6 @@ def test_large_float16_numbers_are_finite():
 # Memory maps
 
 
-def test_the_samples_for_statistics_of_a_memory_map_are_those_of_its_array(tmp_path):
-    big = np.arange(25_000, dtype=np.int32)[:, None]
-    np.save(tmp_path / "X.npy", big)
-    some = subset(np.load(tmp_path / "X.npy", mmap_mode="r"))
-    np.testing.assert_array_equal(some, subset(big))
-    assert not isinstance(some, np.memmap) and len(some) <= 10_000
-
-
 @pytest.mark.slow
 def test_a_search_over_a_memory_map_in_several_processes(tmp_path):
     np.save(tmp_path / "X.npy", X.astype(np.int16))
@@ -318,7 +310,7 @@ def test_a_search_over_a_memory_map_in_several_processes(tmp_path):
 
 
 def read_by_a_worker():
-    source = Streamed(X, lambda x, device: torch.from_numpy(x), CPU, n_workers=1)
+    source = Source(X, CPU, lambda x, device: torch.from_numpy(x), n_workers=1)
     return torch.cat(list(source.batches([torch.arange(3), torch.arange(3, 6)])))
 
 

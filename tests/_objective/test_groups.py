@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 
 from skcontrast import ContrastiveEmbedder, contrastive_loss
-from skcontrast._data._batches import BatchSampler, InMemory
+from skcontrast._data._batches import BatchSampler, Source
 from skcontrast._objective._functional import objective_value
 from skcontrast.encoders import MLP
 from skcontrast.frameworks import CMC, Contrast, Framework, InfoGraph, MoCo, SimCLR, in_batch
@@ -275,7 +275,7 @@ def test_jensen_shannon_pulls_graphs_of_the_group_by_their_softplus():
 def test_batches_bring_two_samples_of_a_group_together(n, batch_size):
     groups = torch.arange(n) // 3
     groups[-4:] = -1
-    data = InMemory(torch.arange(n))
+    data = Source(torch.arange(n), torch.device("cpu"))
     sampler = BatchSampler(data, batch_size, pairs=groups)
     sampler.generator.manual_seed(0)
     batches = [batch.rows for batch in sampler]
@@ -291,7 +291,7 @@ def test_batches_bring_two_samples_of_a_group_together(n, batch_size):
 
 
 def test_samples_without_groups_are_drawn_as_ever():
-    data = InMemory(torch.arange(50))
+    data = Source(torch.arange(50), torch.device("cpu"))
     alone = torch.full((50,), -1)
     sampler = BatchSampler(data, 8, pairs=alone)
     sampler.generator.manual_seed(0)

@@ -227,7 +227,7 @@ def test_an_error_in_forward_says_what_it_got():
             return super().forward(x)
 
     with pytest.raises(
-        ValueError, match=r"TwoArguments failed on samples of shape \(5,\).*'mask'"
+        ValueError, match=r"TwoArguments failed on vectors of shape \(5,\).*'mask'"
     ):
         small(encoder=TwoArguments(5, 8)).fit(vectors())
 

@@ -208,7 +208,7 @@ def test_a_width_other_than_n_components_is_refused_with_both():
 
 def test_a_failing_forward_names_encoder_and_sample_shape():
     with pytest.raises(
-        ValueError, match=r"encoder Linear failed on samples of shape \(7,\)"
+        ValueError, match=r"encoder Linear failed on vectors of shape \(7,\)"
     ) as info:
         build_encoder(nn.Linear(4, 3), (7,))
     assert isinstance(info.value.__cause__, RuntimeError)

@@ -199,6 +199,7 @@ def test_colours_are_those_of_networkx():
     np.testing.assert_array_equal((found[:, None] == found).all(2), alike)
 
 
+@pytest.mark.filterwarnings("ignore:No label of the graphs")
 def test_colours_that_fit_has_not_seen_are_ignored():
     paths = [nx.path_graph(4), nx.path_graph(5)]
     found = counts(paths, X=[nx.star_graph(5)])

@@ -191,7 +191,7 @@ def test_settings_that_do_not_suit_two_encoders_are_refused():
         small(framework=CMC(split=3)).fit((X, X))
     with pytest.raises(ValueError, match="'auto' needs vectors, series or images of"):
         small(framework=CMC(), encoder=None).fit(IMAGES)
-    with pytest.raises(ValueError, match="failed on samples of shape"):
+    with pytest.raises(ValueError, match="failed on vectors of shape"):
         small(framework=CMC(), encoder=nn.Linear(64, 5)).fit(X)
     with pytest.raises(ValueError, match="return 10 and 54 components"):
         small(framework=CMC(split=10), encoder=lambda s: nn.Identity(), projection_dim=0).fit(X)

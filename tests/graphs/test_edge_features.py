@@ -415,16 +415,6 @@ def test_attributes_that_are_not_read_are_named_once_per_fit():
     assert len(caught) == 1
 
 
-def test_attributes_of_data_that_are_not_read_are_named():
-    Data = pytest.importorskip("torch_geometric.data").Data
-    graphs = [
-        Data(edge_index=torch.tensor([[0, 1], [1, 0]]), pos=torch.zeros(n, 3), y=torch.zeros(1))
-        for n in (2, 3, 4)
-    ]
-    graphs[0].smiles, graphs[1].charge = "CC", torch.zeros(3)
-    assert pack_graphs(graphs).ignored == ("the node attribute 'pos'",)
-
-
 class Own(torch.nn.Module):
     """A module in the style of PyTorch Geometric that reads nothing of edges."""
 

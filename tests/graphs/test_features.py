@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -28,14 +30,6 @@ def test_degrees_are_cumulative_and_capped_at_the_largest_in_fit():
     assert features([nx.star_graph(200)]).shape == (201, 65)
     assert features([nx.empty_graph(2)]).tolist() == [[1], [1]]
     assert features([nx.DiGraph([(0, 1), (2, 1)])]).tolist() == [[1, 0, 0], [1, 1, 1], [1, 0, 0]]
-
-
-def test_a_degree_that_a_file_makes_up_takes_no_memory():
-    packed = pack_graphs([nx.star_graph(100)])
-    features = NodeFeatures("degree").fit(packed)
-    columns = features.to_tensor(packed, "cpu").n_codes
-    features.largest_degree_ = 2**31
-    assert features.to_tensor(packed, "cpu").n_codes == columns == 65
 
 
 def test_constant_is_a_single_one():
@@ -82,27 +76,20 @@ def test_labels_are_one_hot_and_zeros_where_unseen():
     x = features(graphs)
     assert x.shape[1] == 3 and (x.sum(1) == 1).all()
     other = [attributed(nx.path_graph(4), label=lambda k: ["O", "Pt", "C", 7][k])]
-    with pytest.warns(UserWarning, match="were strings in fit: those that are numbers are unseen"):
-        x = features(other, fit_on=graphs)
+    x = features(other, fit_on=graphs)
     assert x.tolist() == [[0, 0, 1], [0, 0, 0], [1, 0, 0], [0, 0, 0]]
 
 
 @pytest.mark.parametrize(
-    ("then", "now", "of", "are"),
-    [
-        (str, int, "strings", "numbers"),
-        (int, str, "numbers", "strings"),
-        (int, lambda k: (k, 1), "numbers", "tuple"),
-        (lambda k: b"abc"[k : k + 1], bool, "bytes", "numbers"),
-    ],
+    ("then", "now"), [(str, int), (int, str), (int, lambda k: (k, 1)), (str, lambda k: f"{k}.0")]
 )
-def test_labels_that_change_their_type_are_refused(then, now, of, are):
+def test_labels_of_which_none_occurred_in_fit_are_reported(then, now):
     known, new = (
         [attributed(graph, label=lambda k, to=to: to(k % 3)) for graph in GRAPHS]
         for to in (then, now)
     )
-    with pytest.raises(ValueError, match=f"were {of} in fit, but are {are} now"):
-        features(new, fit_on=known)
+    with pytest.warns(UserWarning, match="No label of the graphs in X occurred in fit"):
+        assert not features(new, fit_on=known).any()
 
 
 @pytest.mark.parametrize("to", [np.bool_, bool, float, np.int8])
@@ -143,14 +130,16 @@ def test_labels_must_be_there_in_transform_if_and_only_if_they_were_in_fit(had):
     labelled = [attributed(graph, lambda k: 1.0, lambda k: k % 3) for graph in GRAPHS]
     plain = [attributed(graph, lambda k: 1.0) for graph in GRAPHS]
     fitted = small(max_epochs=1).fit(labelled if had else plain)
-    message = f"Nodes had {'' if had else 'no '}labels in fit, but those of X have{' none' * had}"
-    with pytest.raises(ValueError, match=message):
+    one, other = "1 attributes ('x'), labels", "1 attributes ('x')"
+    had_then, have_now = (one, other) if had else (other, one)
+    message = f"Nodes had {had_then} in fit, but have {have_now} in X."
+    with pytest.raises(ValueError, match=re.escape(message)):
         fitted.transform(plain if had else labelled)
 
 
 def test_attributes_must_be_as_wide_as_in_fit():
     fitted = small(max_epochs=1).fit([attributed(g, lambda k: [1.0, k]) for g in GRAPHS])
-    with pytest.raises(ValueError, match=r"have 0 node attributes, .* fitted on graphs with 2"):
+    with pytest.raises(ValueError, match=r"Nodes had 2 attributes \('x'\) in fit, but have none"):
         fitted.transform(GRAPHS)
 
 
@@ -171,6 +160,7 @@ def test_all_kinds_of_node_features_train(kind):
         assert np.isfinite(h).all() and h.std(0).max() > 0
 
 
+@pytest.mark.filterwarnings("ignore:No label of the graphs")
 def test_masked_attributes_are_the_mean():
     graphs = [attributed(graph, lambda k: 3.0 * k + 5, lambda k: k % 3) for graph in GRAPHS]
     packed = pack_graphs(graphs)

@@ -35,14 +35,6 @@ def test_interpolation_fills_gaps_by_lines_and_keeps_the_end():
         read(two, Series(interpolate=True))
 
 
-@pytest.mark.parametrize("kind", ["auto", "series"])
-def test_channels_last_are_noticed_behind_padding_too(kind):
-    X = np.random.default_rng(0).normal(size=(6, 40, 3))
-    X[::2, 25:] = np.nan
-    with pytest.raises(ValueError, match=r"channels seem to be last.*X\.transpose\(0, 2, 1\)"):
-        ContrastiveEmbedder(kind=kind).fit(X)
-
-
 def test_what_all_series_are_padded_with_changes_nothing():
     X = np.random.default_rng(0).normal(size=(40, 2, 20))
     X[::2, :, 15:] = np.nan

@@ -171,7 +171,7 @@ def test_other_encoders_are_refused(encoder):
 
 @pytest.mark.parametrize("augmentation", [GaussianNoise(), RandomAffine()], ids=repr)
 def test_other_augmentations_are_refused(augmentation):
-    message = f"{type(augmentation).__name__} expects .*, got graphs; choose .* NodeDrop"
+    message = f"{type(augmentation).__name__} expects .*, got graphs"
     with pytest.raises(ValueError, match=message):
         small(augmentation=augmentation).fit(GRAPHS)
     with pytest.raises(ValueError, match=message):

@@ -52,7 +52,7 @@ def test_one_array_is_split_by_the_framework_and_is_read_as_in_fit():
 @pytest.mark.parametrize(
     "pair, message",
     [
-        ((X, X[:50]), "same samples: part 0 has 101, part 1 has 50"),
+        ((X, X[:50]), r"same samples, got \[101, 50\] of them"),
         ((X[:, :20], IMAGES), "Part 1 of X: X .*shape"),
         ((X[:, :20], X[:, 20:], X), "X has 3 parts, in fit it had 2"),
         ((None, X), "Part 0 of X must hold samples, got None"),
@@ -194,7 +194,7 @@ def test_parts_need_a_framework_and_encoders_for_each():
         mixed(encoder=[MLP(), MLP()]).fit(MIXED)
     with pytest.raises(ValueError, match="has 2 encoders, but samples have 1 part"):
         small(encoder=[MLP(), MLP()]).fit(X)
-    with pytest.raises(ValueError, match=r"RandomAffine expects images.*PerPart"):
+    with pytest.raises(ValueError, match=r"RandomAffine expects images.*several parts"):
         mixed(augmentation=RandomAffine()).fit(MIXED)
     with pytest.raises(ValueError, match="X is several arrays"):
         mixed(framework=CMC(split=3)).fit(MIXED)

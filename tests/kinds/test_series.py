@@ -188,7 +188,7 @@ def test_series_of_other_lengths_than_in_fit_are_embedded():
         ),
         (np.zeros((5, 3, 0)), r"kind='series'|3 channel\(s\) and 0 steps|at least 1"),
         (X[:1], "a minimum of 2 is required"),
-        (np.stack([np.roll(x, 9, 1) for x in PADDED]), r"Series \d+ of X begins with NaN, up to"),
+        (np.stack([np.roll(x, 9, 1) for x in PADDED]), r"Series \d+ of X contains NaN in channel"),
         ([*UNEQUAL[:-1], UNEQUAL[-1][:2]], "Series .* may differ in n_times alone"),
         (PADDED[:, [0, 1, 2] * 8 + [0]], "NaN, which images must not. .* kind='series'"),
     ],
@@ -255,7 +255,7 @@ def test_transform_names_the_channels_that_differ():
     for given, advice in (
         (X[:, :2], "of 2 channel.* fitted on series of 3"),
         (X.transpose(0, 2, 1), r"pass X.transpose\(0, 2, 1\)"),
-        (X[0], r"pass X\[None\] if it is a single series"),
+        (X[0], r"if its axes are others, pass X\[None\]"),
     ):
         with pytest.raises(ValueError, match=advice):
             embedder.transform(given)
@@ -281,7 +281,7 @@ def test_each_series_is_standardised_by_itself():
 
 def test_nothing_is_standardised_on_request():
     np.testing.assert_array_equal(scaled(PADDED, standardize=None), PADDED.astype(np.float32))
-    with pytest.raises(ValueError, match="too large for float32: pass standardize='channel'"):
+    with pytest.raises(ValueError, match="too large for float32: standardize or rescale X"):
         scaled(X * 1e300, standardize=None)
 
 
@@ -350,7 +350,7 @@ def test_series_beside_a_table():
 def test_an_encoder_that_reads_what_follows_an_end_is_refused():
     plain = nn.Sequential(nn.Conv1d(3, 6, 3), nn.AdaptiveAvgPool1d(1), nn.Flatten())
     assert small(encoder=plain).fit_transform(X).shape == (len(X), 6)
-    with pytest.raises(ValueError, match="encoder Sequential returns NaN for series of unequal"):
+    with pytest.raises(ValueError, match=r"not finite.* check that 'encoder'"):
         small(encoder=plain).fit(UNEQUAL)
     with pytest.raises(
         ValueError, match=r"network returns NaN for \d+ of 30, .* as SeriesNet\(\)"
@@ -405,7 +405,7 @@ def test_views_must_leave_ends_where_they_are(view):
 
 def test_an_encoder_for_one_length_names_it():
     embedder = small(encoder=nn.Sequential(nn.Flatten(), nn.Linear(75, 4))).fit(X)
-    with pytest.raises(ValueError, match=r"length that the encoder cannot take.* had 25 steps"):
+    with pytest.raises(ValueError, match=r"series that the network cannot take.* had 25 steps"):
         embedder.transform(X[:, :, :20])
 
 
