@@ -19,7 +19,7 @@ def described(module):
         of_class = vars(thing).values() if inspect.isclass(thing) else ()
         for one in (thing, *of_class):
             one = getattr(one, "__func__", getattr(one, "fn", one))
-            has_section = "    Parameters\n" in (getattr(one, "__doc__", None) or "")
+            has_section = "Parameters\n-" in inspect.cleandoc(getattr(one, "__doc__", None) or "")
             if has_section and (inspect.isclass(one) or inspect.isfunction(inspect.unwrap(one))):
                 yield one
 

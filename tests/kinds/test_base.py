@@ -3,7 +3,7 @@
 import ast
 import pickle
 from dataclasses import replace
-from inspect import signature
+from inspect import getdoc, signature
 from pathlib import Path
 
 import numpy as np
@@ -109,7 +109,7 @@ def test_a_kind_shows_only_the_names_that_its_page_tells(kind):
     public = {name for name in dir(kind) if not name.startswith("_")}
     own = {*dir(ParameterObject), *signature(kind).parameters}
     assert public - own == attributes | methods
-    assert all(f"    {name} : " in Kind.__doc__ for name in attributes)
+    assert all(f"\n{name} : " in getdoc(Kind) for name in attributes)
     assert all(getattr(Kind, name).__doc__ for name in methods)
 
 
