@@ -274,6 +274,9 @@ def test_each_series_is_standardised_by_itself():
     np.testing.assert_allclose(np.nanstd(batch, axis=2), 1, atol=1e-4)
     flat = np.ones((4, 1, 9)) * np.array([0.0, 0.1, -5.0, 1e300])[:, None, None]
     assert (scaled(flat, standardize="series") == 0).all()
+    # Nor are deviations from a mean of 0, however small.
+    around_zero = np.tile([-1e-9, 1e-9], (4, 1, 8))
+    np.testing.assert_allclose(scaled(around_zero, standardize="series").abs(), 1, rtol=1e-6)
     # Half precision resolves these steps, so they are no rounding.
     steps = (1000 + np.tile([0, 1], 8)).reshape(1, 1, -1).astype(np.float16).repeat(4, axis=0)
     np.testing.assert_allclose(scaled(steps, standardize="series").abs(), 1, rtol=1e-6)
