@@ -15,6 +15,7 @@ from skcontrast._data._batches import Batch
 from skcontrast._objective._functional import objective_value
 from skcontrast.encoders import ConvNet
 from skcontrast.frameworks import CMC
+from skcontrast.kinds import Images
 from skcontrast.losses import BCL, InfoNCE, SupCon
 from skcontrast.similarity import Cosine, VonMisesFisher
 from tests.common import small, vectors
@@ -77,6 +78,11 @@ def test_transform_is_both_encoders_side_by_side():
     assert embedder.get_feature_names_out().shape == (first.shape[1] * 2,)
     projected = embedder.set_params(output="projection").transform(X)
     assert projected.shape == (101, 2 * 64) and np.isfinite(embedder.score(X))
+
+
+def test_the_parts_of_lab_are_its_channels():
+    parts = CMC("lab").split_samples(Images(), (3, 8, 8)).columns
+    assert [part.tolist() for part in parts] == [[0], [1, 2]]
 
 
 def test_lab_contrasts_lightness_with_colour():
