@@ -44,7 +44,7 @@ class Evaluation(Callback):
         too, but not the names of scikit-learn's scorers, which need predictions. None is
         ``ContrastiveEmbedder.score``. Greater is better: measures of which less is better count
         with a minus.
-    X : array-like, Dataset, Parts or list of graphs
+    X : array-like, Dataset, Modalities or list of graphs
         Held-out samples, as the embedder gets them: in a Pipeline, after the steps before it.
     y : array-like of shape (n_samples,), default=None
         Their classes, if the scorer needs them.

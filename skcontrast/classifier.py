@@ -273,7 +273,7 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
 
         Parameters
         ----------
-        X : array-like, Dataset, Parts or list of graphs
+        X : array-like, Dataset, Modalities or list of graphs
             Samples of the shape seen in `fit`.
 
         Returns
@@ -288,7 +288,7 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
 
         Parameters
         ----------
-        X : array-like, Dataset, Parts or list of graphs
+        X : array-like, Dataset, Modalities or list of graphs
             Samples of the shape seen in `fit`.
 
         Returns
@@ -304,7 +304,7 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
 
         Parameters
         ----------
-        X : array-like, Dataset, Parts or list of graphs
+        X : array-like, Dataset, Modalities or list of graphs
             Samples of the shape seen in `fit`.
 
         Returns
@@ -321,7 +321,7 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
 
         Parameters
         ----------
-        X : array-like, Dataset, Parts or list of graphs
+        X : array-like, Dataset, Modalities or list of graphs
             Samples of the shape seen in `fit`.
 
         Returns
@@ -337,7 +337,7 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
 
         Parameters
         ----------
-        X : array-like, Dataset, Parts or list of graphs
+        X : array-like, Dataset, Modalities or list of graphs
             Samples of the shape seen in `fit`.
         y : array-like of shape (n_samples,)
             Their classes, as in `fit`; samples of unknown class do not count.

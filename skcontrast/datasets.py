@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from torch.utils.data import Dataset
 
 from ._checks import POSITIVE_INT, Interval, InvalidParameterError, StrOptions, checked
-from ._data._parts import Parts, along_rows
+from ._data._parts import Modalities, along_rows
 from ._data._pictures import SUFFIXES, check_pillow, existing_files, load_images, read_image
 
-__all__ = ["ImageFolder", "Parts"]
+__all__ = ["ImageFolder", "Modalities"]
 
 
 def __dir__() -> list[str]:
@@ -86,7 +86,7 @@ class ImageFolder(Dataset):
 
     See Also
     --------
-    Parts : Samples that consist of several arrays.
+    Modalities : Samples that consist of several arrays.
 
     Notes
     -----

@@ -340,7 +340,7 @@ class ContrastiveEmbedder(
             graphs or of PyTorch Geometric's ``Data``, or
             :class:`~skcontrast.graphs.PackedGraphs`; tensors,
             memory maps, or a torch Dataset whose items are samples or tuples that start with one;
-            with ``CMC()`` also :class:`~skcontrast.datasets.Parts`; a :ref:`kind of your own
+            with ``CMC()`` also :class:`~skcontrast.datasets.Modalities`; a :ref:`kind of your own
             <own-kind>`; or the views that an augmentation step of a Pipeline returns.
         y : array-like of shape (n_samples,), default=None
             Classes; −1, None, NaN or ``pandas.NA`` where unknown, as in `groups` and `domains`.
@@ -453,7 +453,7 @@ class ContrastiveEmbedder(
 
         Parameters
         ----------
-        X : array-like, Dataset, Parts or list of graphs
+        X : array-like, Dataset, Modalities or list of graphs
             Samples of the shape seen in `fit`.
 
         Returns
@@ -502,7 +502,7 @@ class ContrastiveEmbedder(
 
         Parameters
         ----------
-        X : array-like, Dataset, Parts or list of graphs
+        X : array-like, Dataset, Modalities or list of graphs
             At least 12 samples of the shape seen in `fit`, better a few hundred that were not used
             in it; fewer than 100 are warned about. Compare scores of equally many samples.
         y : ignored
@@ -560,7 +560,7 @@ class ContrastiveEmbedder(
 
         Parameters
         ----------
-        X : array-like, Dataset, Parts, list of graphs or Views
+        X : array-like, Dataset, Modalities, list of graphs or Views
             Samples as for `fit`, at least 2 of them; for a fitted embedder, samples of the shape
             seen in `fit`, at least 1.
         n_views : int, default=2
@@ -576,7 +576,7 @@ class ContrastiveEmbedder(
         -------
         views : tuple of n_views arrays of shape (n, ...)
             Each holds one view of each sample, in the units, shape and dtype of X; of several
-            parts, :class:`~skcontrast.datasets.Parts`; of graphs,
+            parts, :class:`~skcontrast.datasets.Modalities`; of graphs,
             :class:`~skcontrast.graphs.PackedGraphs`, in which a masked label is None.
 
         Raises

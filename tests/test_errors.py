@@ -172,7 +172,7 @@ NEEDED = {
     "Wide": {"deep": MLP()},
 }
 OF_ANY_TYPE = {
-    ("Frozen", "encoder"), ("Optimizer", "options"), ("PartsKind", "of"),
+    ("Frozen", "encoder"), ("Optimizer", "options"), ("MultimodalKind", "of"),
     ("Pretrained", "processor"), ("Wide", "deep"),
 }  # fmt: skip
 WITH_PARAMETERS = (

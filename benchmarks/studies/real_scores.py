@@ -113,7 +113,7 @@ def scores_of(embedder, X, y, seed):
     views = project_views(embedder, X, random_state=seed)
     given = {"y": y, "similarity": embedder.similarity_}
     samples = (
-        ScoreSample.from_views(*views, **given, positives=kind) for kind in ("views", "classmates")
+        ScoreSample.from_views(*views, **given, positives=kind) for kind in ("views", "same class")
     )
     return macro_auc(*views, **given), *samples
 

@@ -15,8 +15,8 @@ parts than on the parts.
 # %%
 # Three parts as one X
 # --------------------
-# ``Parts`` holds the arrays. Whatever selects rows, ``train_test_split``, cross-validation or a
-# search, selects the same rows in all of them.
+# ``Modalities`` holds the arrays. Whatever selects rows, such as ``train_test_split`` or a search,
+# selects the same rows in all of them.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -25,29 +25,30 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 
 from skcontrast import ContrastiveEmbedder
-from skcontrast.augmentation import GaussianNoise, MarginalCorruption, PerPart
-from skcontrast.datasets import Parts
+from skcontrast.augmentation import GaussianNoise, MarginalCorruption, PerModality
+from skcontrast.datasets import Modalities
 from skcontrast.encoders import MLP
 from skcontrast.frameworks import CMC
 from skcontrast.similarity import Cosine
 
 images, y = load_digits().images, load_digits().target
 left, right = images[:, None, :, :4], images[:, None, :, 4:]
-X = Parts(left, right, images.sum(axis=2))
+X = Modalities(left, right, images.sum(axis=2))
 X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_state=0)
 X_test
 
 # %%
 # Train
 # -----
-# ``PerPart`` gives each part its own augmentation. A single encoder that suits all parts is built
-# once for each; a list would have one encoder for each. Low temperatures separate near samples.
+# ``PerModality`` gives each part its own augmentation. A single encoder that suits all parts is
+# built once for each; a list would have one encoder for each. Low temperatures separate near
+# samples.
 
 embedder = ContrastiveEmbedder(
     encoder=MLP(),
     framework=CMC(),
     similarity=Cosine(0.1),
-    augmentation=PerPart([GaussianNoise(0.1), GaussianNoise(0.1), MarginalCorruption(0.1)]),
+    augmentation=PerModality([GaussianNoise(0.1), GaussianNoise(0.1), MarginalCorruption(0.1)]),
     output="projection",
     projection_dim=32,
     max_epochs=10,

@@ -83,7 +83,7 @@ print("loss        bias    push on false negatives")
 for name, loss in losses.items():
     bias, push = negative_bias(loss, sample).value, push_share(loss, sample).value
     print(f"{name:9}  {bias:+.3f}   {push:.3f}")
-bias = negative_bias(DCL(0.1), scores(judged, positives="classmates")).value
+bias = negative_bias(DCL(0.1), scores(judged, positives="same class")).value
 print(f"DCL        {bias:+.3f}   with classmates as positives")
 
 for name in ("BCL", "SoftRing"):

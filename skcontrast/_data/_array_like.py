@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from .._checks import check_entries, naming
 from ._arrays import LazySamples, as_array, refuse_nonfinite, row_blocks
-from ._parts import Parts
+from ._parts import Modalities
 from ._pictures import is_picture, pictures_in
 
 # What to do with samples that belong together in pairs.
@@ -76,7 +76,7 @@ def _refuse_other(X: Any) -> None:
         check_entries(X, "X")
     if is_pair and getattr(X[0], "ndim", 0) > 1 and np.shape(X[1]) == X[0].shape[:1]:
         raise TypeError("X is a tuple of samples and their classes: pass both, fit(X, y).")
-    if isinstance(X, Parts) or (is_pair and all(getattr(x, "ndim", 0) > 1 for x in X)):
+    if isinstance(X, Modalities) or (is_pair and all(getattr(x, "ndim", 0) > 1 for x in X)):
         raise ValueError(
             f"X is a {type(X).__name__} of several arrays. If they are parts of each sample, pass "
             f"framework=CMC(); if they are pairs of one kind, {PAIRS_ADVICE}."

@@ -16,7 +16,7 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 
 from .._checks import naming
-from ._parts import Parts
+from ._parts import Modalities
 from ._pictures import as_pixels
 
 # Beyond this many standard deviations a value carries no more information, only overflow.
@@ -138,7 +138,7 @@ def representative_array(X: Any) -> Any:
 
 def is_lazy(X: Any) -> bool:
     """Return whether checked samples, or a part of them, have yet to be read."""
-    parts = X.parts if isinstance(X, Parts) else (X,)
+    parts = X.parts if isinstance(X, Modalities) else (X,)
     return any(isinstance(part, LazySamples) for part in parts)
 
 

@@ -14,10 +14,10 @@ from torch import Tensor
 from .._sklearn_compat import get_output_config, rows_of
 
 
-class Parts:
+class Modalities:
     """The parts of samples, each in its own array, as one X that can be indexed by rows.
 
-    A tuple of arrays holds the same samples, but scikit-learn cannot split it. `Parts` goes
+    A tuple of arrays holds the same samples, but scikit-learn cannot split it. `Modalities` goes
     through Pipelines, ``train_test_split``, cross-validation and searches. Whatever selects rows
     selects them in every part.
 
@@ -45,8 +45,8 @@ class Parts:
     See Also
     --------
     skcontrast.frameworks.CMC : Trains an encoder for each part.
-    skcontrast.augmentation.PerPart : Draws views of each part by its own augmentations.
-    skcontrast.kinds.PartsKind : Declares what the parts are.
+    skcontrast.augmentation.PerModality : Draws views of each part by its own augmentations.
+    skcontrast.kinds.MultimodalKind : Declares what the parts are.
 
     Examples
     --------
@@ -55,14 +55,14 @@ class Parts:
     >>> from sklearn.model_selection import cross_val_score
     >>> from sklearn.pipeline import make_pipeline
     >>> from skcontrast import ContrastiveEmbedder
-    >>> from skcontrast.datasets import Parts
+    >>> from skcontrast.datasets import Modalities
     >>> from skcontrast.frameworks import CMC
     >>> rng = np.random.default_rng(0)
     >>> y = np.arange(60) % 2
     >>> words, pixels = rng.normal(size=(60, 4)) + y[:, None], rng.uniform(size=(60, 1, 8, 8))
-    >>> X = Parts(words, pixels)
+    >>> X = Modalities(words, pixels)
     >>> X, X[:10].parts[1].shape
-    (Parts of 60 samples: ndarray (60, 4), ndarray (60, 1, 8, 8), (10, 1, 8, 8))
+    (Modalities of 60 samples: ndarray (60, 4), ndarray (60, 1, 8, 8), (10, 1, 8, 8))
     >>> embedder = ContrastiveEmbedder(framework=CMC(), max_epochs=1, random_state=0)
     >>> cross_val_score(make_pipeline(embedder, LogisticRegression()), X, y, cv=3).shape
     (3,)
@@ -90,22 +90,22 @@ class Parts:
 
     def __getitem__(self, rows: Any) -> Any:
         """Return the parts of the given samples; of one sample, a tuple of them."""
-        rows = along_rows(rows, "Parts")
+        rows = along_rows(rows, "Modalities")
         if not isinstance(rows, slice):
             rows = np.arange(len(self))[rows]
         if np.ndim(rows) == 0 and not isinstance(rows, slice):
             return tuple(rows_of(part, int(rows)) for part in self.parts)
-        return Parts(*(rows_of(part, rows) for part in self.parts))
+        return Modalities(*(rows_of(part, rows) for part in self.parts))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
         raise TypeError(
-            "X is Parts, which are several arrays: only an embedder with framework=CMC() and "
-            "augmentations take them. Prepare each part before, Parts(prepare(first), second)."
+            "X is Modalities, several arrays: only an embedder with framework=CMC() and "
+            "augmentations take them. Prepare each one before: Modalities(prepare(first), second)."
         )
 
     def __repr__(self) -> str:
         held = ", ".join(_brief(part) for part in self.parts)
-        return f"Parts of {len(self)} samples: {held}"
+        return f"Modalities of {len(self)} samples: {held}"
 
 
 def _n_samples(part: Any, place: int) -> int:
@@ -134,8 +134,8 @@ def naming_part(place: int) -> Iterator[None]:
         raise kind(f"Part {place} of X: {error}") from error
 
 
-class OnePart(NamedTuple):
-    """Samples of one part alone, to be converted like those of `Parts`.
+class OneModality(NamedTuple):
+    """Samples of one part alone, to be converted like those of `Modalities`.
 
     Attributes
     ----------
@@ -243,7 +243,7 @@ class TensorBatch(Joinable):
         return cls(**{name: torch.cat([b.tensors[name] for b in batches]) for name in names})
 
 
-class PartsBatch(TensorBatch):
+class MultimodalBatch(TensorBatch):
     """A batch for each part of the same n samples: a tensor (n, ...), or one of another class."""
 
     @classmethod

@@ -22,7 +22,7 @@ from sklearn.linear_model import LogisticRegression
 from torch import Tensor, nn
 
 from .._checks import checked
-from .._data._parts import Parts
+from .._data._parts import Modalities
 from .._storage._file import replace_file
 from ..classifier import ContrastiveClassifier
 from ..embedder import ContrastiveEmbedder
@@ -136,7 +136,7 @@ def _require_onnx() -> None:
 
 def _example(embedder: ContrastiveEmbedder, X: Any) -> NDArray[Any]:
     """Return X as an array of a dtype that the network may take."""
-    if isinstance(X, (tuple, Parts)):
+    if isinstance(X, (tuple, Modalities)):
         raise ValueError("X must be one array, as in fit.")
     if issparse(X):
         raise ValueError("X must be a dense array, got a sparse matrix: pass X[:2].toarray().")

@@ -22,7 +22,7 @@ from skorch.history import History
 from torch import Tensor
 
 from .._data._arrays import LazySamples, fingerprint
-from .._data._parts import Parts
+from .._data._parts import Modalities
 from .._network._inference import map_leaves
 from .._storage._file import replace_file, without_batches
 from ._net import ContrastiveNet
@@ -201,7 +201,7 @@ def identity_of(settings: Settings, data: TrainingData, past: Any) -> dict[str, 
     """
     given = {**settings.given, "augmentation": data.chain}
     texts = {name: described(value) for name, value in given.items() if name not in _MAY_DIFFER}
-    parts = data.X.parts if isinstance(data.X, Parts) else [data.X]
+    parts = data.X.parts if isinstance(data.X, Modalities) else [data.X]
     # A Dataset may draw its samples: then only their number is compared.
     arrays = [] if any(map(_is_random, parts)) else data.schema.kind._arrays(data.X)
     texts["X"] = f"{len(data.X)} samples with checksum {fingerprint(arrays):08x}"

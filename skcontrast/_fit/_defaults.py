@@ -18,7 +18,7 @@ from ..augmentation import (
     MagnitudeScale,
     MarginalCorruption,
     NodeDrop,
-    PerPart,
+    PerModality,
     RandomAffine,
     RandomFlip,
     RandomResizedCrop,
@@ -39,7 +39,7 @@ from ..features import (
     Raw,
     WeisfeilerLehman,
 )
-from ..kinds import Graphs, Images, Kind, PartsKind, Series, Vectors
+from ..kinds import Graphs, Images, Kind, MultimodalKind, Series, Vectors
 from ..kinds._base import Schema
 
 # Smaller images are little else than a patch, and a crop does not keep what they show.
@@ -169,13 +169,13 @@ def _features_of_images(seed: int) -> dict[str, Features]:
 
 
 def _views_of_parts(
-    kind: PartsKind, sample_shape: tuple, *, takes_one_view: bool = False, **_: Any
+    kind: MultimodalKind, sample_shape: tuple, *, takes_one_view: bool = False, **_: Any
 ) -> list[Augmentation] | None:
     """Return the views of each part, None unless there are some for all."""
     parts = zip(kind.kinds_, sample_shape, strict=True)
     found = [default_chain(*part, takes_one_view=takes_one_view) for part in parts]
     chains = [chain for chain in found if chain is not None]
-    return [PerPart(chains)] if len(chains) == len(found) else None
+    return [PerModality(chains)] if len(chains) == len(found) else None
 
 
 def _views_of_images(
@@ -235,6 +235,6 @@ DEFAULTS: dict[type[Kind], Defaults] = {
         lambda *_, takes_one_view=False, **__: [] if takes_one_view else [NodeDrop()],
         lambda seed: {"profile": GraphProfile(), "colours": WeisfeilerLehman()},
     ),
-    PartsKind: Defaults(views=_views_of_parts),
+    MultimodalKind: Defaults(views=_views_of_parts),
     Kind: Defaults(),  # a kind of one's own
 }

@@ -16,13 +16,13 @@ from torch import Tensor
 from .._data._arrays import LazySamples, fingerprint, row_blocks
 from .._data._batches import bytes_allowed
 from .._data._metadata import read_metadata
-from .._data._parts import Parts
+from .._data._parts import Modalities
 from .._data._pictures import load_images
 from .._warnings import warn
 from ..augmentation import Augmentation, Views
 from ..kinds._base import Kind, Request, Schema
 from ..kinds._images import Images
-from ..kinds._recognise import PartsKind, declared_kind, is_custom, read_samples
+from ..kinds._recognise import MultimodalKind, declared_kind, is_custom, read_samples
 from ._estimated_parameters import auto_parameters
 from ._settings import Settings, check_same_network, encoders_of, same_kind
 
@@ -99,7 +99,7 @@ def read_training_samples(
         schema = past.schema
         X, schema = schema.kind._read(X, Request(owner, schema, min_samples=2))
         return X, schema, chain
-    X = Parts(*X) if isinstance(X, tuple) and settings.framework.takes_parts else X
+    X = Modalities(*X) if isinstance(X, tuple) and settings.framework.takes_parts else X
     hint = kind_hint(settings, X, chain)
     if inputs is not None and len(inputs[0]) > 1 and _is_read_by(settings, hint, inputs[1].kind):
         X, schema = inputs  # as an augmentation has checked it
@@ -170,7 +170,7 @@ def kind_hint(settings: Settings, X: Any, chain: list[Augmentation] | None) -> K
         If samples have several parts, and the framework has one encoder.
     """
     declared = settings.kind or declared_kind(*(chain or ()), *encoders_of(settings.encoder))
-    several = [one for one in (declared, X) if isinstance(one, (PartsKind, Parts))]
+    several = [one for one in (declared, X) if isinstance(one, (MultimodalKind, Modalities))]
     if several and not settings.framework.takes_parts:
         raise ValueError(
             f"{several[0]!r}: samples of several parts need a framework with an encoder for each, "

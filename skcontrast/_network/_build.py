@@ -19,7 +19,7 @@ from ..encoders._mlp import projection_head
 from ..frameworks._moco import BATCH_NORM
 from ..frameworks._parts import GivenParts, ParallelNetworks, Split, SplitColumns
 from ..kinds._base import Kind
-from ..kinds._recognise import PartsKind
+from ..kinds._recognise import MultimodalKind
 from ..similarity import Similarity
 
 # Samples from which an encoder learns what gradients do not train.
@@ -244,7 +244,7 @@ class _Part:
 def _parts(subset: Any, kind: Kind, scaler: Any, split: Split | GivenParts | None) -> list[_Part]:
     """Return what each encoder is built for."""
     # Several arrays are parts already, each with its kind and scaler.
-    if isinstance(kind, PartsKind):
+    if isinstance(kind, MultimodalKind):
         several = zip(kind.kinds_, subset.parts, scaler.scalers, strict=True)
         return [part for own, x, s in several for part in _parts(x, own, s, None)]
     shape = kind._encoded_shape(tuple(subset.shape[1:]))

@@ -14,7 +14,7 @@ from ._images import (
     RandomResizedCrop,
     SimCLRAugmentation,
 )
-from ._per_part import PerPart
+from ._per_part import PerModality
 from ._series import MagnitudeScale, TimeCrop, TimeMask, TimeWarp
 from ._symmetries import ImageSymmetries, image_symmetries
 from ._vectors import GaussianNoise, MarginalCorruption
@@ -33,7 +33,7 @@ __all__ = [
     "MagnitudeScale",
     "MarginalCorruption",
     "NodeDrop",
-    "PerPart",
+    "PerModality",
     "RandomAffine",
     "RandomFlip",
     "RandomGrayscale",

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from .._checks import belongs_to_package, check_returned, validate_parameters
 from .._data._arrays import representative_array
-from .._data._parts import Parts, label_rows, row_labels
+from .._data._parts import Modalities, label_rows, row_labels
 from .._sklearn_compat import as_task
 from ..kinds._base import Kind, Request, Schema
 from ..kinds._recognise import KINDS, check_fits, declared_kind, kind_of_shape, read_samples
@@ -273,7 +273,7 @@ def changed(augmentation: Any, **attributes: Any) -> Any:
 def _as_given(X: Any, checked: Any) -> Any:
     """Return X itself if the next step can read it without loss, else the checked samples."""
     is_numeric = isinstance(X, np.ndarray) and X.dtype.kind in "fiu"
-    if is_numeric or is_dataframe(X) or issparse(X) or isinstance(X, Parts):
+    if is_numeric or is_dataframe(X) or issparse(X) or isinstance(X, Modalities):
         return X
     return label_rows(checked, row_labels(X))
 

@@ -9,14 +9,14 @@ import torch
 from sklearn.base import clone
 
 from .._checks import check_component, learned, parameter, validate_parameters
-from .._data._parts import OnePart, Parts, PartsBatch, naming_part
+from .._data._parts import Modalities, MultimodalBatch, OneModality, naming_part
 from ..kinds._base import Kind, Schema
-from ..kinds._recognise import PartsKind
+from ..kinds._recognise import MultimodalKind
 from ._base import Augmentation, changed, generator_for
 from ._compose import compose
 
 
-class PerPart(Augmentation):
+class PerModality(Augmentation):
     """Draw a view of each part of a sample by its own augmentations.
 
     Each part is scaled and augmented by itself.
@@ -34,21 +34,21 @@ class PerPart(Augmentation):
 
     See Also
     --------
-    skcontrast.datasets.Parts : The parts as one X.
+    skcontrast.datasets.Modalities : The parts as one X.
     skcontrast.frameworks.CMC : Trains an encoder for each part.
 
     Examples
     --------
     >>> import numpy as np
     >>> from skcontrast import ContrastiveEmbedder
-    >>> from skcontrast.augmentation import GaussianNoise, PerPart, RandomAffine
-    >>> from skcontrast.datasets import Parts
+    >>> from skcontrast.augmentation import GaussianNoise, PerModality, RandomAffine
+    >>> from skcontrast.datasets import Modalities
     >>> from skcontrast.frameworks import CMC
     >>> rng = np.random.default_rng(0)
-    >>> X = Parts(rng.uniform(size=(50, 1, 8, 8)), rng.normal(size=(50, 6)))
+    >>> X = Modalities(rng.uniform(size=(50, 1, 8, 8)), rng.normal(size=(50, 6)))
     >>> embedder = ContrastiveEmbedder(
     ...     framework=CMC(),
-    ...     augmentation=PerPart([RandomAffine(), GaussianNoise()]),
+    ...     augmentation=PerModality([RandomAffine(), GaussianNoise()]),
     ...     max_epochs=1,
     ...     random_state=0,
     ... )
@@ -60,17 +60,17 @@ class PerPart(Augmentation):
         [list, tuple]
     )
 
-    kind = PartsKind()
+    kind = MultimodalKind()
 
     chains_: list[list[Augmentation]] = learned()
 
     def validate(self) -> None:
         """Raise an error if something is not an augmentation or has a value out of its range."""
         for step in self._steps:
-            check_component(step, Augmentation, owner="PerPart", parameter="augmentations")
+            check_component(step, Augmentation, owner="PerModality", parameter="augmentations")
             validate_parameters(step)
 
-    def _fit_checked(self, X: Parts, schema: Schema) -> Self:
+    def _fit_checked(self, X: Modalities, schema: Schema) -> Self:
         """Fit the augmentations of each part."""
         validate_parameters(self)
         self.check_kind(schema.sample_shape, schema.kind)
@@ -93,7 +93,7 @@ class PerPart(Augmentation):
         kind : Kind, default=None
             Their kind; None infers it from their shape.
         """
-        if not isinstance(kind, PartsKind):
+        if not isinstance(kind, MultimodalKind):
             return super().check_kind(sample_shape, kind)
         n_parts, n_given = len(sample_shape), len(self.augmentations)
         if n_parts != n_given:
@@ -106,18 +106,20 @@ class PerPart(Augmentation):
                 for step in _chain(chain):
                     step.check_kind(shape, own)
 
-    def augment(self, batch: PartsBatch, generator: torch.Generator | None = None) -> PartsBatch:
+    def augment(
+        self, batch: MultimodalBatch, generator: torch.Generator | None = None
+    ) -> MultimodalBatch:
         """Return a view of each part; see the base class."""
-        if not isinstance(batch, PartsBatch):
-            raise TypeError(f"batch must be a PartsBatch, got a {type(batch).__name__}.")
+        if not isinstance(batch, MultimodalBatch):
+            raise TypeError(f"batch must be a MultimodalBatch, got a {type(batch).__name__}.")
         generator = generator_for(batch, generator)
         draws = getattr(self, "_draws", None) or self._composed(lambda place: None)
         pairs = zip(draws, batch.parts, strict=True)
-        return PartsBatch.of(draw(part, generator) for draw, part in pairs)
+        return MultimodalBatch.of(draw(part, generator) for draw, part in pairs)
 
-    def prepared(self, convert: Callable[[Any], Any]) -> PerPart:
+    def prepared(self, convert: Callable[[Any], Any]) -> PerModality:
         """Return a copy whose augmentations are in the units of the training batches."""
-        draws = self._composed(lambda place: lambda part: convert(OnePart(place, part)))
+        draws = self._composed(lambda place: lambda part: convert(OneModality(place, part)))
         return changed(self, _draws=draws)
 
     def _composed(self, convert: Callable[[int], Callable | None]) -> list[Callable]:

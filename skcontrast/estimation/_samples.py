@@ -50,13 +50,13 @@ class ScoreSample(NamedTuple):
     upper_bound: float = float("inf")
 
     @classmethod
-    @checked(positives=[StrOptions({"views", "classmates"})])
+    @checked(positives=[StrOptions({"views", "same class"})])
     def from_views(
         cls,
         *views: Any,
         y: Sequence | np.ndarray,
         similarity: Similarity | None = None,
-        positives: Literal["views", "classmates"] = "views",
+        positives: Literal["views", "same class"] = "views",
     ) -> ScoreSample:
         r"""Return the scores of real embeddings, with the truth that their labels tell.
 
@@ -74,7 +74,7 @@ class ScoreSample(NamedTuple):
             Classes; −1 where unknown: such samples are left out.
         similarity : Similarity, default=None
             The score; None is ``Cosine()``.
-        positives : {"views", "classmates"}, default="views"
+        positives : {"views", "same class"}, default="views"
             The positives of an anchor: the other views of the same sample, as in training; or
             the other views of the next sample of its class (after the last comes the first),
             which are draws from the false negatives, as the theory of ``DCL`` and ``PUCL`` has
@@ -89,8 +89,8 @@ class ScoreSample(NamedTuple):
         Raises
         ------
         ValueError
-            If there are fewer than two views or two samples of known class, or classmates are
-            wanted of a class with one sample.
+            If there are fewer than two views or two samples of known class, or a class has one
+            sample and positives are of the same class.
 
         See Also
         --------
@@ -115,7 +115,7 @@ class ScoreSample(NamedTuple):
             scores = torch.cat([part for _, part in scores_by_tile(contrast, similarity)])
         # The other views, as in a fit, or those of another sample of the class.
         of_positives = contrast.positives
-        if positives == "classmates":
+        if positives == "same class":
             of_positives = _of_classmates(scores, labels, len(views))
         # Every anchor leaves out as many, so what is left is a matrix again.
         is_candidate = torch.ones_like(scores, dtype=torch.bool)
@@ -166,7 +166,7 @@ def _of_classmates(scores: Tensor, labels: np.ndarray, n_views: int) -> Tensor:
     for label in np.unique(labels):
         members = np.flatnonzero(labels == label)
         if len(members) == 1:
-            raise ValueError("positives='classmates' needs two samples of each class.")
+            raise ValueError("positives='same class' needs two samples of each class.")
         following[members] = np.roll(members, -1)
     views = range(n_views)
     columns = [[w * len(labels) + following for w in views if w != v] for v in views]

@@ -16,7 +16,7 @@ from .._checks import FRACTION, POSITIVE_INT, StrOptions, naming, parameter
 from .._data._batches import Batch, Metadata
 from .._objective._contrast import Contrast, pairs_with
 from ..kinds._base import Kind
-from ..kinds._recognise import PartsKind
+from ..kinds._recognise import MultimodalKind
 from ..similarity import Similarity
 from ._base import FitContext, Framework, Session, state_of
 from ._parts import GivenParts, Lab, Split
@@ -78,8 +78,8 @@ class CMC(Framework):
 
     See Also
     --------
-    skcontrast.datasets.Parts : Several arrays as one X, which scikit-learn can split.
-    skcontrast.kinds.PartsKind : How several arrays become batches.
+    skcontrast.datasets.Modalities : Several arrays as one X, which scikit-learn can split.
+    skcontrast.kinds.MultimodalKind : How several arrays become batches.
     SimCLR : One encoder; the positives are other views of the whole sample.
     MoCo : One encoder and its momentum copy; the negatives come from a queue of recent keys.
 
@@ -98,11 +98,11 @@ class CMC(Framework):
     >>> embedder.fit((seen, heard)).transform((seen, heard)).shape
     (100, 269)
 
-    A Pipeline or a search splits X by rows, which :class:`~skcontrast.datasets.Parts` has. It
+    A Pipeline or a search splits X by rows, which :class:`~skcontrast.datasets.Modalities` has. It
     also holds more than two parts, and parts of different kinds, such as images with vectors:
 
-    >>> from skcontrast.datasets import Parts
-    >>> X = Parts(seen, heard, rng.uniform(size=(100, 1, 8, 8)))
+    >>> from skcontrast.datasets import Modalities
+    >>> X = Modalities(seen, heard, rng.uniform(size=(100, 1, 8, 8)))
     >>> embedder.fit(X).transform(X[:10]).shape
     (10, 397)
     """
@@ -142,7 +142,7 @@ class CMC(Framework):
             If `split` does not suit the samples.
         """
         split = _listed(self.split)
-        if isinstance(kind, PartsKind):
+        if isinstance(kind, MultimodalKind):
             if split != "auto":
                 raise ValueError(
                     f"The 'split' parameter of CMC is {split!r}, but X is several arrays, which "

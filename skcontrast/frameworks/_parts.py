@@ -8,7 +8,7 @@ from itertools import accumulate
 import torch
 from torch import Tensor, nn
 
-from .._data._parts import PartsBatch
+from .._data._parts import MultimodalBatch
 
 
 class Split(nn.Module):
@@ -56,7 +56,7 @@ class Split(nn.Module):
 class GivenParts(nn.Module):
     """The parts of samples that come as a batch for each part."""
 
-    def forward(self, x: PartsBatch) -> tuple:
+    def forward(self, x: MultimodalBatch) -> tuple:
         """Return the batch of each part."""
         return x.parts
 
@@ -76,7 +76,7 @@ class ParallelNetworks(nn.Module):
         super().__init__()
         self.split, self.networks = split, nn.ModuleList(networks)
 
-    def forward(self, x: Tensor | PartsBatch) -> Tensor:
+    def forward(self, x: Tensor | MultimodalBatch) -> Tensor:
         """Return all networks' outputs for x, shape (n, sum of their widths)."""
         parts = self.split(x)
         return torch.cat([net(part) for net, part in zip(self.networks, parts, strict=True)], 1)

@@ -9,7 +9,7 @@ from ._base import Kind
 from ._checks import check_kind
 from ._graphs import Graphs
 from ._images import Images
-from ._recognise import PartsKind
+from ._recognise import MultimodalKind
 from ._series import Series
 from ._vectors import Vectors
 
@@ -20,7 +20,7 @@ __all__ = [
     "Graphs",
     "Images",
     "Kind",
-    "PartsKind",
+    "MultimodalKind",
     "Series",
     "TensorBatch",
     "Vectors",

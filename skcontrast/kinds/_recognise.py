@@ -20,7 +20,7 @@ from .._checks import (
     validate_parameters,
 )
 from .._data._array_like import as_array_like
-from .._data._parts import OnePart, Parts, PartsBatch, naming_part
+from .._data._parts import Modalities, MultimodalBatch, OneModality, naming_part
 from ..graphs._convert import is_graphs
 from ._base import Kind, Request, Schema, as_given
 from ._graphs import Graphs
@@ -58,10 +58,10 @@ def read_samples(
         If X is neither an array nor a table nor a list of series or graphs, its kind is
         ambiguous, or its values are not as its kind needs them.
     """
-    if kind is None and hint is not None and (is_custom(hint) or isinstance(hint, PartsKind)):
+    if kind is None and hint is not None and (is_custom(hint) or isinstance(hint, MultimodalKind)):
         kind = hint
-    if isinstance(X, Parts) and not isinstance(kind, PartsKind):
-        kind = PartsKind(kind)
+    if isinstance(X, Modalities) and not isinstance(kind, MultimodalKind):
+        kind = MultimodalKind(kind)
     if kind is None:
         kind, X = recognised(X, hint)
     return kind._read(X, Request(owner, min_samples=min_samples))
@@ -171,12 +171,12 @@ def naming_kind(kind: Kind) -> Iterator[None]:
         ) from error
 
 
-class PartsKind(Kind):
+class MultimodalKind(Kind):
     """Samples of several parts, for a framework that has an encoder for each.
 
-    X is :class:`~skcontrast.datasets.Parts` or a tuple of arrays that hold the same samples. Each
-    part has its own batch, scale and augmentation. Channels or features that should share these
-    belong in one array, which :class:`~skcontrast.frameworks.CMC` splits.
+    X is :class:`~skcontrast.datasets.Modalities` or a tuple of arrays that hold the same samples.
+    Each part has its own batch, scale and augmentation. Channels or features that should share
+    these belong in one array, which :class:`~skcontrast.frameworks.CMC` splits.
 
     Parameters
     ----------
@@ -190,9 +190,9 @@ class PartsKind(Kind):
 
     See Also
     --------
-    skcontrast.datasets.Parts : The parts as one X that scikit-learn can split.
+    skcontrast.datasets.Modalities : The parts as one X that scikit-learn can split.
     skcontrast.frameworks.CMC : Has an encoder for each part, and reads X as parts by itself.
-    skcontrast.augmentation.PerPart : Augmentations of each part.
+    skcontrast.augmentation.PerModality : Augmentations of each part.
     Kind : The base class.
 
     Examples
@@ -201,14 +201,14 @@ class PartsKind(Kind):
 
     >>> import numpy as np
     >>> from skcontrast import ContrastiveEmbedder
-    >>> from skcontrast.datasets import Parts
+    >>> from skcontrast.datasets import Modalities
     >>> from skcontrast.frameworks import CMC
-    >>> from skcontrast.kinds import PartsKind, Vectors
+    >>> from skcontrast.kinds import MultimodalKind, Vectors
     >>> rng = np.random.default_rng(0)
-    >>> X = Parts(rng.integers(5, size=(50, 2)), rng.normal(size=(50, 6)))
+    >>> X = Modalities(rng.integers(5, size=(50, 2)), rng.normal(size=(50, 6)))
     >>> embedder = ContrastiveEmbedder(
     ...     framework=CMC(),
-    ...     kind=PartsKind([Vectors(standardize=False), Vectors()]),
+    ...     kind=MultimodalKind([Vectors(standardize=False), Vectors()]),
     ...     max_epochs=1,
     ...     random_state=0,
     ... )
@@ -217,7 +217,7 @@ class PartsKind(Kind):
     """
 
     name = "samples of several parts"
-    _expected = "several parts, X as skcontrast.datasets.Parts"
+    _expected = "several parts, X as skcontrast.datasets.Modalities"
 
     of: Kind | str | Sequence[Kind | str] | None = parameter(default=None)
 
@@ -225,13 +225,13 @@ class PartsKind(Kind):
 
     def _read(self, X: Any, request: Request) -> tuple[Any, Schema]:
         validate_parameters(self)
-        X, seen = Parts(*X) if isinstance(X, tuple) else X, request.seen
-        if not isinstance(X, Parts):
+        X, seen = Modalities(*X) if isinstance(X, tuple) else X, request.seen
+        if not isinstance(X, Modalities):
             known = self.of if seen is None else seen.parts
             n_parts = len(known) if isinstance(known, (list, tuple)) else "several"
             raise ValueError(
                 f"X must have {n_parts} parts, got a {type(X).__name__}: pass "
-                "skcontrast.datasets.Parts."
+                "skcontrast.datasets.Modalities."
             )
         parts, schemas = [], []
         declared = self._declared(len(X.parts), seen)
@@ -243,7 +243,7 @@ class PartsKind(Kind):
                 part, schema = kind._read(part, replace(request, seen=seen_part))
             parts.append(part)
             schemas.append(schema)
-        return Parts(*parts), self._schema(schemas)
+        return Modalities(*parts), self._schema(schemas)
 
     def _declared(self, n_parts: int, seen: Schema | None) -> list[Kind | None]:
         """Return the kind of each part, None where it is to be recognised."""
@@ -254,9 +254,10 @@ class PartsKind(Kind):
         of: Any = self.of if isinstance(self.of, (list, tuple)) else [self.of] * n_parts
         if len(of) != n_parts:
             raise ValueError(
-                f"The 'of' parameter of PartsKind has {len(of)} kinds, but X has {n_parts} parts."
+                f"The 'of' parameter of MultimodalKind has {len(of)} kinds, but X has {n_parts} "
+                "parts."
             )
-        where = {"owner": "PartsKind", "parameter": "of"}
+        where = {"owner": "MultimodalKind", "parameter": "of"}
         return [None if kind is None else named_kind(kind, **where) for kind in of]
 
     def _schema(self, schemas: list[Schema]) -> Schema:
@@ -274,13 +275,13 @@ class PartsKind(Kind):
             with naming_part(place):
                 kind._check_unusual(part, is_declared=is_declared)
 
-    def scaler(self) -> PartsScaler:
+    def scaler(self) -> MultimodalScaler:
         """Return the maps of all parts as one, unfitted; see `Kind.scaler`."""
-        return PartsScaler([kind.scaler() for kind in self.kinds_])
+        return MultimodalScaler([kind.scaler() for kind in self.kinds_])
 
-    def to_tensor(self, X: Any, device: torch.device | str) -> PartsBatch:
+    def to_tensor(self, X: Any, device: torch.device | str) -> MultimodalBatch:
         """Return a batch of each part, unscaled."""
-        return PartsBatch.of(kind.to_tensor(part, device) for kind, part in self._pairs(X))
+        return MultimodalBatch.of(kind.to_tensor(part, device) for kind, part in self._pairs(X))
 
     def _rows_per_call(self, X: Any) -> int:
         """Return the smallest of the numbers of samples that the parts allow."""
@@ -294,11 +295,11 @@ class PartsKind(Kind):
         """Return the arrays of all parts."""
         return [array for kind, part in self._pairs(X) for array in kind._arrays(part)]
 
-    def _pairs(self, X: Parts) -> Iterator[tuple[Kind, Any]]:
+    def _pairs(self, X: Modalities) -> Iterator[tuple[Kind, Any]]:
         return zip(self.kinds_, X.parts, strict=True)
 
 
-class PartsScaler:
+class MultimodalScaler:
     """The scalers of the parts as one.
 
     Parameters
@@ -310,24 +311,24 @@ class PartsScaler:
     def __init__(self, scalers: Sequence[Any]):
         self.scalers = list(scalers)
 
-    def fit(self, X: Parts) -> PartsScaler:
+    def fit(self, X: Modalities) -> MultimodalScaler:
         """Learn the map from each part of the training samples."""
         for place, (scaler, part) in enumerate(zip(self.scalers, X.parts, strict=True)):
             with naming_part(place):
                 scaler.fit(part)
         return self
 
-    def to_tensor(self, X: Parts | OnePart, device: torch.device | str) -> Any:
+    def to_tensor(self, X: Modalities | OneModality, device: torch.device | str) -> Any:
         """Return the batches of all parts, or of one that is passed alone."""
-        if isinstance(X, OnePart):
+        if isinstance(X, OneModality):
             return self.scalers[X.place].to_tensor(X.samples, device)
         batches = []
         for place, (scaler, part) in enumerate(zip(self.scalers, X.parts, strict=True)):
             with naming_part(place):
                 batches.append(scaler.to_tensor(part, device))
-        return PartsBatch.of(batches)
+        return MultimodalBatch.of(batches)
 
-    def from_tensor(self, batch: PartsBatch, X: Parts) -> Parts:
+    def from_tensor(self, batch: MultimodalBatch, X: Modalities) -> Modalities:
         """Return views of each part in its own units."""
         triples = zip(self.scalers, batch.parts, X.parts, strict=True)
-        return Parts(*(as_given(scaler, views, part) for scaler, views, part in triples))
+        return Modalities(*(as_given(scaler, views, part) for scaler, views, part in triples))

@@ -1,4 +1,4 @@
-"""Parts as one X: what scikit-learn does with it keeps the parts aligned."""
+"""Modalities as one X: what scikit-learn does with it keeps the parts aligned."""
 
 import pickle
 
@@ -20,9 +20,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skcontrast._data._arrays import is_lazy
-from skcontrast._data._parts import PartsBatch
-from skcontrast.augmentation import GaussianNoise, PerPart, RandomAffine
-from skcontrast.datasets import Parts
+from skcontrast._data._parts import MultimodalBatch
+from skcontrast.augmentation import GaussianNoise, PerModality, RandomAffine
+from skcontrast.datasets import Modalities
 from skcontrast.encoders import MLP, ConvNet
 from skcontrast.frameworks import CMC
 from skcontrast.losses import BCL
@@ -30,7 +30,7 @@ from tests.common import small
 from tests.frameworks.common import IMAGES, X, Y
 
 NUMBERS = np.arange(12)
-MIXED = Parts(IMAGES, X[:, :20])
+MIXED = Modalities(IMAGES, X[:, :20])
 
 
 def mixed(**kwargs):
@@ -61,16 +61,16 @@ def numbers_of(part):
     ids=str,
 )
 def test_rows_are_selected_in_every_part(rows):
-    chosen = Parts(*forms())[rows]
+    chosen = Modalities(*forms())[rows]
     expected = NUMBERS[rows].tolist()
     assert chosen.shape == (len(expected), 5) == (len(chosen), 5)
     assert [numbers_of(part) for part in chosen.parts] == [expected] * 5
-    same = Parts(*forms())[rows, ...]
+    same = Modalities(*forms())[rows, ...]
     assert [numbers_of(part) for part in same.parts] == [expected] * 5
 
 
 def test_one_sample_is_a_tuple_and_samples_can_be_iterated_over():
-    parts = Parts(NUMBERS[:, None], X[:12])
+    parts = Modalities(NUMBERS[:, None], X[:12])
     assert isinstance(parts[3], tuple) and parts[3][0].tolist() == [3]
     assert [sample[0][0] for sample in parts] == NUMBERS.tolist()
     with pytest.raises(IndexError):
@@ -80,16 +80,16 @@ def test_one_sample_is_a_tuple_and_samples_can_be_iterated_over():
 
 
 def test_labels_of_rows_are_those_of_the_first_part_that_has_any():
-    assert Parts(NUMBERS, X[:12]).index is None
-    parts = Parts(*forms())
+    assert Modalities(NUMBERS, X[:12]).index is None
+    parts = Modalities(*forms())
     assert parts[2:4].index.tolist() == ["c", "d"]
-    labeled = Parts(X, pd.DataFrame(X, index=np.arange(101) + 7))
+    labeled = Modalities(X, pd.DataFrame(X, index=np.arange(101) + 7))
     embedder = small(framework=CMC()).set_output(transform="pandas")
     assert embedder.fit_transform(labeled).index.tolist() == list(range(7, 108))
 
 
 def test_no_step_turns_parts_into_one_array_by_mistake():
-    with pytest.raises(TypeError, match=r"Prepare each part before, Parts\(prepare\(first\)"):
+    with pytest.raises(TypeError, match=r"Prepare each one before: Modalities\(prepare\(first\)"):
         make_pipeline(StandardScaler(), mixed()).fit(MIXED)
     with pytest.raises(TypeError, match="several arrays"):
         np.asarray(MIXED)
@@ -99,7 +99,7 @@ def test_slices_are_views_and_pickles_are_whole(tmp_path):
     assert np.shares_memory(MIXED[10:20].parts[1], X)
     path = tmp_path / "a.npy"
     np.save(path, X)
-    mapped = Parts(np.load(path, mmap_mode="r"), X)
+    mapped = Modalities(np.load(path, mmap_mode="r"), X)
     assert isinstance(mapped[::2].parts[0], np.memmap)
     again = pickle.loads(pickle.dumps(MIXED))
     assert all(map(np.array_equal, again.parts, MIXED.parts)) and again.shape == MIXED.shape
@@ -119,7 +119,7 @@ def test_a_pipeline_in_cross_validation_is_the_loop_by_hand():
     folds = KFold(2)
     by_hand = []
     for train, test in folds.split(X):
-        embedder = mixed().fit(Parts(IMAGES[train], X[train, :20]), Y[train])
+        embedder = mixed().fit(Modalities(IMAGES[train], X[train, :20]), Y[train])
         H = embedder.transform(MIXED[train])
         classifier = LogisticRegression(max_iter=200).fit(H, Y[train])
         by_hand.append(classifier.score(embedder.transform(MIXED[test]), Y[test]))
@@ -153,7 +153,7 @@ def test_workers_of_joblib_get_the_same_parts():
 
 
 def test_augmentation_steps_of_a_pipeline_draw_views_of_parts():
-    chain = PerPart([RandomAffine(), GaussianNoise()])
+    chain = PerModality([RandomAffine(), GaussianNoise()])
     H = make_pipeline(chain, mixed()).fit_transform(MIXED)
     np.testing.assert_array_equal(H, mixed(augmentation=chain).fit_transform(MIXED))
     with pytest.raises(ValueError, match=r"RandomAffine expects images .*several parts"):
@@ -161,7 +161,7 @@ def test_augmentation_steps_of_a_pipeline_draw_views_of_parts():
 
 
 def test_a_batch_of_parts_is_indexed_concatenated_and_moved_as_one():
-    batch = PartsBatch.of([torch.arange(6).view(3, 2), torch.arange(3.0)])
+    batch = MultimodalBatch.of([torch.arange(6).view(3, 2), torch.arange(3.0)])
     assert batch.shape == (3, 2) and batch.device == torch.device("cpu")
     both = torch.cat([batch, batch[torch.tensor([2, 0])]])
     assert both.parts[0].tolist() == [[0, 1], [2, 3], [4, 5], [4, 5], [0, 1]]

@@ -28,7 +28,7 @@ from skcontrast.augmentation import (
     GaussianNoise,
     MarginalCorruption,
 )
-from skcontrast.datasets import Parts
+from skcontrast.datasets import Modalities
 from skcontrast.encoders import GIN, MLP, ConvNet, PatchNet, ResNet, SeriesNet, Wide
 from skcontrast.features import MiniRocket, OrientedGradients, PatchDictionary, WeisfeilerLehman
 from skcontrast.frameworks import CMC, InfoGraph, MoCo
@@ -104,7 +104,7 @@ CASES = {
     "infograph": (GRAPHS, {"encoder": GIN(width=4), "framework": InfoGraph()}),
     "moco": (VECTORS, {**SMALL, "framework": MoCo(queue_size=16)}),
     "cmc": (IMAGES, {**CONV, "framework": CMC()}),
-    "images with vectors": (Parts(IMAGES, VECTORS[: len(IMAGES)]), {"framework": CMC()}),
+    "images with vectors": (Modalities(IMAGES, VECTORS[: len(IMAGES)]), {"framework": CMC()}),
     "two arrays": ((VECTORS, VECTORS[:, :3]), {**SMALL, "framework": CMC()}),
     "concentrations": (VECTORS, {**SMALL, "similarity": VonMisesFisher()}),
     "projection": (VECTORS, {**SMALL, "output": "projection", "similarity": DotProduct()}),

@@ -13,7 +13,7 @@ from torch import nn
 from torch.utils.data import Dataset
 
 from skcontrast.augmentation import GaussianNoise
-from skcontrast.datasets import Parts
+from skcontrast.datasets import Modalities
 from skcontrast.encoders import MLP
 from skcontrast.frameworks import CMC
 from skcontrast.losses import DCL, SupCon
@@ -109,7 +109,7 @@ def test_of_a_dataset_that_draws_its_samples_the_number_is_compared(tmp_path):
     small(checkpoint=tmp_path).fit(Noisy())
     assert small(checkpoint=tmp_path).fit(Noisy()).n_epochs_ == 2
     refused(tmp_path, "'X' was 60 samples", Noisy(50))
-    parts = Parts(np.ones((60, 2)) * np.arange(60)[:, None], Noisy())
+    parts = Modalities(np.ones((60, 2)) * np.arange(60)[:, None], Noisy())
     for _ in range(2):
         small(framework=CMC(), checkpoint=tmp_path / "parts").fit(parts)
 

@@ -16,7 +16,7 @@ from skcontrast.augmentation import GaussianNoise, MarginalCorruption, RandomAff
 from skcontrast.encoders import MLP, ConvNet, PatchNet, Pretrained, Wide
 from skcontrast.features import OrientedGradients, PatchDictionary
 from skcontrast.frameworks import InfoGraph, SimCLR
-from skcontrast.kinds import Images, PartsKind, Vectors
+from skcontrast.kinds import Images, MultimodalKind, Vectors
 from skcontrast.kinds._base import Schema
 from skcontrast.losses import DCL
 from skcontrast.schedules import Linear, Steps
@@ -138,7 +138,7 @@ def test_what_reads_X_is_declared_by_the_user_first_and_by_the_pieces_next():
     pieces = resolve_settings(small(encoder=ConvNet()))
     assert isinstance(kind_hint(pieces, X, [RandomAffine()]), Images)
     with pytest.raises(ValueError, match="need a framework with an encoder for each"):
-        kind_hint(resolve_settings(small(kind=PartsKind())), X, None)
+        kind_hint(resolve_settings(small(kind=MultimodalKind())), X, None)
 
 
 def paced(encoder, n_samples, shape, kind=None):

@@ -6,18 +6,20 @@ import torch
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from skcontrast._data._parts import OnePart
-from skcontrast.augmentation import GaussianNoise, MarginalCorruption, PerPart, RandomAffine
-from skcontrast.datasets import Parts
+from skcontrast._data._parts import OneModality
+from skcontrast.augmentation import GaussianNoise, MarginalCorruption, PerModality, RandomAffine
+from skcontrast.datasets import Modalities
 from skcontrast.frameworks import CMC
 from tests.common import small
 from tests.frameworks.common import IMAGES, X
 
-MIXED = Parts(IMAGES, X[:, 20:40], X[:, 40:])
+MIXED = Modalities(IMAGES, X[:, 20:40], X[:, 40:])
 
 
 def test_the_view_of_each_part_is_drawn_by_its_own_augmentations():
-    chain = PerPart([RandomAffine(), None, [GaussianNoise(0.0), GaussianNoise(0.5)]]).fit(MIXED)
+    chain = PerModality([RandomAffine(), None, [GaussianNoise(0.0), GaussianNoise(0.5)]]).fit(
+        MIXED
+    )
     batch = chain._schema.kind.to_tensor(MIXED, "cpu")
     views = chain.augment(batch, torch.Generator().manual_seed(0))
     assert not views.parts[0].equal(batch.parts[0])
@@ -32,21 +34,21 @@ def test_the_view_of_each_part_is_drawn_by_its_own_augmentations():
 
 
 def test_fitted_samples_are_brought_to_the_units_of_batches_part_by_part():
-    far = Parts(IMAGES, X[:, 20:40] + 1e9)
-    chain = PerPart([None, MarginalCorruption(1.0)])
+    far = Modalities(IMAGES, X[:, 20:40] + 1e9)
+    chain = PerModality([None, MarginalCorruption(1.0)])
     embedder = small(framework=CMC(), encoder=None, augmentation=chain, max_epochs=1).fit(far)
     (view,) = embedder.views(far, 1, random_state=0)
     low, high = far.parts[1].min(0), far.parts[1].max(0)
     assert ((view.parts[1] >= low - 1) & (view.parts[1] <= high + 1)).all()
     np.testing.assert_allclose(view.parts[0], IMAGES, atol=1e-4)
     scaler = embedder._fitted.scaler
-    alone = scaler.to_tensor(OnePart(1, far.parts[1]), "cpu")
+    alone = scaler.to_tensor(OneModality(1, far.parts[1]), "cpu")
     assert alone.equal(scaler.to_tensor(far, "cpu").parts[1])
 
 
 def test_parts_are_kept_apart_where_they_have_augmentations_of_their_own():
-    pair = Parts(X[:, :20], X[:, 20:])
-    chain = PerPart([GaussianNoise(0.1), MarginalCorruption(0.3)])
+    pair = Modalities(X[:, :20], X[:, 20:])
+    chain = PerModality([GaussianNoise(0.1), MarginalCorruption(0.3)])
     embedder = small(framework=CMC(), augmentation=chain).fit(pair)
     assert len(embedder._fitted.schema.parts) == 2
     assert embedder.transform((X[:, :20], X[:, 20:])).shape == (101, 256)
@@ -59,11 +61,11 @@ def test_parts_are_kept_apart_where_they_have_augmentations_of_their_own():
         ([None, RandomAffine(), None], ValueError, "Part 1 of X: RandomAffine expects images"),
         ([None, GaussianNoise, None], TypeError, r"Write .*GaussianNoise\(\) instead"),
         ([None, GaussianNoise(-1.0), None], ValueError, "'std' parameter of GaussianNoise|scale"),
-        (RandomAffine(), ValueError, "'augmentations' parameter of PerPart"),
+        (RandomAffine(), ValueError, "'augmentations' parameter of PerModality"),
     ],
 )
 def test_what_does_not_suit_the_parts_is_refused(augmentations, error, message):
-    chain = PerPart(augmentations)
+    chain = PerModality(augmentations)
     embedder = small(framework=CMC(), encoder=None, augmentation=chain)
     for estimator in (chain, embedder):
         with pytest.raises(error, match=message):
@@ -71,8 +73,8 @@ def test_what_does_not_suit_the_parts_is_refused(augmentations, error, message):
 
 
 def test_one_array_has_no_parts_to_augment():
-    with pytest.raises(ValueError, match=r"PerPart expects several parts|must have"):
-        small(framework=CMC(), augmentation=PerPart([None, None])).fit(X)
+    with pytest.raises(ValueError, match=r"PerModality expects several parts|must have"):
+        small(framework=CMC(), augmentation=PerModality([None, None])).fit(X)
     with pytest.raises(NotFittedError):
-        PerPart([None, None]).transform(MIXED)
-    assert clone(PerPart([GaussianNoise(), None])).augmentations[1] is None
+        PerModality([None, None]).transform(MIXED)
+    assert clone(PerModality([GaussianNoise(), None])).augmentations[1] is None

@@ -17,7 +17,7 @@ from skcontrast._checks import InvalidParameterError
 from skcontrast._fit import _defaults
 from skcontrast._fit._settings import resolve_settings
 from skcontrast._layers import _pretrained
-from skcontrast.datasets import Parts
+from skcontrast.datasets import Modalities
 from skcontrast.encoders import Pretrained, Wide
 from skcontrast.features import Frozen, PatchDictionary
 from skcontrast.frameworks import CMC, MoCo
@@ -155,7 +155,7 @@ def test_a_network_has_as_many_channels_as_its_first_layer():
 
 
 def test_standardised_parts_are_refused_and_not_read_at_a_wrong_scale(net):
-    parts = Parts(X, X)
+    parts = Modalities(X, X)
     with pytest.raises(ValueError, match=r"takes intensities in \[0, 1\]"):
         small(encoder=pretrained(net), framework=CMC()).fit(parts)
 

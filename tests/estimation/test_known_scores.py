@@ -52,7 +52,7 @@ def test_a_loss_whose_model_is_true_has_no_bias(loss, simulated):
 def test_dcl_is_unbiased_with_classmates_as_positives_and_not_with_views():
     z = random_views(12, 6)[0]
     z = z[::2].repeat_interleave(2, 0) + 0.2 * z  # pairs that are close, and views that are equal
-    views = {"y": Y, "positives": "views"}, {"y": Y, "positives": "classmates"}
+    views = {"y": Y, "positives": "views"}, {"y": Y, "positives": "same class"}
     by_view, by_mate = (ScoreSample.from_views(z, z, **kwargs) for kwargs in views)
     loss = DCL(tau_plus=2 / 22)
     assert negative_bias(loss, by_mate) == pytest.approx((0, 0), abs=1e-9)

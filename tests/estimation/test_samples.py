@@ -49,7 +49,7 @@ def test_estimates_on_the_sample_are_those_of_the_training_loss(loss):
 def test_classmates_are_the_other_views_of_the_next_sample_of_the_class():
     z1, z2 = random_views(7, 5)
     following = np.array([2, 3, 5, 1, 6, 0, 4])
-    sample = ScoreSample.from_views(z1, z2, y=Y, similarity=DotProduct(), positives="classmates")
+    sample = ScoreSample.from_views(z1, z2, y=Y, similarity=DotProduct(), positives="same class")
     expected = torch.cat([(z1 * z2[following]).sum(1), (z2 * z1[following]).sum(1)])
     np.testing.assert_allclose(sample.positives[:, 0], expected)
     plain = ScoreSample.from_views(z1, z2, y=Y, similarity=DotProduct())
@@ -57,7 +57,7 @@ def test_classmates_are_the_other_views_of_the_next_sample_of_the_class():
     assert sample.lower_bound == -np.inf
 
 
-@pytest.mark.parametrize("positives", ["views", "classmates"])
+@pytest.mark.parametrize("positives", ["views", "same class"])
 def test_samples_of_unknown_class_are_left_out(positives):
     views = random_views(7, 5)
     y = np.where(np.arange(7) == 5, -1, Y)
@@ -83,7 +83,7 @@ def test_distributions_are_scored_by_their_mutual_likelihood():
     [
         ({"y": [0, 1]}, "one entry per sample, 7, got 2"),
         ({"y": np.full(7, -1)}, "classes of two samples, got 0"),
-        ({"y": np.arange(7), "positives": "classmates"}, "needs two samples of each class"),
+        ({"y": np.arange(7), "positives": "same class"}, "needs two samples of each class"),
         ({"y": Y, "positives": "both"}, "'positives' parameter of .* Got 'both'"),
     ],
 )

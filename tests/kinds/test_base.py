@@ -21,7 +21,7 @@ from skcontrast._checks import ParameterObject
 from skcontrast.augmentation import Augmentation, RandomAffine
 from skcontrast.encoders import Encoder
 from skcontrast.frameworks import CMC, MoCo
-from skcontrast.kinds import Graphs, Images, Kind, PartsKind, Series, Vectors
+from skcontrast.kinds import Graphs, Images, Kind, MultimodalKind, Series, Vectors
 from skcontrast.kinds._base import Request
 from skcontrast.losses import BCL, DCL
 
@@ -102,7 +102,7 @@ def test_a_kind_of_ones_own_trains_and_transforms():
     assert probe.score(h[40:], y[40:]) > 0.9
 
 
-@pytest.mark.parametrize("kind", [Tokens, Graphs, Images, PartsKind, Series, Vectors])
+@pytest.mark.parametrize("kind", [Tokens, Graphs, Images, MultimodalKind, Series, Vectors])
 def test_a_kind_shows_only_the_names_that_its_page_tells(kind):
     attributes = {"name", "float_batches", "has_gaps"}
     methods = {"check", "to_tensor", "sample_shape", "scaler"}
@@ -118,11 +118,11 @@ TESTED_FOR = {
     # The scale of uint8 images is known without reading them.
     "_fit/_drawn_views.py": ["Images"],
     # An encoder says whether its images are standardised, and which samples have parts.
-    "_fit/_samples.py": ["Images", "Images", "PartsKind"],
+    "_fit/_samples.py": ["Images", "Images", "MultimodalKind"],
     # Samples of several parts are none themselves: the parts are asked.
-    "_network/_build.py": ["PartsKind"],
-    "augmentation/_per_part.py": ["PartsKind"],
-    "frameworks/_cmc.py": ["PartsKind"],
+    "_network/_build.py": ["MultimodalKind"],
+    "augmentation/_per_part.py": ["MultimodalKind"],
+    "frameworks/_cmc.py": ["MultimodalKind"],
 }
 
 

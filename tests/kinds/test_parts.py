@@ -11,16 +11,16 @@ from scipy.sparse import csr_matrix
 from torch.utils.data import TensorDataset
 
 from skcontrast import export, load, save
-from skcontrast.augmentation import GaussianNoise, PerPart, RandomAffine
-from skcontrast.datasets import Parts
+from skcontrast.augmentation import GaussianNoise, PerModality, RandomAffine
+from skcontrast.datasets import Modalities
 from skcontrast.encoders import GIN, MLP, ConvNet
 from skcontrast.frameworks import CMC, SimCLR
-from skcontrast.kinds import Images, Kind, PartsKind, Vectors
+from skcontrast.kinds import Images, Kind, MultimodalKind, Vectors
 from tests.common import small
 from tests.frameworks.common import IMAGES, X
 
 PIXELS = IMAGES.astype(np.uint8) * 15
-MIXED = Parts(PIXELS, X[:, :20], X[:, 20:50])
+MIXED = Modalities(PIXELS, X[:, :20], X[:, 20:50])
 
 
 def mixed(**kwargs):
@@ -85,7 +85,7 @@ def test_bad_parts_are_refused_by_their_place(pair, message):
 )
 def test_parts_that_are_kept_apart_are_checked_by_themselves(embedder, parts, message):
     with np.errstate(invalid="ignore"), pytest.raises(ValueError, match=message):
-        embedder.transform(Parts(*parts))
+        embedder.transform(Modalities(*parts))
     with pytest.raises(ValueError, match="X must have 3 parts, got a ndarray"):
         embedder.transform(X)
 
@@ -94,7 +94,7 @@ def test_images_with_vectors_have_an_encoder_and_a_scale_each(embedder):
     H = embedder.transform(MIXED)
     assert H.shape == (101, 3 * 8) and embedder.n_features_in_ == 64 + 20 + 30
     assert embedder.get_feature_names_out().shape == (24,)
-    changed = embedder.transform(Parts(PIXELS, X[:, :20], X[::-1, 20:50]))
+    changed = embedder.transform(Modalities(PIXELS, X[:, :20], X[::-1, 20:50]))
     same = (changed == H).all(0)
     assert same[:-8].all() and not same[-8:].any()
     np.testing.assert_allclose(embedder.transform(MIXED[5:9]), H[5:9], atol=1e-5)
@@ -104,12 +104,15 @@ def test_images_with_vectors_have_an_encoder_and_a_scale_each(embedder):
 def test_permuted_parts_permute_the_shapes_and_the_scales(embedder):
     first, second, third = MIXED.parts
     encoders = [MLP((8,)), MLP((8,)), ConvNet(widths=(4,))]
-    permuted = mixed(encoder=encoders).fit(Parts(second, third, first))
+    permuted = mixed(encoder=encoders).fit(Modalities(second, third, first))
     networks = [*embedder.encoder_.networks[1:], embedder.encoder_.networks[0]]
     for ours, theirs in zip(networks, permuted.encoder_.networks, strict=True):
         assert [p.shape for p in ours.parameters()] == [p.shape for p in theirs.parameters()]
         torch.testing.assert_close(ours[0].mean, theirs[0].mean)
-    assert permuted.transform(Parts(second, third, first)).shape == embedder.transform(MIXED).shape
+    assert (
+        permuted.transform(Modalities(second, third, first)).shape
+        == embedder.transform(MIXED).shape
+    )
 
 
 def test_a_fit_that_is_kept_apart_is_repeatable_and_kept_in_files(embedder, tmp_path):
@@ -141,17 +144,17 @@ def test_a_checkpoint_and_memory_by_batches_change_no_bit(embedder, tmp_path):
     np.testing.assert_array_equal(fitted.transform(MIXED), H)
     np.testing.assert_array_equal(mixed(checkpoint=tmp_path).fit_transform(MIXED), H)
     with pytest.raises(ValueError, match="'X' was"):
-        mixed(checkpoint=tmp_path).fit(Parts(PIXELS, X[:, 1:21], X[:, 20:50]))
+        mixed(checkpoint=tmp_path).fit(Modalities(PIXELS, X[:, 1:21], X[:, 20:50]))
 
 
 def test_memory_maps_sparse_matrices_and_datasets_are_parts_too(tmp_path):
     np.save(tmp_path / "a.npy", PIXELS)
     mapped = np.load(tmp_path / "a.npy", mmap_mode="r")
     dense = mixed(encoder=[ConvNet(widths=(4,)), MLP((8,))])
-    H = dense.fit_transform(Parts(PIXELS, X[:, :20]))
-    sparse = copy.deepcopy(dense).fit(Parts(mapped, csr_matrix(X[:, :20])))
-    np.testing.assert_allclose(sparse.transform(Parts(PIXELS, X[:, :20])), H, atol=1e-4)
-    lazy = Parts(TensorDataset(torch.tensor(PIXELS)), X[:, :20])
+    H = dense.fit_transform(Modalities(PIXELS, X[:, :20]))
+    sparse = copy.deepcopy(dense).fit(Modalities(mapped, csr_matrix(X[:, :20])))
+    np.testing.assert_allclose(sparse.transform(Modalities(PIXELS, X[:, :20])), H, atol=1e-4)
+    lazy = Modalities(TensorDataset(torch.tensor(PIXELS)), X[:, :20])
     np.testing.assert_array_equal(copy.deepcopy(dense).fit_transform(lazy), H)
 
 
@@ -160,29 +163,29 @@ def test_dataframes_and_graphs_are_parts_too():
 
     table = pd.DataFrame({"age": X[:40, 0], "port": [True, False, False, True] * 10})
     graphs = [nx.path_graph(3 + k % 3) for k in range(40)]
-    parts = Parts(table, graphs, X[:40])
+    parts = Modalities(table, graphs, X[:40])
     embedder = small(framework=CMC(), encoder=[MLP((8,)), GIN(1, 8), None]).fit(parts)
     H = embedder.transform(parts)
     assert len(H) == 40 and not hasattr(embedder, "feature_names_in_")
     for other in (table[["port", "age"]], table[["age"]]):
         with pytest.raises(ValueError, match="Part 0 of X: The feature names should match"):
-            embedder.transform(Parts(other, graphs, X[:40]))
+            embedder.transform(Modalities(other, graphs, X[:40]))
 
 
 def test_declared_kinds_decide():
     kinds = [Vectors(standardize=False), Vectors()]
-    embedder = small(framework=CMC(), kind=PartsKind(kinds)).fit(Parts(X, X))
+    embedder = small(framework=CMC(), kind=MultimodalKind(kinds)).fit(Modalities(X, X))
     assert [part.kind.standardize for part in embedder._fitted.schema.parts] == [False, True]
-    by_name = small(framework=CMC(), kind=PartsKind(["vectors", "vectors"])).fit((X, X))
+    by_name = small(framework=CMC(), kind=MultimodalKind(["vectors", "vectors"])).fit((X, X))
     assert len(by_name._fitted.schema.parts) == 2
-    apart = small(framework=CMC(), kind=PartsKind()).fit((X, X))
+    apart = small(framework=CMC(), kind=MultimodalKind()).fit((X, X))
     np.testing.assert_array_equal(apart.transform((X, X)), by_name.transform((X, X)))
     with pytest.raises(ValueError, match="has 2 kinds, but X has 3 parts"):
-        small(framework=CMC(), kind=PartsKind(kinds)).fit(MIXED)
+        small(framework=CMC(), kind=MultimodalKind(kinds)).fit(MIXED)
     with pytest.raises(ValueError, match="X must have 2 parts, got a ndarray"):
-        small(framework=CMC(), kind=PartsKind(kinds)).fit(X)
+        small(framework=CMC(), kind=MultimodalKind(kinds)).fit(X)
     with pytest.raises(ValueError, match=r"Part 0 of X: .*may hold grey images"):
-        small(framework=CMC()).fit(Parts(np.zeros((101, 6, 8)), X))
+        small(framework=CMC()).fit(Modalities(np.zeros((101, 6, 8)), X))
     parts = small(framework=CMC()).fit((IMAGES, IMAGES))._fitted.schema.parts
     assert [type(part.kind) for part in parts] == [Images, Images]
 
@@ -230,12 +233,12 @@ def test_a_kind_of_ones_own_is_a_part():
     rows = [np.arange(1 + k % 4) for k in range(101)]
     embedder = small(
         framework=CMC(),
-        kind=PartsKind([Sequences(), Vectors()]),
+        kind=MultimodalKind([Sequences(), Vectors()]),
         encoder=[Mean(), MLP((8,))],
-        augmentation=PerPart([None, GaussianNoise()]),
-    ).fit(Parts(rows, X))
-    assert embedder.transform(Parts(rows, X)).shape == (101, 8 + 128)
-    assert embedder.score(Parts(rows, X)) >= 0
+        augmentation=PerModality([None, GaussianNoise()]),
+    ).fit(Modalities(rows, X))
+    assert embedder.transform(Modalities(rows, X)).shape == (101, 8 + 128)
+    assert embedder.score(Modalities(rows, X)) >= 0
 
 
 def test_named_features_of_each_part_are_those_of_fit():
@@ -243,8 +246,8 @@ def test_named_features_of_each_part_are_those_of_fit():
     first, second = (
         pd.DataFrame(rng.normal(size=(40, 3)), columns=list(names)) for names in ("abc", "xyz")
     )
-    embedder = small(framework=CMC()).fit(Parts(first, second))
+    embedder = small(framework=CMC()).fit(Modalities(first, second))
     with pytest.raises(ValueError, match=r"Part 1 of X: .*feature names"):
-        embedder.transform(Parts(first, second[list("zyx")]))
+        embedder.transform(Modalities(first, second[list("zyx")]))
     with pytest.raises(ValueError, match=r"Part 0 of X: .*feature names"):
-        embedder.transform(Parts(second, first))
+        embedder.transform(Modalities(second, first))

@@ -12,7 +12,7 @@ from skcontrast.augmentation import Augmentation, GaussianNoise, NodeDrop, Rando
 from skcontrast.encoders import MLP, ConvNet, Encoder
 from skcontrast.features import PartialWhitening
 from skcontrast.frameworks import CMC
-from skcontrast.kinds import Graphs, Images, Kind, PartsKind, Series, Vectors
+from skcontrast.kinds import Graphs, Images, Kind, MultimodalKind, Series, Vectors
 from skcontrast.kinds._recognise import (
     declared_kind,
     kind_of_shape,
@@ -104,7 +104,7 @@ def test_floats_of_any_precision_become_float32():
 
 
 def test_a_pair_of_series_is_not_silently_a_pair_of_images():
-    _, schema = read_samples((series(), series()), PartsKind(), owner=small())
+    _, schema = read_samples((series(), series()), MultimodalKind(), owner=small())
     assert [type(part.kind) for part in schema.parts] == [Series, Series]
 
 
@@ -113,9 +113,9 @@ def test_a_pair_of_arrays_needs_a_framework_for_it():
     for pair in ((X, X), (X, X[:, :3])):
         with pytest.raises(ValueError, match=r"tuple of several arrays.* pass framework=CMC\(\)"):
             small().fit(pair)
-    with pytest.raises(ValueError, match=r"PartsKind\(\): .* need a framework .*=CMC\(\)"):
-        small(kind=PartsKind()).fit(X)
-    by_name = small(framework=CMC(), kind=PartsKind(Vectors())).fit_transform((X, X[:, :3]))
+    with pytest.raises(ValueError, match=r"MultimodalKind\(\): .* need a framework .*=CMC\(\)"):
+        small(kind=MultimodalKind()).fit(X)
+    by_name = small(framework=CMC(), kind=MultimodalKind(Vectors())).fit_transform((X, X[:, :3]))
     np.testing.assert_array_equal(by_name, small(framework=CMC()).fit_transform((X, X[:, :3])))
 
 

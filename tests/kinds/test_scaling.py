@@ -7,7 +7,7 @@ import pytest
 import torch
 from scipy.sparse import csr_array
 
-from skcontrast.datasets import Parts
+from skcontrast.datasets import Modalities
 from skcontrast.encoders import GIN, MLP, SeriesNet
 from skcontrast.features import Frozen, GraphProfile, OrientedGradients, PartialWhitening, Raw
 from skcontrast.frameworks import CMC
@@ -188,7 +188,10 @@ WITH_ZERO_AT = {
     "x of Data": (GRAPHS, lambda c: data("x", c)),
     "whole x of Data": (GRAPHS, lambda c: data("x", c, whole=True)),
     "edge_attr of Data": (GRAPHS, lambda c: data("edge_attr", c)),
-    "parts": (small(encoder=None, framework=CMC()), lambda c: Parts(VECTORS[:20] + c, SERIES + c)),
+    "parts": (
+        small(encoder=None, framework=CMC()),
+        lambda c: Modalities(VECTORS[:20] + c, SERIES + c),
+    ),
     "profile": (PROFILE, lambda c: described("node", c)),
     "profile of Data": (PROFILE, lambda c: data("x", c, whole=True)),
     "Raw": (Raw(), lambda c: SERIES + c),

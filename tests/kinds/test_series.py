@@ -19,7 +19,7 @@ from skcontrast.augmentation import (
     RandomFlip,
     TimeCrop,
 )
-from skcontrast.datasets import Parts
+from skcontrast.datasets import Modalities
 from skcontrast.encoders import ConvNet, SeriesNet, Wide
 from skcontrast.features import MiniRocket
 from skcontrast.frameworks import CMC, MoCo
@@ -345,7 +345,7 @@ def test_one_channel_cannot_be_split():
 
 def test_series_beside_a_table():
     table = pd.DataFrame({"age": RNG.normal(size=len(X)), "sex": [0, 1] * 15})
-    pair = Parts(UNEQUAL, table)
+    pair = Modalities(UNEQUAL, table)
     embedder = small(framework=CMC(), encoder=[masked_mean, nn.LazyLinear(6)], augmentation=None)
     assert embedder.fit(pair).transform(pair[:5]).shape == (5, 12)
 
