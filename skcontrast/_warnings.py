@@ -100,4 +100,5 @@ def progress(*args: Any, is_asked_for: bool = False, disable: bool = False, **op
 def _writes() -> bool:
     """Return whether there is a console, and this is the first of torch's group of processes."""
     is_in_group = dist.is_available() and dist.is_initialized()
-    return sys.stderr is not None and not (is_in_group and dist.get_rank())
+    has_console = sys.stderr is not None and not getattr(sys.stderr, "closed", False)
+    return has_console and not (is_in_group and dist.get_rank())

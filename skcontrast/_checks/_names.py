@@ -32,6 +32,7 @@ _INSTEAD = {
     "max_epochs": "epochs n_epochs num_epochs n_iter max_iter",
     "batch_size": "batch",
     "lr_schedule": "scheduler lr_scheduler",
+    "loss": "criterion objective",
     "encoder": "backbone model module network",
     "augmentation": "transform transforms augmentations",
     "random_state": "seed",
@@ -40,6 +41,13 @@ _INSTEAD = {
     "embedder=ContrastiveEmbedder(...)": "batch_size device encoder loss lr max_epochs",
 }
 ELSEWHERE = {name: there for there, names in _INSTEAD.items() for name in names.split()}
+# Names of losses in papers and other libraries, in lower case without signs.
+_LOSSES = {
+    **dict.fromkeys(("simclr", "ntxent", "nce", "cpc", "contrastive"), "InfoNCE"),
+    **dict.fromkeys(("debiased", "debiasedcontrastive"), "DCL"),
+    **dict.fromkeys(("hard", "hardnegatives"), "HCL"),
+    "bayesian": "BCL",
+}
 # Names of values in other libraries.
 SYNONYMS = dict.fromkeys(("bfloat16", "float16", "fp16", "half", "16", "amp", "mixed"), "bf16")
 
@@ -57,6 +65,7 @@ def advice_on(name: str, known: Iterable[str], *, is_set: bool = False) -> str:
         Whether it was set by `set_params`, as in a search.
     """
     known, instead = list(known), ELSEWHERE.get(name, "")
+    instead = next((one for one in known if one.startswith(f"{name}_")), instead)  # such as tau
     if instead in known:
         return f". Did you mean {instead!r}?"
     role, _, value = instead.partition("=")
@@ -106,7 +115,9 @@ def names_checked(function: _F) -> _F:
 def choices_instead(value: str, base: type, parameter: str) -> str:
     """Return the end of a message: which objects, derived from `base`, there are for a string."""
     names = {name.lower(): name for name in _public_classes(base)}
-    written = value.lower().replace("_", "")
+    written = "".join(filter(str.isalnum, value.lower()))
+    if parameter == "loss" and written in _LOSSES:
+        return f" Write loss={_LOSSES[written]}() instead."
     if parameter == "encoder" and any(map(str.isdigit, written)):  # such as "resnet18"
         return f" Write encoder=Pretrained({value!r}) for the weights of timm, or pass a network."
     close = difflib.get_close_matches(written, names, 1, 0.6)

@@ -86,7 +86,7 @@ def _refuse_other(X: Any) -> None:
 def _refuse_flat(X: Any) -> None:
     """Raise ValueError if X holds nothing, or numbers in one dimension."""
     is_row = isinstance(X, (list, tuple)) or getattr(X, "ndim", 0) == 1
-    if getattr(X, "shape", None) == (0, 0) or (is_row and not len(X)):
+    if 0 in (getattr(X, "shape", None) or ())[:1] or (is_row and not len(X)):
         raise ValueError("X is empty: fit needs at least 2 samples, other methods 1.")
     first = next(iter(X)) if is_row else None
     if not (isinstance(first, Number) or getattr(first, "ndim", None) == 0):

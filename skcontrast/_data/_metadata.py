@@ -20,7 +20,7 @@ from ._arrays import as_array, as_tensor
 # What `fit` takes besides X and y.
 NAMES = frozenset({"sample_weight", "descriptions", "groups", "domains"})
 # What libraries write of a missing value where they make texts of it.
-_UNKNOWN_TEXTS = frozenset({"", "nan", "NaN", "None", "<NA>", "NaT", "null"})
+_UNKNOWN_TEXTS = frozenset({"", "nan", "none", "<na>", "nat", "null", "n/a", "na"})
 
 
 def validate_labels(y: Any, n_samples: int | None, *, needed_by: str) -> NDArray[np.int64]:
@@ -148,11 +148,12 @@ def split_known(
                 f"{name} holds floats that are too large to tell integers apart: pass integers, "
                 "such as the dtype 'Int64' of pandas, or strings."
             )
-    if known.dtype.kind in "US" and "-1" in known.astype(str):
-        raise ValueError(
-            f"{name} holds the string '-1': rename it if it is one of the {what}. What is unknown "
-            "is the number -1 or None."
-        )
+    if known.dtype.kind in "US":
+        for text in sorted({"-1", "-1.0"}.intersection(known.astype(str).tolist())):
+            raise ValueError(
+                f"{name} holds the string {text!r}: rename it if it is one of the {what}. What is "
+                "unknown is the number -1 or None."
+            )
     texts = sorted({value for value in array[~is_known].tolist() if isinstance(value, str)})
     if texts:
         warn(
@@ -199,7 +200,7 @@ def _of_one_type(known: list, name: str) -> NDArray:
 def is_unknown(value: Any) -> bool:
     """Return whether an entry is −1, None, NaN or pandas.NA, or what these become as texts."""
     if isinstance(value, str):
-        return value in _UNKNOWN_TEXTS
+        return value.strip().lower() in _UNKNOWN_TEXTS
     try:
         return value is None or bool(value != value) or bool(value == -1)
     except TypeError:  # pandas.NA is neither equal to anything nor unequal

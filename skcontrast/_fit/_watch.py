@@ -156,7 +156,7 @@ class Announcement(Callback):
         self.steps_ = None
         if (whole := seconds * n_steps * n_epochs) >= _LONG[bool(net.settings.verbose)]:
             text = f"about {tqdm.format_interval(whole)} for {n_epochs} epochs of {n_steps} steps"
-            say(f"{text}, {seconds:.2g} s each")
+            say(f"{net.settings.owner}: {text}, {seconds:.2g} s each")
 
 
 class ProgressBar(Callback):

@@ -253,7 +253,7 @@ def build_encoder(
     ------
     TypeError
         If `encoder` is a class or something else that cannot be built, was compiled by torch.jit
-        or is in half precision.
+        or has weights that are not in float32.
     ValueError
         If the module fails on samples of this shape, does not return a floating tensor of shape
         (n, width), or its width differs from `n_components`.
@@ -327,11 +327,11 @@ def _resolve(
 
 
 def _check_trainable(module: nn.Module, name: str) -> None:
-    """Raise TypeError for a network compiled by torch.jit, or in half precision."""
+    """Raise TypeError for a network compiled by torch.jit, or with weights not in float32."""
     if any(isinstance(part, torch.jit.ScriptModule) for part in module.modules()):
         raise TypeError(f"The encoder {name} was compiled by torch.jit: pass what it compiled.")
-    halves = {torch.float16, torch.bfloat16}
-    for dtype in halves & {parameter.dtype for parameter in module.parameters()}:
+    dtypes = {one.dtype for one in module.parameters() if one.is_floating_point()}
+    for dtype in dtypes - {torch.float32}:
         raise TypeError(
             f"The encoder {name} has weights in {str(dtype).removeprefix('torch.')}: pass it "
             "after .float(), with precision='bf16' for mixed precision."

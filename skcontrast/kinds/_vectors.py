@@ -19,10 +19,7 @@ from .._data._arrays import SparseSamples, mean_and_std
 from ._base import Request, Schema
 from ._scaling import AffineScaler, ArrayKind, Standardize
 
-_EXPECTED = (
-    "vectors of numbers, shape (n_samples, n_features), into which skrub.TableVectorizer() turns "
-    "columns of other types"
-)
+_EXPECTED = "vectors of real numbers, shape (n_samples, n_features)"
 # Turns a DataFrame with columns of any types, and gaps, into vectors.
 _LINE = (
     "make_pipeline(skrub.TableVectorizer(), sklearn.impute.SimpleImputer(), ContrastiveEmbedder())"

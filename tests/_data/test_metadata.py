@@ -422,6 +422,13 @@ def test_integers_with_gaps_stay_different_integers(form):
         assert knn_accuracy(np.eye(4)[PLACES], values, n_neighbors=1) == 1
 
 
+@pytest.mark.parametrize("text", ["", " ", "nan", "NaN", "None", "NULL", "<NA>", "n/a", "NaT"])
+def test_missing_labels_as_text_are_unknown_with_a_warning(text):
+    with pytest.warns(UserWarning, match="is read as unknown"):
+        known, is_known = split_known(np.array(["a", text, "b"]))
+    assert known.tolist() == ["a", "b"] and is_known.tolist() == [True, False, True]
+
+
 def test_integers_of_which_some_are_unsigned_stay_different():
     values = [5, 2**64 - 1, 2**64 - 2, None]
     known, _ = split_known(values)
