@@ -2,7 +2,7 @@
 
 A tile is a few anchors with all their candidates. Its scores, its loss and its gradient are
 computed together and then forgotten, so that memory grows with the number of samples and not with
-its square.
+its square. The sums over candidates, and their slopes, are those of ``losses/_rows.py``.
 """
 
 from __future__ import annotations

@@ -23,7 +23,8 @@ class Loss(ParameterObject):
 
     floored at the lowest value that :math:`\varphi` can take. So a loss is (c, β, a, b): a new one
     overrides `rank_weights` or `class_weights`, `hardness` and `coefficients` where it differs
-    from :class:`InfoNCE`. One of a different form overrides `losses`.
+    from :class:`InfoNCE`. One of a different form overrides `losses`. The gradient reaches the
+    embeddings alone: a loss has no parameters that are trained.
 
     Attributes
     ----------

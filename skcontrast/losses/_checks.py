@@ -8,12 +8,21 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .._checks import NON_NEGATIVE, POSITIVE_INT, belongs_to_package, check_returned, checked
+from .._checks import (
+    NON_NEGATIVE,
+    POSITIVE_INT,
+    StrOptions,
+    belongs_to_package,
+    check_argument,
+    check_returned,
+    checked,
+)
 from .._runtime._modes import trial
 from ..schedules._numbers import check_numbers
 from ._base import Loss
 from ._rows import Rows
 
+_TOTALS = [StrOptions({"N", "free", "replaces N"})]
 # Synthetic anchors, whose scores are between −2 and 2.
 _N_ANCHORS, _TOP = 6, 2.0
 _HOOKS = ("coefficients", "hardness", "rank_weights", "class_weights", "losses")
@@ -104,6 +113,7 @@ def check_loss(loss: Loss, n_candidates: int = 254, n_positives: int = 1) -> Non
 def _check_numbers_of(loss: Loss) -> None:
     """Raise ValueError unless β ≥ 0, a > 0 and b ≥ 0."""
     name, beta, pair = type(loss).__name__, loss.hardness(), loss.coefficients()
+    check_argument(name, "sum_of_weights", loss.sum_of_weights, _TOTALS)
     if not NON_NEGATIVE[0].is_satisfied_by(beta):
         raise ValueError(f"{name}.hardness must return a number β ≥ 0, got {beta!r}.")
     is_pair = isinstance(pair, tuple) and len(pair) == 2

@@ -220,10 +220,14 @@ class SoftSupCon(Loss):
 
         Members of a positive group are of the anchor's class for certain.
         """
-        p = rows.rank_weights(self)
+        # 1 − p by rank, not from p in float32, where it would be 0 for the closest candidates.
+        ring = SoftRing(self.sharpness, self.tau_plus)
+        p, push = rows.rank_weights(self), rows.rank_weights(ring)
         if rows.same_class is not None:
-            p = p.masked_fill(rows.same_class, 1.0)
-        pushed = self._from_estimate(rows, rows.log_expectation(self, 1 - p))
+            p, push = (
+                one.masked_fill(rows.same_class, value) for one, value in ((p, 1.0), (push, 0.0))
+            )
+        pushed = self._from_estimate(rows, rows.log_expectation(ring, push))
         total, mass = rows.weighted_sum(p)
         pulled = total / mass.masked_fill(mass == 0, 1.0)
         share = self.pull * (mass > 0).to(mass.dtype)

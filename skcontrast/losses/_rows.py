@@ -177,6 +177,10 @@ class Rows:
         total, mass : Tensor of shape (n_anchors,)
             The second is without gradient.
         """
+        if weights is None:
+            raise ValueError(
+                "rows.same_class is None without labels: set requires_y = True in the class."
+            )
         return self._weighted_sum(self._of_candidates(weights))
 
     def weighted_sum_of_group(self, group: Tensor) -> tuple[Tensor, Tensor]:
@@ -199,7 +203,9 @@ class Rows:
             c = self.rank_weights(loss)
         if loss.overrides("class_weights"):
             if self.same_class is None:
-                raise ValueError(f"{type(loss).__name__} needs labels.")
+                raise ValueError(
+                    f"{type(loss).__name__} needs labels: set requires_y = True in the class."
+                )
             by_class = loss.class_weights(self.same_class)
             check_returned(f"{type(loss).__name__}.class_weights", by_class, self._scores.shape)
             c = by_class.to(self._scores.dtype) if c is None else c * by_class

@@ -31,6 +31,7 @@ class Similarity(ParameterObject):
     ``pairs``, which is the diagonal of ``scores`` otherwise. ``bounds`` are the lowest and the
     highest score there is, which losses that subtract false negatives need. The slope of the score
     must be finite, also of a sample with itself: a distance is ``(squares + 1e-12).sqrt()``.
+    The gradient reaches the embeddings alone: a similarity has no parameters that are trained.
 
     Attributes
     ----------

@@ -38,6 +38,8 @@ WRONG = [
     ({"coefficients": lambda: (math.nan, 0.0)}, "two numbers"),
     ({"hardness": lambda: -1.0}, "β ≥ 0, got -1.0"),
     ({"hardness": lambda: "1"}, "β ≥ 0, got '1'"),
+    ({"hardness": lambda: 0.0, "sum_of_weights": "replaces n"}, "'sum_of_weights'"),
+    ({"class_weights": lambda same: ~same}, "set requires_y = True"),
     ({"losses": lambda rows: rows.positives.mean()}, r"losses .*\(6,\), got shape \(\)"),
     ({"losses": lambda rows: rows.scores.amax(1) * torch.nan}, "must be finite"),
     ({"losses": lambda rows: (rows.scores * 0).sum(1) - rows.positives[:, 0]}, "must be finite"),

@@ -165,3 +165,13 @@ def test_its_probability_by_rank_is_that_of_soft_ring():
     ranks = torch.arange(1, 41, dtype=torch.float64)
     expected = SoftRing(3.0, 0.2).true_negative_probability(ranks, 40)
     torch.testing.assert_close(SoftSupCon(3.0, 0.2).true_negative_probability(ranks, 40), expected)
+
+
+@pytest.mark.parametrize("temperature", [0.02, 0.1, 0.5])
+def test_without_a_pull_soft_supcon_is_soft_ring_in_float32_too(temperature):
+    views = random_views(128, 8, dtype=torch.float32)
+    values = [
+        contrastive_loss(*views, loss=loss, similarity=Cosine(temperature)).item()
+        for loss in (SoftSupCon(sharpness=8.0, pull=0.0), SoftRing(sharpness=8.0))
+    ]
+    assert values[0] == pytest.approx(values[1], rel=1e-6)
