@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 # Up to this exponent, e^score and its sum over all candidates are normal float32 numbers; beyond,
 # the maximum of each row is taken out first.
 _LARGEST_EXPONENT = 60.0
+_NO_LABELS = "needs labels: set requires_y = True in the class, and pass y."
 
 
 class Rows:
@@ -178,9 +179,7 @@ class Rows:
             The second is without gradient.
         """
         if weights is None:
-            raise ValueError(
-                "rows.same_class is None without labels: set requires_y = True in the class."
-            )
+            raise ValueError(f"A loss that reads rows.same_class {_NO_LABELS}")
         return self._weighted_sum(self._of_candidates(weights))
 
     def weighted_sum_of_group(self, group: Tensor) -> tuple[Tensor, Tensor]:
@@ -203,9 +202,7 @@ class Rows:
             c = self.rank_weights(loss)
         if loss.overrides("class_weights"):
             if self.same_class is None:
-                raise ValueError(
-                    f"{type(loss).__name__} needs labels: set requires_y = True in the class."
-                )
+                raise ValueError(f"{type(loss).__name__} {_NO_LABELS}")
             by_class = loss.class_weights(self.same_class)
             check_returned(f"{type(loss).__name__}.class_weights", by_class, self._scores.shape)
             c = by_class.to(self._scores.dtype) if c is None else c * by_class
