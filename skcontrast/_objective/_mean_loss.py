@@ -91,8 +91,11 @@ class _MeanLoss(torch.autograd.Function):
         *_, of_anchors, of_candidates, of_positives = ctx.needs_input_grad
         needs_gradient = of_anchors or of_candidates or of_positives
         value = anchors.new_zeros(())
-        d_anchors, d_positives = torch.empty_like(anchors), torch.empty_like(positives)
-        d_candidates = torch.zeros_like(candidates) if of_candidates else None
+        d_anchors, d_positives = torch.zeros_like(anchors), torch.empty_like(positives)
+        are_same = anchors is candidates and of_candidates  # then there is one gradient
+        d_candidates = d_anchors if are_same else None
+        if of_candidates and not are_same:
+            d_candidates = torch.zeros_like(candidates)
         for part in tiles(anchors, len(candidates)):
             u = anchors[part].detach().requires_grad_(needs_gradient)
             v = candidates.detach().requires_grad_(of_candidates)
@@ -109,11 +112,12 @@ class _MeanLoss(torch.autograd.Function):
                 d_positives[part] = d_positive
             else:  # places among the candidates
                 d_scores.scatter_add_(1, positives[part], d_positive)
-            d_u, d_v = _pull_back(similarity, scores, u, v, d_scores)
-            d_anchors[part] = d_u if d_self is None else d_u + d_self
+            d_u, d_v = _pull_back(similarity, scores, u, v, d_scores, are_same)
+            d_anchors[part] += d_u if d_self is None else d_u + d_self
             if d_candidates is not None and d_v is not None:
                 d_candidates += d_v
-        ctx.gradients = d_anchors, d_candidates, d_positives if of_positives else None
+        others = None if are_same else d_candidates, d_positives if of_positives else None
+        ctx.gradients = d_anchors, *others
         return value
 
     @staticmethod
@@ -127,9 +131,11 @@ class _MeanLoss(torch.autograd.Function):
 
 
 def _pull_back(
-    similarity: Similarity, scores: Tensor, u: Tensor, v: Tensor, d_scores: Tensor
+    similarity: Similarity, scores: Tensor, u: Tensor, v: Tensor, d_scores: Tensor, are_same: bool
 ) -> tuple[Tensor, Tensor | None]:
-    """Return the gradients of two sets of vectors from that of their scores."""
+    """Return the gradients of vectors u and v from that of their scores; u's may hold both."""
+    if similarity.bilinear and are_same and len(u) == len(v):  # both in one product
+        return (d_scores + d_scores.T) @ v.detach(), None
     if similarity.bilinear:
         return d_scores @ v.detach(), d_scores.T @ u.detach() if v.requires_grad else None
     d_u, *d_v = torch.autograd.grad(scores, [u, v] if v.requires_grad else [u], d_scores)
@@ -226,9 +232,3 @@ def _jensen_shannon(rows: Rows, loss: Loss, group: Tensor | None) -> Tensor:
     weights = rows.of_pairs(group)
     total = (weights * F.logsigmoid(scores)).sum(1)
     return losses + _attraction(F.logsigmoid(rows.positives), total, weights.sum(1))
-
-
-def scores_by_tile(contrast: Contrast, similarity: Similarity) -> Iterator[tuple[slice, Tensor]]:
-    """Yield slices of the anchors and their scores with all candidates."""
-    for part in tiles(contrast.anchors, len(contrast.candidates)):
-        yield part, similarity.scores(contrast.anchors[part], contrast.candidates)

@@ -18,7 +18,7 @@ from .._checks._arguments import refuse_masked
 from .._data._metadata import validate_labels
 from .._network._inference import encode
 from .._objective._contrast import Contrast, embed_views, in_batch
-from .._objective._mean_loss import scores_by_tile
+from .._objective._mean_loss import tiles
 from .._runtime._modes import plain_modes
 from .._runtime._threads import one_thread
 from ..schedules._numbers import check_numbers
@@ -112,7 +112,7 @@ class ScoreSample(NamedTuple):
             raise ValueError(f"y must hold the classes of two samples, got {len(labels)}.")
         contrast, similarity = contrast_of(views, similarity, torch.from_numpy(labels), least=2)
         with torch.no_grad():
-            scores = torch.cat([part for _, part in scores_by_tile(contrast, similarity)])
+            scores = torch.cat([part for _, part in _scores_by_tile(contrast, similarity)])
         # The other views, as in a fit, or those of another sample of the class.
         of_positives = contrast.positives
         if positives == "same class":
@@ -296,7 +296,7 @@ def _are_known(contrast: Contrast, rows: slice) -> Tensor:
 @torch.no_grad()
 def _scores(contrast: Contrast, similarity: Similarity) -> Iterator[tuple[slice, Tensor]]:
     """Yield slices of the anchors and their scores; those of excluded candidates are −inf."""
-    for tile, scores in scores_by_tile(contrast, similarity):
+    for tile, scores in _scores_by_tile(contrast, similarity):
         yield tile, scores.scatter_(1, contrast.excluded[tile], -torch.inf)
 
 
@@ -332,3 +332,9 @@ def _in_double(view: Any) -> Tensor:
     return torch.as_tensor(
         numbers(view, "views", dtype=np.float64, ensure_2d=False, allow_nd=True)
     )
+
+
+def _scores_by_tile(contrast: Contrast, similarity: Similarity) -> Iterator[tuple[slice, Tensor]]:
+    """Yield slices of the anchors and their scores with all candidates."""
+    for part in tiles(contrast.anchors, len(contrast.candidates)):
+        yield part, similarity.scores(contrast.anchors[part], contrast.candidates)

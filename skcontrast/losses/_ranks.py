@@ -11,8 +11,8 @@ from torch import Tensor
 _SCORE_BITS = 46
 
 
-def weights_by_rank(scores: Tensor, excluded: Tensor, weights: Tensor) -> Tensor:
-    """Return the weights of candidates at their ranks; tied candidates share the mean of theirs.
+class Ranking:
+    """The order of the candidates of each anchor, in which several weights can be placed.
 
     Parameters
     ----------
@@ -20,31 +20,34 @@ def weights_by_rank(scores: Tensor, excluded: Tensor, weights: Tensor) -> Tensor
         Scores; those of excluded candidates may be anything.
     excluded : Tensor of shape (n, n_excluded), dtype int64
         Columns that have no rank; they get the weight 0.
-    weights : Tensor of shape (m - n_excluded,)
-        The weights at ranks 1 (the farthest candidate), 2, …
-
-    Returns
-    -------
-    weights : Tensor of shape (n, m)
-        In the dtype of the scores.
     """
-    if scores.is_mps:  # which has no float64
-        return weights_by_rank(scores.cpu(), excluded.cpu(), weights).to(scores.device)
-    keys, bits = _sorted_keys(scores, excluded)
-    n_excluded = excluded.shape[1]  # they come first
-    separate = 2 ** (bits + 1)
-    gaps = F.pad(keys[:, 1:] - keys[:, :-1], (1, 0))
-    gaps[:, : n_excluded + 1] = separate
-    by_place = F.pad(weights.double(), (n_excluded, 0))
-    placed = by_place.to(scores.dtype).expand_as(scores)
-    # Rows without ties are left alone on a CPU; on a GPU, to ask for them would mean to wait.
-    has_ties = gaps.amin(1) < separate
-    rows = torch.arange(len(scores), device=scores.device)
-    rows = rows if scores.is_cuda else rows[has_ties]
-    if len(rows):
-        placed = placed.clone()
-        placed[rows] = _means_of_runs(by_place, gaps[rows] >= separate).to(scores.dtype)
-    return torch.empty_like(scores).scatter_(1, keys.bitwise_and_(2**bits - 1), placed)
+
+    def __init__(self, scores: Tensor, excluded: Tensor):
+        keys, bits = _sorted_keys(scores, excluded)
+        self._like, self._n_excluded = scores, excluded.shape[1]  # those come first
+        separate = 2 ** (bits + 1)
+        gaps = F.pad(keys[:, 1:] - keys[:, :-1], (1, 0))
+        gaps[:, : self._n_excluded + 1] = separate
+        # Rows without ties are left alone on a CPU; on a GPU, to ask for them would mean to wait.
+        all_rows, has_ties = (
+            torch.arange(len(scores), device=scores.device),
+            gaps.amin(1) < separate,
+        )
+        self._tied = all_rows if scores.is_cuda else all_rows[has_ties]
+        self._is_new = gaps[self._tied] >= separate
+        self._order = keys.bitwise_and_(2**bits - 1)
+
+    def place(self, weights: Tensor) -> Tensor:
+        """Return weights at ranks 1 (the farthest) to N, shape (N,), as those of the candidates.
+
+        They have the shape and the dtype of the scores; tied candidates share the mean of theirs.
+        """
+        by_place = F.pad(weights.double(), (self._n_excluded, 0))
+        placed = by_place.to(self._like.dtype).expand_as(self._like)
+        if len(self._tied):
+            placed = placed.clone()
+            placed[self._tied] = _means_of_runs(by_place, self._is_new).to(placed.dtype)
+        return torch.empty_like(self._like).scatter_(1, self._order, placed)
 
 
 def _sorted_keys(scores: Tensor, excluded: Tensor) -> tuple[Tensor, int]:

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from .._checks import check_returned
-from ._ranks import weights_by_rank
+from ._ranks import Ranking
 
 if TYPE_CHECKING:
     from ._base import Loss
@@ -72,6 +72,7 @@ class Rows:
         # The sums that were taken, each a leaf of the graph, with the slopes of its summands.
         self._sums: list[tuple[Tensor, Tensor, float]] = []
         self._leaf: Tensor | None = None
+        self._ranking: Ranking | None = None
 
     @property
     def scores(self) -> Tensor:
@@ -212,11 +213,13 @@ class Rows:
 
     def rank_weights(self, loss: Loss) -> Tensor:
         """Return the factors of a loss by rank, shape (n_anchors, n); ties share their mean."""
-        device = "cpu" if self._scores.is_mps else self._scores.device
+        device = "cpu" if self._scores.is_mps else self._scores.device  # MPS has no float64
+        if self._ranking is None:
+            self._ranking = Ranking(self._scores.to(device), self._excluded.to(device))
         ranks = torch.arange(1.0, self.n_candidates + 1, dtype=torch.float64, device=device)
         found = loss.rank_weights(ranks, self.n_candidates)
         check_returned(f"{type(loss).__name__}.rank_weights", found, ranks.shape)
-        return weights_by_rank(self._scores, self._excluded, found)
+        return self._ranking.place(found).to(self._scores.device)
 
     def gradients(
         self, total: Tensor, further: list[Tensor]

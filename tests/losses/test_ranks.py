@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 from skcontrast import contrastive_loss
 from skcontrast.estimation import project_views
 from skcontrast.losses import BCL, NonparametricBCL, Ring, SoftRing, SoftSupCon
-from skcontrast.losses._ranks import weights_by_rank
+from skcontrast.losses._ranks import Ranking
 from skcontrast.similarity import Cosine
 from tests.common import random_views, small
 
@@ -19,7 +19,7 @@ def weights_of(scores, excluded, loss=None):
     n = scores.shape[1] - excluded.shape[1]
     ranks = torch.arange(1.0, n + 1, dtype=torch.float64)
     table = ranks if loss is None else loss.rank_weights(ranks, n)
-    return weights_by_rank(scores, excluded, table)
+    return Ranking(scores, excluded).place(table)
 
 
 def scores_of(kind, rows, n, dtype=torch.float32):
