@@ -53,7 +53,7 @@ def test_low_temperature_with_hard_negatives_is_finite():
 BAD_X = {
     "NaN": (np.array([[1.0, np.nan], [0.0, 1.0]]), ValueError, "contains NaN"),
     "inf": (np.array([[1.0, np.inf], [0.0, 1.0]]), ValueError, "contains infinity"),
-    "empty": (np.empty((0, 3)), ValueError, "0 sample"),
+    "empty": (np.empty((0, 3)), ValueError, "X is empty"),
     "no features": (np.empty((3, 0)), ValueError, "0 feature"),
     "one sample": (np.ones((1, 3)), ValueError, r"1 sample.*minimum of 2"),
     "complex": (np.ones((4, 3)) * 1j, ValueError, "Complex data not supported"),

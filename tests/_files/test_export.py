@@ -162,7 +162,7 @@ def test_bad_arguments_are_named(tmp_path):
     [
         (None, "X must be an array of samples, got None"),
         ("abc", "X must hold samples, got 'abc'"),
-        ([["a", "b"]] * 2, "X must be vectors of numbers.*item 0"),
+        ([["a", "b"]] * 2, "X must be vectors of real numbers.*item 0"),
         (VECTORS + 1j, "Complex data not supported"),
         (VECTORS[:, :3], "X has 3 features"),
     ],
