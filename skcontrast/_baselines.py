@@ -46,8 +46,8 @@ COLUMNS = ("few labels", "neighbours", "linear")
 _MOST = 1000
 _N_NEIGHBORS = 20
 _MOST_COMPONENTS = 64
-# By default, so many repeats at most and at least; and so many seconds, where half of the time of
-# the fit is less.
+# Defaults: the range of the number of repeats, and the least time limit in seconds. The limit is
+# half of the time of the fit if that is longer.
 _MOST_REPEATS, _FEWEST_REPEATS = 10, 3
 _LEAST_SECONDS = 10.0
 # Differences with a smaller p-value are not taken for chance.
