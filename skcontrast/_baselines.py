@@ -1,4 +1,4 @@
-"""Is an embedding worth its training: its accuracies beside those of what needs none."""
+"""Comparison of an embedder with training-free baselines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which samples to label first, and folds of samples of which few have labels."""
+"""Choice of samples to label, and cross-validation with few labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The only place that imports names scikit-learn does not promise to keep."""
+"""Private names of scikit-learn, imported in one place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Warnings that point at the caller's line; lines and progress bars on the console."""
+"""Warnings that point at the caller's line, and console output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Callbacks that judge an embedder while it trains.
+"""Callbacks that evaluate an embedder during training.
 
 Pass them to an embedder as ``callbacks``, alone or together with those of skorch.
 """

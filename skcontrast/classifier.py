@@ -1,4 +1,4 @@
-"""A classifier for many samples of which few have labels."""
+"""A classifier for many samples, of which few have labels."""
 
 from __future__ import annotations
 

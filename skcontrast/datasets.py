@@ -1,4 +1,4 @@
-"""Folders of image files, and samples that consist of several arrays."""
+"""Folders of image files, and samples of several modalities."""
 
 from __future__ import annotations
 

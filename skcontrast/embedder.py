@@ -1,4 +1,4 @@
-"""The estimator that users call; each of its methods takes a few lines."""
+"""The public estimator."""
 
 from __future__ import annotations
 

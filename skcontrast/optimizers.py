@@ -1,4 +1,4 @@
-"""The optimizer with its options, which may differ between parts of the network."""
+"""Optimizers with options per group of parameters."""
 
 from __future__ import annotations
 

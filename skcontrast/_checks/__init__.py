@@ -1,4 +1,4 @@
-"""Checks of what users pass: ranges, misspelled names, parameter objects and arguments."""
+"""Validation of parameters and arguments."""
 
 # ruff: noqa: F401
 from .._sklearn_compat import InvalidParameterError, Options, StrOptions

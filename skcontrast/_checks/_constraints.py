@@ -69,7 +69,7 @@ def _advice(name: str, value: Any, constraints: Sequence[Any]) -> str:
     if isinstance(value, Real) and name == "similarity":
         return f" Write similarity=Cosine({value!r}) instead."
     if callable(value) and not inspect.isclass(value):
-        return f" Derive a class from {base.__name__}: see 'Your own pieces' in the user guide."
+        return f" Derive a class from {base.__name__}: see 'Custom components' in the user guide."
     return ""
 
 

@@ -1,1 +1,1 @@
-"""From what a user passes as X to batches on the device."""
+"""Array-likes, metadata and batches on the device."""

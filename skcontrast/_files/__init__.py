@@ -1,1 +1,1 @@
-"""Fitted embedders as files that run no code: numbers as safetensors, all else as JSON."""
+"""Files of fitted embedders: arrays as safetensors, the rest as JSON."""

@@ -1,1 +1,1 @@
-"""A fit: from parameters and X to all that a fitted embedder holds."""
+"""Training: from parameters and X to a fitted network."""

@@ -1,1 +1,1 @@
-"""Layers that encoders and features share, most of them not trained by gradient."""
+"""Layers shared by encoders and features."""

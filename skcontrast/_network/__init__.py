@@ -1,1 +1,1 @@
-"""The trained network: built, and used in inference."""
+"""Construction of the network, and inference."""

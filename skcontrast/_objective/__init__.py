@@ -1,1 +1,1 @@
-"""The numerical heart: from embeddings to a loss and its gradient."""
+"""The objective: from embeddings to a loss and its gradient."""

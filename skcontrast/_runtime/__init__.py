@@ -1,1 +1,1 @@
-"""State of the process: device, memory, threads, modes of torch and random generators."""
+"""State of the process: device, memory, threads and random generators."""

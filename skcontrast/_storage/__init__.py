@@ -1,1 +1,1 @@
-"""Objects as JSON and tensors, and both as one file."""
+"""Objects as JSON and tensors, in one file."""

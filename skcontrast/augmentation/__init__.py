@@ -1,4 +1,4 @@
-"""Augmentations: transformers that tell the embedder how to draw views of a sample."""
+"""Augmentations: transformers that draw random views of samples."""
 
 from ._base import Augmentation
 from ._checks import check_augmentation

@@ -1,4 +1,4 @@
-"""Encoders: networks that turn samples into representations."""
+"""Encoders: networks that map samples to representations."""
 
 from ._base import Encoder
 from ._checks import check_encoder

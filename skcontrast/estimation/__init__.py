@@ -1,4 +1,4 @@
-r"""α, τ⁺ and what SoftRing takes, estimated from the data, and how well losses do on its scores.
+r"""α, τ⁺ and other hyperparameters, estimated from data.
 
 Under the model of BCL, the rank v of an anchor's positive among the candidate negatives (the
 share of candidates that score at most as high) has the density

@@ -1,4 +1,4 @@
-"""Features that need no training: the cheap rivals of an embedding, as transformers."""
+"""Training-free features, as transformers."""
 
 from ._base import Features, Frozen, Raw
 from ._graphs import GraphProfile, GraphSize, WeisfeilerLehman

@@ -1,4 +1,4 @@
-"""Graphs: many of them, packed into a few arrays."""
+"""Graphs, packed into a few arrays."""
 
 from ._batch import GraphBatch
 from ._convert import pack_graphs

@@ -1,4 +1,4 @@
-"""Kinds of data: what X holds, and how it becomes batches.
+"""Kinds of data: validation of X, and batches.
 
 The kind of X is guessed by default. To declare it, pass ``ContrastiveEmbedder(kind=...)``, or set
 `kind` on a custom augmentation or encoder.

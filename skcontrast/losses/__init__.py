@@ -1,4 +1,4 @@
-"""Losses: how the expectation over true negatives is estimated."""
+"""Losses: estimates of the expectation over true negatives."""
 
 from ._base import Loss
 from ._bcl import BCL, NonparametricBCL

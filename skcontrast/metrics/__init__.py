@@ -1,4 +1,4 @@
-"""How good an embedding is: with classes, without them, and against a different embedder.
+"""Measures of embeddings, with and without labels.
 
 Functions take arrays of embeddings, and return the same number at every call. With classes:
 ``knn_accuracy``, ``linear_probe``, ``few_label_accuracy``, ``recall_at_k`` and ``map_at_r``, of a

@@ -1,4 +1,4 @@
-"""Displays in the manner of scikit-learn: of views, embeddings, baselines and ranks.
+"""Displays in the style of scikit-learn: views, embeddings, baselines and reliability.
 
 They need matplotlib.
 """

@@ -1,4 +1,4 @@
-"""Schedules: a schedule is a value that depends on the progress of the fit.
+"""Schedules: hyperparameters that depend on the progress of the fit.
 
 A schedule maps progress in [0, 1] to a number. It may replace most numeric hyperparameters of a
 loss or of a similarity (not ``kappa_max`` of ``VonMisesFisher``), and is the ``lr_schedule`` of
