@@ -143,15 +143,15 @@ def matched_estimators(model):
     sharpness = sharpness_of(model.auc, tau_plus) if tau_plus else 0.0
     return {
         "BIASED": InfoNCE(),
-        "DCL": DCL(tau_plus),
-        "PUCL": PUCL(tau_plus, model.c),
-        "HCL": HCL(tau_plus, beta=0.5),
-        "BCL (printed)": BCL(alpha, tau_plus=tau_plus, form="printed"),
-        "BCL (inverted)": BCL(alpha, tau_plus=tau_plus),
-        "BCL, β = .5": BCL(alpha, beta=0.5, tau_plus=tau_plus),
-        "NonparametricBCL": NonparametricBCL(alpha, tau_plus=tau_plus),
+        "DCL": DCL(tau_plus=tau_plus),
+        "PUCL": PUCL(tau_plus=tau_plus, c=model.c),
+        "HCL": HCL(tau_plus=tau_plus, beta=0.5),
+        "BCL (printed)": BCL(alpha=alpha, tau_plus=tau_plus, form="printed"),
+        "BCL (inverted)": BCL(alpha=alpha, tau_plus=tau_plus),
+        "BCL, β = .5": BCL(alpha=alpha, beta=0.5, tau_plus=tau_plus),
+        "NonparametricBCL": NonparametricBCL(alpha=alpha, beta=0.5, tau_plus=tau_plus),
         "Ring": Ring(outer=1.0, inner=tau_plus),
-        "SoftRing": SoftRing(sharpness, tau_plus),
+        "SoftRing": SoftRing(sharpness=sharpness, tau_plus=tau_plus),
         "oracle": Supervised(),
     }
 

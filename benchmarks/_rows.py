@@ -58,13 +58,13 @@ WIDE_OF = {2: (), 3: ("kernels",), 4: ("HOG", "patches"), None: ("profile", "col
 def losses(tau_plus):
     """Return the losses without labels, at the prior of the classes."""
     return {
-        "DCL": DCL(tau_plus),
-        "HCL": HCL(tau_plus, beta=0.5),
-        "PUCL": PUCL(tau_plus, c=0.1),
-        "BCL": BCL(0.9, tau_plus),
-        "SoftRing, k = 4": SoftRing(4.0, tau_plus),
-        "Ring(1, τ⁺)": Ring(1.0, tau_plus),
-        "SoftSupCon": SoftSupCon(tau_plus=tau_plus),
+        "DCL": DCL(tau_plus=tau_plus),
+        "HCL, β .5": HCL(tau_plus=tau_plus, beta=0.5),
+        "PUCL, c .1": PUCL(tau_plus=tau_plus, c=0.1),
+        "BCL, α .9, β 0": BCL(alpha=0.9, tau_plus=tau_plus),
+        "SoftRing, k 4": SoftRing(sharpness=4.0, tau_plus=tau_plus),
+        "Ring(1, τ⁺)": Ring(outer=1.0, inner=tau_plus),
+        "SoftSupCon, k 20": SoftSupCon(tau_plus=tau_plus),
     }
 
 

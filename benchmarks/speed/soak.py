@@ -56,7 +56,7 @@ FITS = (
     lambda: embedder(framework=MoCo(queue_size=32)).fit(VECTORS),
     lambda: embedder(framework=CMC()).fit(VECTORS),
     lambda: embedder(similarity=VonMisesFisher(), warm_start=True).fit(VECTORS).fit(VECTORS),
-    lambda: embedder(loss=BCL(Auto(every=1), tau_plus=Auto(every=1))).fit(VECTORS, LABELS),
+    lambda: embedder(loss=BCL(alpha=Auto(every=1), tau_plus=Auto(every=1))).fit(VECTORS, LABELS),
     lambda: embedder(loss=SemiSupCon()).fit(VECTORS, np.where(np.arange(48) < 9, LABELS, -1)),
     lambda: embedder(MLP(8, dropout=0.1), loss=Ring(), augmentation=GaussianNoise()).fit(VECTORS),
     lambda: embedder(ConvNet((4,)), augmentation=RandomAffine()).fit(IMAGES[:, 0]),

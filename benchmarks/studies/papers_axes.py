@@ -69,12 +69,12 @@ def losses_of(tau_plus):
     """Return the losses that are compared, set to a class prior."""
     return {
         BIASED: InfoNCE(),
-        "DCL": DCL(tau_plus),
-        "PUCL": PUCL(tau_plus, c=0.1),
-        "HCL": HCL(tau_plus, beta=0.5),
-        "BCL": BCL(0.9, tau_plus=tau_plus),
-        "SoftRing": SoftRing(4.0, tau_plus),
-        "Ring": Ring(outer=1.0, inner=tau_plus),
+        "DCL": DCL(tau_plus=tau_plus),
+        "PUCL, c .1": PUCL(tau_plus=tau_plus, c=0.1),
+        "HCL, β .5": HCL(tau_plus=tau_plus, beta=0.5),
+        "BCL, α .9, β 0": BCL(alpha=0.9, tau_plus=tau_plus),
+        "SoftRing, k 4": SoftRing(sharpness=4.0, tau_plus=tau_plus),
+        "Ring(1, τ⁺)": Ring(outer=1.0, inner=tau_plus),
         ORACLE: Supervised(),
     }
 
@@ -113,13 +113,15 @@ def negatives(figures, args):
         add_rows(table, "N", "–", untouched(), figures, args)
         for size in BATCH_SIZES:
             epochs = round(N_STEPS / -(-n_samples // size))
-            rows = settings_of((BIASED, "DCL", "HCL", "BCL"), batch_size=size, epochs=epochs)
+            rows = settings_of(
+                (BIASED, "DCL", "HCL, β .5", "BCL, α .9, β 0"), batch_size=size, epochs=epochs
+            )
             add_rows(table, "N", 2 * (size - 1), rows, figures, args)
 
 
 def temperature(figures, args):
     """Temperature of the cosine."""
-    names = (BIASED, "BCL", "Ring", "SoftRing", "Supervised-y")
+    names = (BIASED, "BCL, α .9, β 0", "Ring(1, τ⁺)", "SoftRing, k 4", "Supervised-y")
     with axis_table("temperature", args) as table:
         add_rows(table, "t", "–", untouched(), figures, args)
         for t in TEMPERATURES:
@@ -140,29 +142,30 @@ def schedules(figures, args):
     warm, falling = Steps([0.5, 0.7], [0.75]), Linear(2, 0, n_steps=20)
     losses = {
         BIASED: InfoNCE(),
-        "HCL, β 2 → 0": HCL(0.1, beta=falling),
-        "HCL, β = .5": HCL(0.1, beta=0.5),
-        "HCL, β = 1": HCL(0.1, beta=1.0),
-        "BCL, warm start, β 2 → 0 (paper)": BCL(warm, beta=falling),
-        "the same, cdf as printed": BCL(warm, beta=falling, form="printed"),
-        "BCL, warm start, β = 0": BCL(warm),
-        "BCL, α .5 → .85, β 2 → 0": BCL(Linear(0.5, 0.85), beta=falling),
-        "NonparametricBCL, α .5 → .85, β = 1 (rebuttal)": NonparametricBCL(
-            Linear(0.5, 0.85), beta=1.0
+        "HCL, β 2 → 0": HCL(tau_plus=0.1, beta=falling),
+        "HCL, β .5": HCL(tau_plus=0.1, beta=0.5),
+        "HCL, β 1": HCL(tau_plus=0.1, beta=1.0),
+        "BCL, warm start, β 2 → 0 (paper)": BCL(alpha=warm, beta=falling),
+        "the same, cdf as printed": BCL(alpha=warm, beta=falling, form="printed"),
+        "BCL, warm start, β 0": BCL(alpha=warm),
+        "BCL, α .5 → .85, β 2 → 0": BCL(alpha=Linear(0.5, 0.85), beta=falling),
+        "NonparametricBCL, α .5 → .85, β 1 (rebuttal)": NonparametricBCL(
+            alpha=Linear(0.5, 0.85), beta=1.0
         ),
-        "the rebuttal as printed": NonparametricBCL(Linear(0.5, 0.85), beta=1.0, form="printed"),
-        "BCL, α = .7, β = 0": BCL(0.7),
-        "BCL, α = .7, β = 1": BCL(0.7, beta=1.0),
-        "BCL": BCL(0.9),
-        "BCL, timely α from labels-y": BCL(Auto(every=2)),
+        "the rebuttal as printed": NonparametricBCL(
+            alpha=Linear(0.5, 0.85), beta=1.0, form="printed"
+        ),
+        "BCL, α .7, β 0": BCL(alpha=0.7),
+        "BCL, α .7, β 1": BCL(alpha=0.7, beta=1.0),
+        "BCL, α .9, β 0": BCL(alpha=0.9),
+        "BCL, timely α from labels-y": BCL(alpha=Auto(every=2)),
     }
     with axis_table("schedules", args, labels=1) as table:
         rows = {name: Setting(name) for name in (RAW, UNTRAINED)} | settings_of(losses, losses)
         scores = {label: figures.of(setting, args.seeds) for label, setting in rows.items()}
         for label, of in scores.items():
             is_compared = label not in (BIASED, RAW, UNTRAINED)
-            named = "BCL, α = .9, β = 0" if label == "BCL" else label
-            table.add({"loss": named, **cells(of, scores[BIASED] if is_compared else None)})
+            table.add({"loss": label, **cells(of, scores[BIASED] if is_compared else None)})
 
 
 class Drawn(NonparametricBCL):
@@ -183,11 +186,11 @@ def rebuttal(figures, args):
     """The rebuttal's loss, by rank alone, against what mines by score, and drawn."""
     losses = {
         BIASED: InfoNCE(),
-        "HCL, β 2 → 0": HCL(0.1, beta=Linear(2, 0, n_steps=20)),
-        "HCL, β = .5": HCL(0.1, beta=0.5),
-        "HCL, β = 1": HCL(0.1, beta=1.0),
-        "rebuttal": NonparametricBCL(Linear(0.5, 0.85), beta=1.0),
-        "rebuttal, drawn": Drawn(Linear(0.5, 0.85), beta=1.0),
+        "HCL, β 2 → 0": HCL(tau_plus=0.1, beta=Linear(2, 0, n_steps=20)),
+        "HCL, β .5": HCL(tau_plus=0.1, beta=0.5),
+        "HCL, β 1": HCL(tau_plus=0.1, beta=1.0),
+        "rebuttal": NonparametricBCL(alpha=Linear(0.5, 0.85), beta=1.0),
+        "rebuttal, drawn": Drawn(alpha=Linear(0.5, 0.85), beta=1.0),
     }
     settings = settings_of(losses, losses)
     scores = {name: figures.of(setting, args.seeds) for name, setting in settings.items()}
@@ -204,7 +207,7 @@ def ring(figures, args):
     with axis_table("ring", args) as table:
         for outer, inner in product((0.2, 0.4, 0.6, 0.8, 1.0), (0.0, 0.05, 0.1, 0.2)):
             if (outer, inner) != (1.0, 0.0):  # which is InfoNCE
-                scores = figures.of(Setting(Ring(outer, inner)), args.seeds)
+                scores = figures.of(Setting(Ring(outer=outer, inner=inner)), args.seeds)
                 table.add({"outer": outer, "inner": inner, **cells(scores, base)})
 
 
@@ -216,7 +219,7 @@ def pucl(figures, args):
             add_rows(table, "τ⁺′", "–", untouched() | bases, figures, args)
             base = figures.of(bases[BIASED], args.seeds)
             for prior in PRIORS:
-                scores = figures.of(Setting(DCL(prior), temperature=t), args.seeds)
+                scores = figures.of(Setting(DCL(tau_plus=prior), temperature=t), args.seeds)
                 table.add({"τ⁺′": prior, "loss": "PUCL = DCL(τ⁺′)", **cells(scores, base)})
 
 
@@ -229,7 +232,7 @@ def pucl_pairs(figures, args):
 
 def add_pair(table, pair, figures):
     """Add the accuracies of two (τ⁺, c) of one τ⁺′, and how far their embeddings are apart."""
-    first, second = (PUCL(tau_plus, c=c) for tau_plus, c in pair)
+    first, second = (PUCL(tau_plus=tau_plus, c=c) for tau_plus, c in pair)
     compute = partial(same_embedding, first, second)
     apart, accuracy, other = figures.get(f"pair {first} {second}", compute)
     row = {"τ⁺′": round(first.effective_tau_plus, 3)}
@@ -249,8 +252,10 @@ def same_embedding(*losses):
 
 def curves(figures, args):
     """Learning curves at a constant learning rate."""
-    names = (BIASED, "DCL", "HCL", "BCL", "SoftRing", "Ring")
-    losses = {name: LOSSES[name] for name in names} | {"PositiveDebiased": PositiveDebiased(0.1)}
+    names = (BIASED, "DCL", "HCL, β .5", "BCL, α .9, β 0", "SoftRing, k 4", "Ring(1, τ⁺)")
+    losses = {name: LOSSES[name] for name in names} | {
+        "PositiveDebiased": PositiveDebiased(tau_plus=0.1)
+    }
     scores = {
         name: np.array([curve_of(loss, seed, figures) for seed in range(args.seeds)])
         for name, loss in losses.items()
@@ -267,8 +272,8 @@ def positive(figures, args):
     """PositiveDebiased as the mean over the row and as printed, 15 epochs, at two temperatures."""
     losses = {
         BIASED: InfoNCE(),
-        "PositiveDebiased": PositiveDebiased(0.1),
-        "PositiveDebiased, printed": PositiveDebiased(0.1, form="printed"),
+        "PositiveDebiased": PositiveDebiased(tau_plus=0.1),
+        "PositiveDebiased, printed": PositiveDebiased(tau_plus=0.1, form="printed"),
     }
     with axis_table("positive", args) as table:
         for t in (0.2, 0.5):
@@ -356,8 +361,8 @@ def best(figures, args):
     """Each loss at the temperature that is best on the other seeds, in each column for itself."""
     losses = {
         **LOSSES,
-        "PositiveDebiased": PositiveDebiased(0.1),
-        "SoftSupCon": SoftSupCon(tau_plus=0.1),
+        "PositiveDebiased": PositiveDebiased(tau_plus=0.1),
+        "SoftSupCon, k 20": SoftSupCon(tau_plus=0.1),
     }
     chosen, temperatures = {}, {}
     for name in losses:

@@ -94,16 +94,16 @@ def losses(auc, sample):
     alpha, sharpness = alpha_from_auc(auc).value, sharpness_of(auc.value, tau_plus)
     return {
         "InfoNCE": InfoNCE(),
-        "DCL": DCL(tau_plus),
-        "PUCL": PUCL(min(1.2 * tau_plus, 0.9), c=0.1),
-        "BCL(.9), printed": BCL(0.9, tau_plus=tau_plus, form="printed"),
-        "BCL(.9)": BCL(0.9, tau_plus=tau_plus),
-        "BCL(.999)": BCL(0.999, tau_plus=tau_plus),
-        "BCL fitted": BCL(alpha, tau_plus=tau_plus),
-        "HCL(1)": HCL(tau_plus, beta=1.0),
-        "BCL(.85), β=1": BCL(0.85, beta=1.0, tau_plus=tau_plus),
+        "DCL": DCL(tau_plus=tau_plus),
+        "PUCL": PUCL(tau_plus=min(1.2 * tau_plus, 0.9), c=0.1),
+        "BCL(.9), printed": BCL(alpha=0.9, tau_plus=tau_plus, form="printed"),
+        "BCL(.9)": BCL(alpha=0.9, tau_plus=tau_plus),
+        "BCL(.999)": BCL(alpha=0.999, tau_plus=tau_plus),
+        "BCL fitted": BCL(alpha=alpha, tau_plus=tau_plus),
+        "HCL(1)": HCL(tau_plus=tau_plus, beta=1.0),
+        "BCL(.85), β=1": BCL(alpha=0.85, beta=1.0, tau_plus=tau_plus),
         "Ring": Ring(outer=1.0, inner=tau_plus),
-        "SoftRing, fitted AUC": SoftRing(sharpness, tau_plus),
+        "SoftRing, fitted AUC": SoftRing(sharpness=sharpness, tau_plus=tau_plus),
         "SoftRing, fitted k, f": SoftRing(**estimate_soft_ring(sample)),
     }
 

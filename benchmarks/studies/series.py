@@ -60,10 +60,10 @@ def losses(tau_plus):
     """Return the losses by row, at the prior of the classes."""
     return {
         "default": None,
-        "DCL": DCL(tau_plus),
-        "HCL": HCL(tau_plus, beta=0.5),
-        "BCL": BCL(0.9, tau_plus),
-        "SoftRing, k = 4": SoftRing(4.0, tau_plus),
+        "DCL": DCL(tau_plus=tau_plus),
+        "HCL, β .5": HCL(tau_plus=tau_plus, beta=0.5),
+        "BCL, α .9, β 0": BCL(alpha=0.9, tau_plus=tau_plus),
+        "SoftRing, k 4": SoftRing(sharpness=4.0, tau_plus=tau_plus),
         "SupCon (all labels)": SupCon(),
     }
 

@@ -78,9 +78,11 @@ def hardness(args):
     with Table("hardness", args, ratios=[]) as table:
         for beta in (0.0, 0.25, 0.5, 0.75, 1.0):
             losses = {
-                "BCL": BCL(0.9, beta, tau_plus=0.1),
-                "NonparametricBCL": NonparametricBCL(0.9, beta, tau_plus=0.1),
-                "the same, printed": NonparametricBCL(0.9, beta, tau_plus=0.1, form="printed"),
+                "BCL": BCL(alpha=0.9, beta=beta, tau_plus=0.1),
+                "NonparametricBCL": NonparametricBCL(alpha=0.9, beta=beta, tau_plus=0.1),
+                "the same, printed": NonparametricBCL(
+                    alpha=0.9, beta=beta, tau_plus=0.1, form="printed"
+                ),
             }
             table.add({"β": beta, **relative_bias(ScoreModel(), losses, args, 512)})
 

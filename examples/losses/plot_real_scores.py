@@ -78,12 +78,12 @@ figure.savefig("real_scores.png", dpi=120)
 # itself. The push is the share of the gradient that lands on false negatives, of which there are
 # 10 %.
 
-losses = {"InfoNCE": InfoNCE(), "DCL": DCL(0.1), **losses, "oracle": Supervised()}
+losses = {"InfoNCE": InfoNCE(), "DCL": DCL(tau_plus=0.1), **losses, "oracle": Supervised()}
 print("loss        bias    push on false negatives")
 for name, loss in losses.items():
     bias, push = negative_bias(loss, sample).value, push_share(loss, sample).value
     print(f"{name:9}  {bias:+.3f}   {push:.3f}")
-bias = negative_bias(DCL(0.1), scores(judged, positives="same class")).value
+bias = negative_bias(DCL(tau_plus=0.1), scores(judged, positives="same class")).value
 print(f"DCL        {bias:+.3f}   with classmates as positives")
 
 for name in ("BCL", "SoftRing"):

@@ -87,15 +87,16 @@ def names_checked(function: _F) -> _F:
     if any(p.kind is p.VAR_KEYWORD for p in parameters):
         return function
     known = [p.name for p in parameters if p.name != "self"]
-    needed = [
-        p.name for p in parameters if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD
-    ]
+    positional = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    needed = [p.name for p in positional if p.default is p.empty]
+    is_by_name = bool(known) and [p.name for p in positional] == ["self"]
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         unknown = [name for name in kwargs if name not in known]
         missing = [name for name in needed[len(args) :] if name not in kwargs]
-        if not (unknown or missing):
+        unnamed = args[1:] if is_by_name else ()
+        if not (unknown or missing or unnamed):
             return function(*args, **kwargs)
         owner = (
             type(args[0]).__name__ if function.__name__ == "__init__" else function.__qualname__
@@ -104,6 +105,8 @@ def names_checked(function: _F) -> _F:
             text = (
                 f"got an unexpected keyword argument {unknown[0]!r}{advice_on(unknown[0], known)}"
             )
+        elif unnamed:
+            text = f"got {unnamed[0]!r} without a name. Write {owner}({known[0]}=...)."
         else:
             call = ", ".join(name for name in needed if name != "self")
             text = f"missing a required argument: {missing[0]!r}. Write {owner}({call})."

@@ -27,12 +27,13 @@ def parameter(
     default : object
         The default value, which must not be mutable; without it, the parameter is required.
     kw_only : bool, default=False
-        Whether it is passed by name only.
+        Whether it is passed by name only, as are all parameters of a loss.
     """
     if isinstance(constraints, set):
         rest = [None] if None in constraints else []
         constraints = [StrOptions(constraints - {None}), *rest]
-    return field(default=default, kw_only=kw_only, metadata={"constraints": constraints})
+    by_name: Any = kw_only or MISSING  # as the class has it
+    return field(default=default, kw_only=by_name, metadata={"constraints": constraints})
 
 
 def learned(*, init: Literal[False] = False) -> Any:
@@ -67,7 +68,8 @@ class Declared(BaseEstimator):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         declared = {name for name, one in vars(cls).items() if isinstance(one, Field)}
         if declared:
-            dataclass(eq=False, repr=False, match_args=False)(cls)
+            by_name = cls.__dataclass_transform__["kw_only_default"]  # type: ignore[attr-defined]
+            dataclass(eq=False, repr=False, match_args=False, kw_only=by_name)(cls)
             for name in declared & vars(cls).keys():
                 delattr(cls, name)
             taken = [one for one in fields(cls) if one.init]  # type: ignore[arg-type]

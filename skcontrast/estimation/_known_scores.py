@@ -79,7 +79,7 @@ def negative_bias(loss: Loss, sample: ScoreSample) -> Estimate:
     >>> sample = ScoreSample.from_views(*views, y=y)
     >>> negative_bias(InfoNCE(), sample).value > 0.05
     True
-    >>> abs(negative_bias(DCL(0.095), sample).value) < 0.02
+    >>> abs(negative_bias(DCL(tau_plus=0.095), sample).value) < 0.02
     True
     """
     sample = _checked(loss, sample, owner="negative_bias")
@@ -141,7 +141,7 @@ def push_share(loss: Loss, sample: ScoreSample) -> Estimate:
     >>> y = np.repeat(np.arange(10), 20)
     >>> views = np.random.default_rng(0).normal(np.eye(10)[y], 0.3, (2, 200, 10))
     >>> sample = ScoreSample.from_views(*views, y=y)
-    >>> push_share(BCL(0.9), sample).value < push_share(InfoNCE(), sample).value
+    >>> push_share(BCL(alpha=0.9), sample).value < push_share(InfoNCE(), sample).value
     True
     >>> push_share(Supervised(), sample).value
     0.0

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, dataclass_transform
 
 import torch
 from torch import Tensor
 
-from .._checks import ParameterObject
+from .._checks import ParameterObject, learned, parameter
 from ._rows import Rows
 
 
+@dataclass_transform(kw_only_default=True, field_specifiers=(parameter, learned))
 class Loss(ParameterObject):
     r"""Base class of the losses: an estimate of an expectation over true negatives.
 

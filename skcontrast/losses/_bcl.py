@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Self
 
 from torch import Tensor
 
 from .._checks import parameter
-from ..schedules._numbers import EstimableNumber, Number, interval
+from ..schedules._numbers import EstimableNumber, Linear, Number, Steps, interval
 from ._base import Loss
 from ._posterior import invert_unlabeled_cdf, ratio, true_negative_probability
 
@@ -36,9 +36,9 @@ class _ByAlpha(Loss):
 class BCL(_ByAlpha):
     r"""Bayesian contrastive loss: weights by the probability of being a true negative.
 
-    The rank of a candidate tells how likely it is to share the anchor's class: false negatives
-    score high. With Φ the cdf of the score density from which true and false negatives
-    are drawn as the lower and the upper of two, mixed by α [1]_,
+    Equations 1 to 3 of [1]_: importance weights ω. The rank of a candidate tells how likely it is
+    to share the anchor's class: false negatives score high. With Φ the cdf of the score density
+    from which true and false negatives are drawn as the lower and the upper of two, mixed by α,
 
     .. math:: \hat E^- = \frac1N \sum_j w_j e^{s_j}, \qquad
         w_j \propto p(\mathrm{TN} \mid s_j)\, e^{\beta s_j}
@@ -46,8 +46,12 @@ class BCL(_ByAlpha):
     with :math:`p(\mathrm{TN} \mid s) \propto \tau^- (\alpha + (1 - 2\alpha)\Phi)` and
     :math:`p(\mathrm{FN} \mid s) \propto \tau^+ (1 - \alpha + (2\alpha - 1)\Phi)`.
     The empirical cdf of the candidates estimates the cdf of *unlabeled* scores, Φ_UN, from which
-    Φ follows by solving a quadratic equation, as in the authors' code. The text of the paper has
-    Φ_UN in the place of Φ; that estimate stays biased, however many candidates there are.
+    Φ follows by solving a quadratic equation. The text of the paper has Φ_UN in the place of Φ;
+    that estimate stays biased, however many candidates there are.
+
+    The default values are those of the last epochs of the paper; :meth:`paper` has its schedules.
+    The authors' repository and version 4 of the paper call BCL what is
+    :class:`NonparametricBCL` here.
 
     Parameters
     ----------
@@ -70,6 +74,7 @@ class BCL(_ByAlpha):
     See Also
     --------
     NonparametricBCL : Weights from ranks alone, as in the authors' rebuttal.
+    skcontrast.estimation.importance_weights : The weights ω of the candidates of a batch.
     skcontrast.estimation.estimate_alpha_and_tau_plus : α and τ⁺ from the ranks of positives.
 
     Notes
@@ -80,7 +85,8 @@ class BCL(_ByAlpha):
 
     References
     ----------
-    .. [1] B. Liu, B. Wang, "Bayesian Self-Supervised Contrastive Learning", 2023.
+    .. [1] B. Liu, B. Wang, "Bayesian Self-Supervised Contrastive Learning", arXiv:2301.11673v1,
+       2023.
 
     Examples
     --------
@@ -95,6 +101,14 @@ class BCL(_ByAlpha):
 
     detach_weights: bool = parameter(["boolean"], default=True)
 
+    @classmethod
+    def paper(cls) -> Self:
+        """Return the loss with the schedules of its paper, for a fit of any length.
+
+        α is .5, and .7 in the last quarter of the epochs; β falls from 2 to 0 in 20 steps.
+        """
+        return cls(alpha=Steps([0.5, 0.7], milestones=[0.75]), beta=Linear(2, 0, n_steps=20))
+
     def hardness(self) -> float:
         """Return β."""
         return self.beta
@@ -107,8 +121,9 @@ class BCL(_ByAlpha):
 class NonparametricBCL(_ByAlpha):
     r"""Bayesian contrastive loss with rank-only weights, as in the authors' rebuttal.
 
-    The wanted density of negatives mixes easy true negatives and hard ones by β [1]_; candidates
-    are weighted by its ratio to the density of unlabeled scores,
+    Equations 37 to 43 of the rebuttal [1]_. The wanted density of negatives mixes easy true
+    negatives and hard ones by β; the importance weight of a candidate is its ratio to the density
+    of unlabeled scores,
 
     .. math:: \omega = \psi / \varphi_{\mathrm{UN}}, \qquad \psi = \frac{(1 - \beta)\alpha
         \varphi_{(1)} + \beta (1 - \alpha) \varphi_{(2)}}{(1 - \beta)\alpha + \beta(1 - \alpha)},
@@ -117,13 +132,14 @@ class NonparametricBCL(_ByAlpha):
     The weight grows with similarity, and the loss mines hard negatives, where
     :math:`\beta / (1 - \beta) > \alpha (1 + a) / ((1 - \alpha)(1 - a))` with
     :math:`a = (1 - 2\alpha)(1 - 2\tau^+)`; below that it debiases. At β = .5 the estimate equals
-    the one of :class:`BCL` at its β = 0.
+    the one of :class:`BCL` at its β = 0. The default β is that of the rebuttal; :meth:`paper` has
+    its schedule of α. The authors' repository has this loss alone, under the name BCL.
 
     Parameters
     ----------
     alpha : float, Schedule or "auto", default=0.7
         Location parameter α in [.5, 1], as in :class:`BCL`.
-    beta : float or Schedule, default=0.5
+    beta : float or Schedule, default=1.0
         Share of hard negatives, in [0, 1]. Not the β of :class:`BCL`. α = β = 1 is refused: no
         density is left.
     tau_plus : float, Schedule or "auto", default=0.1
@@ -145,7 +161,8 @@ class NonparametricBCL(_ByAlpha):
 
     References
     ----------
-    .. [1] B. Liu, B. Wang, "Bayesian Self-Supervised Contrastive Learning", rebuttal, 2023.
+    .. [1] B. Liu, B. Wang, "Bayesian Self-Supervised Contrastive Learning", rebuttal, 2023;
+       B. Liu, B. Wang, T. Li, arXiv:2301.11673v4.
 
     Examples
     --------
@@ -158,10 +175,15 @@ class NonparametricBCL(_ByAlpha):
     True
     """
 
-    beta: Number = parameter(interval(0, 1, "both"), default=0.5)
+    beta: Number = parameter(interval(0, 1, "both"), default=1.0)
 
     # A ratio of densities has mean 1 in expectation; as in the authors' code, it is not scaled.
     sum_of_weights = "free"
+
+    @classmethod
+    def paper(cls) -> Self:
+        """Return the loss as the rebuttal trains it: α rises from .5 to .85 during the fit."""
+        return cls(alpha=Linear(0.5, 0.85))
 
     def validate(self) -> None:
         """Refuse α = β = 1."""

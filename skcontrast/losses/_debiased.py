@@ -79,7 +79,7 @@ class DCL(Loss):
     References
     ----------
     .. [1] C.-Y. Chuang, J. Robinson, L. Yen-Chen, A. Torralba, S. Jegelka, "Debiased Contrastive
-       Learning", NeurIPS 2020.
+       Learning", NeurIPS 2020, arXiv:2007.00224.
 
     Examples
     --------
@@ -131,7 +131,7 @@ class HCL(DCL):
     References
     ----------
     .. [1] J. Robinson, C.-Y. Chuang, S. Sra, S. Jegelka, "Contrastive Learning with Hard Negative
-       Samples", ICLR 2021.
+       Samples", ICLR 2021, arXiv:2010.04592.
 
     Examples
     --------
@@ -155,22 +155,23 @@ class HCL(DCL):
 class PUCL(Loss):
     r"""Positive-unlabeled contrastive loss: candidates are the rest after positives are taken.
 
-    Where a fraction c of the samples of the anchor's class serves as positives, the candidates are
-    not a sample of all data but of the unlabeled rest, with fewer false negatives. Correcting for
-    that [1]_,
+    Negatives are treated as unlabeled data of the single-training-set scenario of PU learning: a
+    fraction c of the anchor's class, the label frequency, is selected completely at random (SCAR)
+    as positives, and the candidates are the unlabeled rest, with fewer false negatives. Correcting
+    for that (equations 11 and 12 of [1]_),
 
     .. math:: \hat E^- = \max\Big( \frac{1 - \tau^+ c}{1 - \tau^+} \cdot \frac1N \sum_j e^{s_j}
         - \frac{\tau^+ (1 - c)}{1 - \tau^+} \cdot \frac1M \sum_m e^{s^+_m},\; e^{s_{\min}} \Big)
 
-    The two parameters have one effective degree of freedom: the loss is :class:`DCL` with the
-    prior among the unlabeled, see `effective_tau_plus`, so there is no point in searching over
-    both. The paper writes :math:`\alpha` for :math:`\tau^+`, and its floor :math:`e^{-1}` forgets
-    the temperature.
+    τ⁺ and c are not separately identifiable: the loss is :class:`DCL`, which assumes the
+    case-control scenario, with the prior among the unlabeled, see `effective_tau_plus`. So there
+    is no point in searching over both. The paper writes :math:`\alpha` for :math:`\tau^+`. Its
+    floor :math:`e^{-1}` is for scores without a temperature.
 
     Parameters
     ----------
-    tau_plus : float, Schedule or "auto", default=0.1
-        Class prior τ⁺ in [0, 1) of the full population.
+    tau_plus : float, Schedule or "auto", default=0.12
+        Class prior τ⁺ in [0, 1) of the full population. The defaults are the paper's on CIFAR-10.
     c : float or Schedule, default=0.1
         Label frequency in [0, 1]: the fraction of a class that serves as positives. At 0 the loss
         is :class:`DCL`, at 1 :class:`InfoNCE`.
@@ -182,7 +183,7 @@ class PUCL(Loss):
     References
     ----------
     .. [1] L. Wang, C. Du, P. Zhao, C. Luo, Z. Zhu et al., "Contrastive Learning with Negative
-       Sampling Correction", 2024.
+       Sampling Correction", arXiv:2401.08690, 2024.
 
     Examples
     --------
@@ -191,7 +192,7 @@ class PUCL(Loss):
     0.0991
     """
 
-    tau_plus: EstimableNumber = parameter(interval(0, 1, "left", auto="tau_plus"), default=0.1)
+    tau_plus: EstimableNumber = parameter(interval(0, 1, "left", auto="tau_plus"), default=0.12)
     c: Number = parameter(interval(0, 1, "both"), default=0.1)
 
     @property

@@ -221,7 +221,7 @@ class SoftSupCon(Loss):
         Members of a positive group are of the anchor's class for certain.
         """
         # 1 − p by rank, not from p in float32, where it would be 0 for the closest candidates.
-        ring = SoftRing(self.sharpness, self.tau_plus)
+        ring = SoftRing(sharpness=self.sharpness, tau_plus=self.tau_plus)
         p, push = rows.rank_weights(self), rows.rank_weights(ring)
         if rows.same_class is not None:
             p, push = (

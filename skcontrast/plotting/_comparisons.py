@@ -198,7 +198,7 @@ class ReliabilityDisplay:
     >>> views = np.random.default_rng(0).normal(np.eye(10)[y], 0.3, (2, 200, 10))
     >>> sample = ScoreSample.from_views(*views, y=y)
     >>> from skcontrast.plotting import ReliabilityDisplay
-    >>> losses = {"BCL": BCL(0.9), "Ring": Ring(outer=1.0, inner=0.1)}
+    >>> losses = {"BCL": BCL(alpha=0.9), "Ring": Ring(outer=1.0, inner=0.1)}
     >>> display = ReliabilityDisplay.from_sample(sample, losses)
     >>> list(display.lines_)
     ['BCL', 'Ring']

@@ -12,7 +12,7 @@ from skcontrast.augmentation import GaussianNoise, RandomAffine
 from skcontrast.callbacks import Evaluation
 from skcontrast.encoders import MLP
 from skcontrast.features import MiniRocket, PartialWhitening
-from skcontrast.losses import DCL, InfoNCE
+from skcontrast.losses import BCL, DCL, InfoNCE
 from skcontrast.metrics import make_view_scorer
 from skcontrast.optimizers import Optimizer
 from skcontrast.similarity import Cosine
@@ -60,6 +60,13 @@ def test_signatures_are_those_of_the_constructors_and_python_names_what_else_is_
         Cosine(0.1, 0.2)
     with pytest.raises(TypeError, match=r"multiple values for argument .temperature."):
         Cosine(0.1, temperature=0.2)
+
+
+def test_losses_take_their_parameters_by_name():
+    with pytest.raises(TypeError, match=r"BCL\(\) got 0\.9 without a name\. Write BCL\(alpha="):
+        BCL(0.9, 0.1)
+    with pytest.raises(TypeError, match=r"DCL\(\) got 0\.1 without a name\. Write DCL\(tau_plus="):
+        DCL(0.1)
 
 
 def test_a_function_that_takes_any_argument_is_left_alone():

@@ -58,7 +58,7 @@ def test_what_a_function_does_is_not_compared():
 
 
 def test_a_description_names_the_parameters():
-    assert described(DCL(0.2)) == "DCL(tau_plus=0.2)"
+    assert described(DCL(tau_plus=0.2)) == "DCL(tau_plus=0.2)"
     assert described(["a", 0.5, None]) == "['a', 0.5, None]"
 
 

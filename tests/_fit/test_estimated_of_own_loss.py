@@ -27,10 +27,10 @@ class Renamed(Loss):
         self.tau_plus = tau_plus
 
     def coefficients(self):
-        return DCL(self.prior).coefficients()
+        return DCL(tau_plus=self.prior).coefficients()
 
     def rank_weights(self, ranks, n_candidates):
-        return BCL(self.location, tau_plus=self.prior).rank_weights(ranks, n_candidates)
+        return BCL(alpha=self.location, tau_plus=self.prior).rank_weights(ranks, n_candidates)
 
 
 def small(**kwargs):
@@ -46,13 +46,17 @@ def test_a_hyperparameter_of_any_name_is_estimated_as_what_it_declares(target):
     assert first["location"] == 0.5
     assert own.history_[-1, "loss__location"] != 0.5
     if target is not None:
-        named = small(loss=DCL("auto")).fit(X, target)
+        named = small(loss=DCL(tau_plus="auto")).fit(X, target)
         assert own.estimates_["prior"] == named.estimates_["tau_plus"]
 
 
 def test_a_given_prior_of_any_name_is_taken_for_known():
     same = small(loss=BCL(alpha=Auto(every=1), tau_plus=0.3)).fit(X).history_
-    own = small(loss=PositiveDebiased(0.1, negatives=Renamed(0.3, Auto(every=1)))).fit(X).history_
+    own = (
+        small(loss=PositiveDebiased(tau_plus=0.1, negatives=Renamed(0.3, Auto(every=1))))
+        .fit(X)
+        .history_
+    )
     assert own[0, "loss__negatives__location"] == same[0, "loss__alpha"] == 0.5
     # Both have seen the first epoch of different losses; with the prior known, neither is at .5.
     assert own[-1, "loss__negatives__location"] > 0.5

@@ -103,7 +103,7 @@ def test_a_given_prior_is_taken_for_known_and_a_given_alpha_is_not():
     assert read(BCL(alpha="auto", tau_plus=0.3))["alpha"] == pytest.approx(0.9, abs=0.02)
     assert read(BCL(alpha="auto", tau_plus=0.1))["alpha"] != pytest.approx(0.9, abs=0.02)
     assert read(BCL(alpha=0.6, tau_plus="auto"))["tau_plus"] == pytest.approx(0.3, abs=0.02)
-    assert read(DCL("auto"))["tau_plus"] == pytest.approx(0.3, abs=0.02)
+    assert read(DCL(tau_plus="auto"))["tau_plus"] == pytest.approx(0.3, abs=0.02)
 
 
 def test_continuing_keeps_the_values():
@@ -196,7 +196,7 @@ def test_bad_settings_are_refused_by_name(loss, message):
 
 def test_an_estimate_among_the_negatives_does_not_use_the_prior_of_the_outer_loss():
     ranks = torch.from_numpy(simulated_ranks(0.9, 0.3, 254))
-    loss = PositiveDebiased(0.1, negatives=DCL(Auto(every=1)))
+    loss = PositiveDebiased(tau_plus=0.1, negatives=DCL(tau_plus=Auto(every=1)))
     auto = AutoParameters(loss)
     auto.start_epoch(0)
     auto.observed, auto.n_candidates = [ranks], 254
@@ -208,7 +208,7 @@ def test_estimates_stay_where_every_loss_is_defined():
     loss = NonparametricBCL(alpha=Auto(every=1), beta=1)
     embedder = small(loss=loss, max_epochs=6, lr=0.01).fit(X)
     assert max(embedder.history_[:, "loss__alpha"]) < 1
-    one_class = PositiveDebiased("auto", negatives=Supervised())
+    one_class = PositiveDebiased(tau_plus="auto", negatives=Supervised())
     with pytest.warns(UserWarning, match="learns nothing from y"):
         fitted = small(loss=one_class).fit(X, np.zeros(300))
     assert fitted.estimates_ == {"tau_plus": 0.99}

@@ -233,7 +233,7 @@ def test_epochs_are_automatic_by_the_steps_of_an_epoch(batch_size, n_epochs):
 
 def test_the_parts_of_a_stream_do_not_shorten_its_schedules():
     stop = StopAtOnce()
-    embedder = small(max_epochs="auto", batch_size=2, loss=DCL(Linear(0.0, 0.99)))
+    embedder = small(max_epochs="auto", batch_size=2, loss=DCL(tau_plus=Linear(0.0, 0.99)))
     X = np.random.default_rng(0).normal(size=(179, 2))
     embedder.set_params(callbacks=[stop]).partial_fit(X).partial_fit(X)
     assert stop.max_epochs_ == 1

@@ -66,7 +66,7 @@ def test_strings_come_back_and_other_objects_are_refused():
 
 
 def test_nested_parameter_objects_come_back():
-    loss = PositiveDebiased(negatives=Ring(0.9, 0.1))
+    loss = PositiveDebiased(negatives=Ring(outer=0.9, inner=0.1))
     assert repr(again(loss)) == repr(loss)
 
 

@@ -55,7 +55,15 @@ class GivenScores(Similarity):
         return self.lowest, -self.lowest
 
 
-@pytest.mark.parametrize("loss", [DCL(0.3), HCL(0.3), BCL(0.9, 0.5, 0.3), NonparametricBCL(0.9)])
+@pytest.mark.parametrize(
+    "loss",
+    [
+        DCL(tau_plus=0.3),
+        HCL(tau_plus=0.3),
+        BCL(alpha=0.9, beta=0.5, tau_plus=0.3),
+        NonparametricBCL(alpha=0.9),
+    ],
+)
 def test_estimates_are_those_that_training_uses(loss):
     sample = ScoreModel(tau_plus=0.3, gamma=1.0).sample(5, 40, 1, random_state=0)
     n = sample.scores.shape[1]
@@ -75,14 +83,14 @@ def test_estimates_are_those_that_training_uses(loss):
 
 def test_the_floor_holds_where_subtraction_leaves_nothing():
     sample = ScoreSample(np.full((1, 3), -2.0), np.ones((1, 3), bool), np.full((1, 2), 2.0), -2.0)
-    assert estimate(DCL(0.5), sample) == pytest.approx(np.exp(-2.0))
+    assert estimate(DCL(tau_plus=0.5), sample) == pytest.approx(np.exp(-2.0))
 
 
 @pytest.mark.parametrize(
     "loss, error, message",
     [
-        (DCL(Linear(0, 0.1)), ValueError, "'tau_plus' parameter of DCL is a schedule"),
-        (DCL(2.0), ValueError, "'tau_plus' parameter of DCL must be"),
+        (DCL(tau_plus=Linear(0, 0.1)), ValueError, "'tau_plus' parameter of DCL is a schedule"),
+        (DCL(tau_plus=2.0), ValueError, "'tau_plus' parameter of DCL must be"),
         (DCL, TypeError, r"'loss' parameter of estimate must be an instance"),
     ],
 )
@@ -120,7 +128,7 @@ def test_inverted_bcl_has_the_smallest_error(comparison):
 
 
 def test_printed_and_inverted_bcl_at_512_candidates():
-    losses = {form: BCL(0.9, tau_plus=0.1, form=form) for form in ("printed", "inverted")}
+    losses = {form: BCL(alpha=0.9, tau_plus=0.1, form=form) for form in ("printed", "inverted")}
     comparison = compare_estimators(
         ScoreModel(), losses, n_anchors=2000, n_candidates=512, random_state=0
     )

@@ -82,6 +82,7 @@ TOY = {
         NETWORK,
     ),
     "studies.long_series": (["--sets", "electrocardiogram", "--epochs", "1"], {"N": 16}),
+    "studies.paper_losses": (["--sets", "digits", "--fits", "OUT/fits", *ONE], SMALL),
     "studies.papers_axes": (["--axes", "theorem", "--seeds", "2"], {}),
     "studies.pretrained": (
         ["--sets", "steel", "--variants", "max_epochs=1", "--fine-tune"],

@@ -42,7 +42,9 @@ def test_the_oracle_has_no_bias_and_pushes_no_false_negative():
     assert push_share(Supervised(), real()) == (0, 0)
 
 
-@pytest.mark.parametrize("loss", [DCL(0.2), BCL(0.9, tau_plus=0.2), PUCL(1 / 4.6, c=0.1)])
+@pytest.mark.parametrize(
+    "loss", [DCL(tau_plus=0.2), BCL(alpha=0.9, tau_plus=0.2), PUCL(tau_plus=1 / 4.6, c=0.1)]
+)
 def test_a_loss_whose_model_is_true_has_no_bias(loss, simulated):
     bias, error = negative_bias(loss, simulated)
     assert abs(bias) < 3 * error + 0.01 < 0.03
@@ -75,7 +77,7 @@ def test_the_push_of_infonce_is_the_share_of_the_exponentials_and_subtracting_mo
     share = push_share(InfoNCE(), sample)
     assert share.value == pytest.approx(shares.mean())
     assert share.standard_error == pytest.approx(shares.std() / np.sqrt(len(shares)))
-    for loss in (DCL(0.01), PUCL(0.01, c=0.5)):
+    for loss in (DCL(tau_plus=0.01), PUCL(tau_plus=0.01, c=0.5)):
         assert push_share(loss, sample).value == pytest.approx(share.value)
 
 
@@ -111,16 +113,18 @@ def test_the_push_is_the_positive_derivative_of_the_training_loss(loss):
 
 
 @pytest.mark.parametrize(
-    "loss", [BCL(0.9, tau_plus=0.2), NonparametricBCL(0.9, beta=0.2, tau_plus=0.2)], ids=repr
+    "loss",
+    [BCL(alpha=0.9, tau_plus=0.2), NonparametricBCL(alpha=0.9, beta=0.2, tau_plus=0.2)],
+    ids=repr,
 )
 def test_the_probability_is_reliable_where_the_model_is_true(loss, simulated):
     found = reliability(loss, simulated, n_bins=5)
     assert found.largest_gap < 0.02
-    assert found.brier < reliability(DCL(0.2), simulated).brier
+    assert found.brier < reliability(DCL(tau_plus=0.2), simulated).brier
 
 
 def test_bins_hold_all_candidates_and_the_score_is_that_of_single_ones(simulated):
-    loss = SoftRing(1.0, 0.2)
+    loss = SoftRing(sharpness=1.0, tau_plus=0.2)
     found = reliability(loss, simulated, n_bins=7)
     assert found.counts.sum() == simulated.scores.size and np.ptp(found.counts) == 3000
     assert found.observed @ found.counts == pytest.approx(simulated.is_negative.sum())
@@ -135,12 +139,12 @@ def test_bins_hold_all_candidates_and_the_score_is_that_of_single_ones(simulated
     "loss, expected",
     [
         (InfoNCE(), [1.0, 1.0, 1.0]),
-        (DCL(0.3), [0.7, 0.7, 0.7]),
-        (HCL(0.3, beta=2.0), [0.7, 0.7, 0.7]),
-        (PUCL(0.3, c=0.0), [0.7, 0.7, 0.7]),
-        (BCL(0.5, tau_plus=0.3), [0.7, 0.7, 0.7]),
-        (SoftRing(0.0, 0.3), [0.7, 0.7, 0.7]),
-        (SoftRing(5.0, 0.3, floor=1.0), [0.7, 0.7, 0.7]),
+        (DCL(tau_plus=0.3), [0.7, 0.7, 0.7]),
+        (HCL(tau_plus=0.3, beta=2.0), [0.7, 0.7, 0.7]),
+        (PUCL(tau_plus=0.3, c=0.0), [0.7, 0.7, 0.7]),
+        (BCL(alpha=0.5, tau_plus=0.3), [0.7, 0.7, 0.7]),
+        (SoftRing(sharpness=0.0, tau_plus=0.3), [0.7, 0.7, 0.7]),
+        (SoftRing(sharpness=5.0, tau_plus=0.3, floor=1.0), [0.7, 0.7, 0.7]),
         (Ring(outer=1.0, inner=1 / 3), [1.0, 1.0, 0.0]),
     ],
     ids=repr,
@@ -152,7 +156,7 @@ def test_what_a_loss_takes_ranks_for(loss, expected):
 
 
 def test_precision_and_recall_of_the_closest_are_those_of_false_negatives(simulated):
-    found = reliability(Ring(1.0, 0.25), simulated, 4)
+    found = reliability(Ring(outer=1.0, inner=0.25), simulated, 4)
     is_false = ~simulated.is_negative
     closest = simulated.scores.argsort(1)[:, -(simulated.scores.shape[1] // 4) :]
     taken = np.take_along_axis(is_false, closest, 1)
@@ -163,7 +167,7 @@ def test_precision_and_recall_of_the_closest_are_those_of_false_negatives(simula
 
 def test_the_recall_of_nothing_is_undefined():
     sample = ScoreSample.from_views(*random_views(12, 6), y=np.arange(12))
-    found = reliability(Ring(1.0, 0.25), sample, 4)
+    found = reliability(Ring(outer=1.0, inner=0.25), sample, 4)
     assert np.isnan(found.recall).all() and (found.precision == 0).all()
 
 
@@ -192,7 +196,7 @@ def test_a_sample_and_a_loss_with_numbers_are_needed(function):
     with pytest.raises(TypeError, match=r"must be an instance of .*Loss"):
         function("dcl", real())
     with pytest.raises(ValueError, match="schedule"):
-        function(DCL(Linear(0.0, 0.1)), real())
+        function(DCL(tau_plus=Linear(0.0, 0.1)), real())
 
 
 ESTIMATES = [negative_bias, push_share, reliability]
@@ -216,8 +220,8 @@ CHANGES = {
 def test_a_sample_made_by_hand_may_hold_arrays_of_any_form(change):
     for estimate in ESTIMATES:
         sample = real()
-        expected = estimate(DCL(0.01), sample)
-        found = estimate(DCL(0.01), sample._replace(**change(sample)))
+        expected = estimate(DCL(tau_plus=0.01), sample)
+        found = estimate(DCL(tau_plus=0.01), sample._replace(**change(sample)))
         np.testing.assert_equal(tuple(found), tuple(expected))
 
 
@@ -236,4 +240,4 @@ def test_a_sample_made_by_hand_may_hold_arrays_of_any_form(change):
 def test_what_is_no_sample_is_refused(change, message):
     for estimate in ESTIMATES:
         with pytest.raises(ValueError, match=message):
-            estimate(DCL(0.01), real()._replace(**change))
+            estimate(DCL(tau_plus=0.01), real()._replace(**change))

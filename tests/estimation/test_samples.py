@@ -37,7 +37,9 @@ def test_candidates_are_all_views_of_the_other_samples(n_views):
     assert sample.lower_bound == pytest.approx(-1 / 0.3)
 
 
-@pytest.mark.parametrize("loss", [InfoNCE(), DCL(0.2), BCL(0.8, tau_plus=0.2), Supervised()])
+@pytest.mark.parametrize(
+    "loss", [InfoNCE(), DCL(tau_plus=0.2), BCL(alpha=0.8, tau_plus=0.2), Supervised()]
+)
 def test_estimates_on_the_sample_are_those_of_the_training_loss(loss):
     views = random_views(7, 5)
     sample = ScoreSample.from_views(*views, y=Y)

@@ -21,18 +21,18 @@ def drawn(loss, n_anchors=4000, n=100):
 @pytest.mark.parametrize("floor", [0.0, 0.3])
 @pytest.mark.parametrize("sharpness", [0.5, 2.0])
 def test_labels_drawn_from_the_model_give_its_parameters(sharpness, floor):
-    found = estimate_soft_ring(drawn(SoftRing(sharpness, 0.2, floor=floor)))
+    found = estimate_soft_ring(drawn(SoftRing(sharpness=sharpness, tau_plus=0.2, floor=floor)))
     assert found["sharpness"] == pytest.approx(sharpness, rel=0.1)
     assert found["floor"] == pytest.approx(floor, abs=0.05)
     assert found["tau_plus"] == pytest.approx(0.2, abs=0.005)
 
 
 def test_a_far_part_of_a_class_does_not_lower_the_sharpness():
-    sample = drawn(SoftRing(3.0, 0.1, floor=0.4))
+    sample = drawn(SoftRing(sharpness=3.0, tau_plus=0.1, floor=0.4))
     false = (~sample.is_negative).mean(0)
     below = np.cumsum(1 - false) - (1 - false) / 2
     auc = (false * below).sum() / false.sum() / (1 - false).sum()
-    by_auc = SoftRing(sharpness_of(auc, 0.1), 0.1)
+    by_auc = SoftRing(sharpness=sharpness_of(auc, 0.1), tau_plus=0.1)
     fitted = SoftRing(**estimate_soft_ring(sample))
     assert by_auc.sharpness < 2 < fitted.sharpness
     assert reliability(fitted, sample).largest_gap < 0.02

@@ -138,24 +138,40 @@ def _loss(rng: random.Random, n_candidates: int, similarity: Any) -> Any:
     flag = rng.random() < 0.5
     estimates = [
         lambda: InfoNCE(),
-        lambda: DCL(tau),
-        lambda: HCL(tau, beta, detach_weights=flag),
-        lambda: PUCL(tau, rng.choice([0.0, 0.2, 1.0])),
-        lambda: Ring(outer, rng.choice([0.0, 0.1, 0.5])),
-        lambda: BCL(alpha, beta, tau, rng.choice(["inverted", "printed"]), flag),
-        lambda: NonparametricBCL(
-            alpha, rng.choice([0.0, 0.5, 0.9]), tau, rng.choice(["inverted", "printed"])
+        lambda: DCL(tau_plus=tau),
+        lambda: HCL(tau_plus=tau, beta=beta, detach_weights=flag),
+        lambda: PUCL(tau_plus=tau, c=rng.choice([0.0, 0.2, 1.0])),
+        lambda: Ring(outer=outer, inner=rng.choice([0.0, 0.1, 0.5])),
+        lambda: BCL(
+            alpha=alpha,
+            beta=beta,
+            tau_plus=tau,
+            form=rng.choice(["inverted", "printed"]),
+            detach_weights=flag,
         ),
-        lambda: SoftRing(rng.choice([0.0, 1.0, 20.0]), tau, beta, rng.choice([0.0, 0.4, 1.0])),
+        lambda: NonparametricBCL(
+            alpha=alpha,
+            beta=rng.choice([0.0, 0.5, 0.9]),
+            tau_plus=tau,
+            form=rng.choice(["inverted", "printed"]),
+        ),
+        lambda: SoftRing(
+            sharpness=rng.choice([0.0, 1.0, 20.0]),
+            tau_plus=tau,
+            beta=beta,
+            floor=rng.choice([0.0, 0.4, 1.0]),
+        ),
         lambda: Supervised(),
     ]
     # Near 1, the probability of a true negative, which is 1 − p, has few digits in float32.
     soft_tau, pull = min(some_tau, 0.3), rng.choice([0.0, 0.3, 1.0])
-    others = [lambda: SoftSupCon(rng.choice([0.0, 4.0]), soft_tau, pull)]
+    others = [lambda: SoftSupCon(sharpness=rng.choice([0.0, 4.0]), tau_plus=soft_tau, pull=pull)]
     others += [lambda: SupCon(), lambda: SINCERE(), lambda: SemiSupCon()]
     if not isinstance(similarity, DotProduct):
         inner, form = rng.choice([None, *estimates]), rng.choice(["mean", "printed"])
-        others += [lambda: PositiveDebiased(some_tau, inner and inner(), form)] * 2
+        others += [
+            lambda: PositiveDebiased(tau_plus=some_tau, negatives=inner and inner(), form=form)
+        ] * 2
     return rng.choice(estimates + others)()
 
 

@@ -220,7 +220,7 @@ BAD = [
     (BCL(form="exact"), "'form' parameter of BCL", "printed"),
     (NonparametricBCL(beta=2), "'beta' parameter of NonparametricBCL", r"\[0.0, 1.0\]"),
     (PositiveDebiased(tau_plus=0), "'tau_plus' parameter of PositiveDebiased", r"\(0.0, 1.0\)"),
-    (PositiveDebiased(negatives=DCL(7)), "'tau_plus' parameter of DCL", r"\[0.0, 1.0\)"),
+    (PositiveDebiased(negatives=DCL(tau_plus=7)), "'tau_plus' parameter of DCL", r"\[0.0, 1.0\)"),
     (PositiveDebiased(negatives=SupCon()), NEGATIVES, "got SupCon"),
     (PositiveDebiased(negatives=PositiveDebiased()), NEGATIVES, "got Positive"),
     (HCL(detach_weights="yes"), "'detach_weights' parameter of HCL", "bool"),
@@ -245,7 +245,11 @@ def test_schedule_outside_of_fit_is_refused():
 
 @pytest.mark.parametrize(
     "loss",
-    [DCL("auto"), BCL(alpha=Auto(every=3)), PositiveDebiased(negatives=DCL(tau_plus="auto"))],
+    [
+        DCL(tau_plus="auto"),
+        BCL(alpha=Auto(every=3)),
+        PositiveDebiased(negatives=DCL(tau_plus="auto")),
+    ],
     ids=repr,
 )
 def test_auto_outside_of_fit_is_refused(loss):

@@ -9,6 +9,7 @@ import torch
 
 from skcontrast import contrastive_loss
 from skcontrast.losses import BCL, NonparametricBCL
+from skcontrast.schedules import at_progress
 from skcontrast.similarity import Cosine
 from tests.common import random_views
 
@@ -20,7 +21,7 @@ def test_weights_that_are_zero_are_zero_in_every_dtype():
             anchor.to(dtype),
             positive.to(dtype),
             queue=torch.eye(2, dtype=dtype),
-            loss=BCL(1.0, tau_plus=0.1),
+            loss=BCL(alpha=1.0, tau_plus=0.1),
             similarity=Cosine(1 / 80),
         )
         assert value.item() == pytest.approx(1.0986, abs=1e-3)  # log 3: the other one alone counts
@@ -29,7 +30,7 @@ def test_weights_that_are_zero_are_zero_in_every_dtype():
 def test_a_single_candidate_leaves_the_floor_at_alpha_one():
     z1, z2, negative = torch.eye(3, dtype=torch.float64)[:, None]
     given = {"queue": negative, "similarity": Cosine(0.5)}
-    value = contrastive_loss(z1, z2, loss=BCL(1.0, tau_plus=0.1), **given)
+    value = contrastive_loss(z1, z2, loss=BCL(alpha=1.0, tau_plus=0.1), **given)
     assert value.item() == pytest.approx(math.log1p(math.exp(-1 / 0.5)))
 
 
@@ -68,7 +69,7 @@ def test_weights_are_a_ratio_of_densities_and_have_mean_one():
 def test_weights_with_the_printed_cdf_do_not_have_mean_one():
     ranks = torch.arange(1, 511, dtype=torch.float64)
     printed, inverted = (
-        NonparametricBCL(0.85, beta=1.0, tau_plus=0.1, form=form).rank_weights(ranks, 510)
+        NonparametricBCL(alpha=0.85, beta=1.0, tau_plus=0.1, form=form).rank_weights(ranks, 510)
         for form in ("printed", "inverted")
     )
     assert printed.mean().item() == pytest.approx(1.37, abs=0.005)
@@ -93,3 +94,16 @@ def test_at_one_half_it_is_the_weight_of_bcl_up_to_its_scale():
     one = NonparametricBCL(alpha=0.8, beta=0.5, tau_plus=0.2).rank_weights(ranks, 50)
     other = BCL(alpha=0.8, tau_plus=0.2).rank_weights(ranks, 50)
     torch.testing.assert_close(one / one[0], other / other[0])
+
+
+@pytest.mark.parametrize(
+    ("epoch", "alpha", "beta", "rebuttal"),
+    [(0, 0.5, 2.0, 0.5), (100, 0.5, 1.5, 0.588), (299, 0.5, 0.6, 0.762), (300, 0.7, 0.5, 0.763)],
+)
+def test_the_papers_schedules_have_the_printed_values_in_400_epochs(epoch, alpha, beta, rebuttal):
+    # α = .5, and .7 in the last 100 epochs; β = 2 − .005 · epoch, updated every 20 epochs
+    of_paper, of_rebuttal = (
+        at_progress(loss.paper(), epoch / 399) for loss in (BCL, NonparametricBCL)
+    )
+    assert (of_paper.alpha, of_paper.beta) == (alpha, pytest.approx(beta))
+    assert (of_rebuttal.alpha, of_rebuttal.beta) == (pytest.approx(rebuttal, abs=1e-3), 1.0)

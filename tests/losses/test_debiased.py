@@ -65,7 +65,7 @@ class OneAttracts(DCL):
 def test_samples_that_only_correct_are_a_loss_of_ones_own():
     views, queue = random_views(6, 4, n_views=4), random_views(20, 4)[0]
     value, (grad, *_) = value_and_grads(
-        views, torch.float64, loss=OneAttracts(0.2), queue=queue, similarity=Cosine(0.5)
+        views, torch.float64, loss=OneAttracts(tau_plus=0.2), queue=queue, similarity=Cosine(0.5)
     )
     views = [view.double().requires_grad_() for view in views]
     anchor, *others = (normalize(view, dim=1) for view in views)
@@ -84,7 +84,9 @@ def test_coefficients_take_the_prior_of_the_unlabeled():
     a, b = loss.coefficients()
     assert a == pytest.approx((1 - 0.06) / 0.8) and b == pytest.approx(0.2 * 0.7 / 0.8)
     assert a - b == pytest.approx(1)
-    assert loss.coefficients() == pytest.approx(DCL(loss.effective_tau_plus).coefficients())
+    assert loss.coefficients() == pytest.approx(
+        DCL(tau_plus=loss.effective_tau_plus).coefficients()
+    )
 
 
 def test_the_effective_prior_falls_from_the_prior_to_zero():

@@ -29,20 +29,28 @@ GOLDEN = {
     "simclr_ntxent": lambda s: InfoNCE(),
     "dcl_biased": lambda s: InfoNCE(),
     "moco_infonce": lambda s: InfoNCE(),
-    "dcl": lambda s: DCL(s["tau_plus"]),
-    "neg_debiased_troe": lambda s: DCL(s["tau_plus"]),
-    "hcl": lambda s: HCL(s["tau_plus"], s["beta"]),
-    "pucl": lambda s: PUCL(s["alpha"], s["c"]),
-    "moco_ring": lambda s: Ring(s["thres_outer"], s["thres_inner"]),
+    "dcl": lambda s: DCL(tau_plus=s["tau_plus"]),
+    "neg_debiased_troe": lambda s: DCL(tau_plus=s["tau_plus"]),
+    "hcl": lambda s: HCL(tau_plus=s["tau_plus"], beta=s["beta"]),
+    "pucl": lambda s: PUCL(tau_plus=s["alpha"], c=s["c"]),
+    "moco_ring": lambda s: Ring(outer=s["thres_outer"], inner=s["thres_inner"]),
     "bcl_v1": lambda s: BCL(
-        s["alpha"], s["beta"], s["tau_plus"], "printed", detach_weights=s["detach_weights"]
+        alpha=s["alpha"],
+        beta=s["beta"],
+        tau_plus=s["tau_plus"],
+        form="printed",
+        detach_weights=s["detach_weights"],
     ),
-    "bcl_v1_inverted_cdf": lambda s: BCL(s["alpha"], s["beta"], s["tau_plus"]),
-    "bcl_v2_exact": lambda s: NonparametricBCL(s["alpha"], s["beta"], s["tau_plus"]),
+    "bcl_v1_inverted_cdf": lambda s: BCL(alpha=s["alpha"], beta=s["beta"], tau_plus=s["tau_plus"]),
+    "bcl_v2_exact": lambda s: NonparametricBCL(
+        alpha=s["alpha"], beta=s["beta"], tau_plus=s["tau_plus"]
+    ),
     "supcon_sup": lambda s: SupCon(),
     "supcon_unsup": lambda s: SupCon(),
-    "pos_debiased": lambda s: PositiveDebiased(s["tau_plus"]),
-    "pos_debiased_preprint_eq11_13": lambda s: PositiveDebiased(s["tau_plus"], form="printed"),
+    "pos_debiased": lambda s: PositiveDebiased(tau_plus=s["tau_plus"]),
+    "pos_debiased_preprint_eq11_13": lambda s: PositiveDebiased(
+        tau_plus=s["tau_plus"], form="printed"
+    ),
 }
 GOLDEN_LABELS = {
     "supcon_sup": lambda n: torch.arange(n) % 3,
@@ -151,7 +159,7 @@ def grouped(loss):
 
 def test_several_positives_agree_with_the_authors_code():
     a, b, c = (golden_input(v, 8, 16) for v in "ABC")
-    positive, negative = PositiveDebiased(0.1), DCL(0.1)
+    positive, negative = PositiveDebiased(tau_plus=0.1), DCL(tau_plus=0.1)
     pairs = [contrastive_loss(*p, loss=positive) for p in ((a, b), (a, c), (b, c))]
     expected = golden("pos_debiased_M2_loss_combination")["value"]
     assert torch.stack(pairs).mean().item() == pytest.approx(expected, rel=1e-9)
@@ -171,7 +179,7 @@ def test_the_correction_by_several_positives_agrees_with_the_authors_code():
     positives = torch.cat([own, further], 1)
     none = torch.empty(16, 0, dtype=torch.int64)
     rows = Rows(scores, positives, none, bounds=similarity.bounds(16))
-    estimate = rows.log_expectation(DCL(0.1))
+    estimate = rows.log_expectation(DCL(tau_plus=0.1))
     value = (1 + 14 * (estimate - own[:, 0]).exp()).log().mean().item()
     assert value == pytest.approx(golden("neg_debiased_M2_pos_grouping")["value"], rel=1e-9)
 
@@ -188,7 +196,9 @@ def test_nonparametric_bcl_is_near_the_code_that_adds_a_thousandth():
                 view[3] = view[2]
         value = contrastive_loss(
             *views,
-            loss=NonparametricBCL(settings["alpha"], settings["beta"], settings["tau_plus"]),
+            loss=NonparametricBCL(
+                alpha=settings["alpha"], beta=settings["beta"], tau_plus=settings["tau_plus"]
+            ),
             similarity=Cosine(settings["temperature"]),
         ).item()
         assert value == pytest.approx(case["value"], rel=0.03), settings

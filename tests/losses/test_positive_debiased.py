@@ -20,7 +20,9 @@ def test_a_negative_positive_term_is_floored_with_a_warning():
     a = torch.tensor([1.0, 0.0], dtype=torch.float64)
     views = torch.stack([a, a]), torch.stack([-a, a])
     with pytest.warns(UserWarning, match="tau_plus=0.01 and 2 candidates.* floored"):
-        value = contrastive_loss(*views, loss=PositiveDebiased(0.01), similarity=Cosine(1 / 80))
+        value = contrastive_loss(
+            *views, loss=PositiveDebiased(tau_plus=0.01), similarity=Cosine(1 / 80)
+        )
     assert value.item() == pytest.approx(40.19, abs=0.01)
 
 
@@ -35,7 +37,7 @@ def test_positive_debiased_needs_bounded_scores():
 
 def test_effective_tau_plus_needs_numbers():
     with pytest.raises(ValueError, match="'tau_plus' parameter of PUCL"):
-        _ = PUCL("auto").effective_tau_plus
+        _ = PUCL(tau_plus="auto").effective_tau_plus
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

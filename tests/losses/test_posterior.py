@@ -18,7 +18,9 @@ from tests.losses.common import value_and_grads
 def test_finite_where_the_ranks_are_fully_trusted(kind, tau_plus):
     for n in (3, 17, 50, 64):
         views = random_views(n, 8, seed=n)
-        value, grads = value_and_grads(views, torch.float32, loss=kind(1.0, 0.3, tau_plus))
+        value, grads = value_and_grads(
+            views, torch.float32, loss=kind(alpha=1.0, beta=0.3, tau_plus=tau_plus)
+        )
         assert value.isfinite() and all(g.isfinite().all() for g in grads)
 
 

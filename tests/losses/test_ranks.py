@@ -84,7 +84,7 @@ def test_the_order_of_candidates_does_not_matter(kind):
     scores, none = scores_of(kind, 6, 62, torch.float64), torch.empty(6, 0, dtype=torch.int64)
     noise = torch.randn(6, 62, generator=torch.Generator().manual_seed(1)).double() * 1e-15
     values = [
-        (weights_of(moved, none, BCL(0.9)) * moved.exp()).sum(1)
+        (weights_of(moved, none, BCL(alpha=0.9)) * moved.exp()).sum(1)
         for moved in (scores.clone(), scores + noise, scores.flip(1))
     ]
     torch.testing.assert_close(values[1], values[0])
@@ -97,7 +97,7 @@ def test_ring_takes_so_many_and_the_right_ones(kind):
         scores, excluded = scores_of(kind, 6, 52), some_excluded(6, 52, 2)
         within, dropped = int(50 * outer), int(int(50 * outer) * inner)
         _, counted = ranks_by_definition(scores, excluded)
-        weights = weights_of(scores, excluded, Ring(outer, inner))
+        weights = weights_of(scores, excluded, Ring(outer=outer, inner=inner))
         for row, values, kept in zip(weights, scores, counted, strict=True):
             inside = values[kept].sort().values[50 - within : 50 - dropped]
             assert row[kept].sum().item() == pytest.approx(within - dropped)
@@ -108,8 +108,8 @@ def test_ring_takes_so_many_and_the_right_ones(kind):
 
 def test_a_share_that_is_an_integer_up_to_rounding_counts_as_that_integer():
     ranks = torch.arange(1, 101, dtype=torch.float64)
-    assert Ring(0.29, 0.0).rank_weights(ranks, 100).sum() == 29
-    assert Ring(0.57, 0.0).rank_weights(ranks, 100).sum() == 57
+    assert Ring(outer=0.29, inner=0.0).rank_weights(ranks, 100).sum() == 29
+    assert Ring(outer=0.57, inner=0.0).rank_weights(ranks, 100).sum() == 57
 
 
 def test_scores_are_told_apart_beside_one_that_is_far_off():
@@ -129,10 +129,10 @@ def test_a_small_class_within_rounding_is_ordered():
 
 
 LOSSES = [
-    BCL(0.9),
-    BCL(1.0, tau_plus=0.3),
-    NonparametricBCL(0.9, 1.0),
-    SoftRing(4.0),
+    BCL(alpha=0.9),
+    BCL(alpha=1.0, tau_plus=0.3),
+    NonparametricBCL(alpha=0.9, beta=1.0),
+    SoftRing(sharpness=4.0),
     SoftSupCon(),
     Ring(),
 ]
@@ -150,7 +150,7 @@ def test_float32_is_as_good_as_float64(loss):
         assert_float32_is_close(loss, *vectors, tolerance)
 
 
-@pytest.mark.parametrize("loss", [*LOSSES, Ring(1.0, 0.1)], ids=repr)
+@pytest.mark.parametrize("loss", [*LOSSES, Ring(outer=1.0, inner=0.1)], ids=repr)
 def test_float32_is_as_good_within_a_batch_as_the_guide_says(loss):
     """Of so few scores, two that change places are a larger part of the gradient."""
     for n in [32, 128]:
@@ -215,13 +215,15 @@ def test_embeddings_that_are_not_finite_give_a_loss_that_is_not():
 
 def test_a_small_weight_counts_where_its_score_is_large():
     views = [view.double() for view in random_views(20, 3, dtype=torch.float32)]
-    loss, cosine = SoftRing(20.0, 0.3, beta=3.0, floor=0.4), Cosine(0.001)
+    loss, cosine = SoftRing(sharpness=20.0, tau_plus=0.3, beta=3.0, floor=0.4), Cosine(0.001)
     exact = contrastive_loss(*views, loss=loss, similarity=cosine)
     rounded = contrastive_loss(*(v.float() for v in views), loss=loss, similarity=cosine)
     assert rounded.item() == pytest.approx(exact.item(), rel=1e-4)
 
 
-@pytest.mark.parametrize("loss", [*LOSSES, BCL(0.9, beta=1.0), SoftRing(4.0, beta=0.5)], ids=repr)
+@pytest.mark.parametrize(
+    "loss", [*LOSSES, BCL(alpha=0.9, beta=1.0), SoftRing(sharpness=4.0, beta=0.5)], ids=repr
+)
 def test_the_order_of_a_batch_with_equal_samples_moves_neither_value_nor_gradient(loss):
     for dtype in [torch.float32, torch.float64]:
         generator = torch.Generator().manual_seed(0)
@@ -245,7 +247,7 @@ def test_the_order_of_a_batch_with_equal_samples_moves_neither_value_nor_gradien
         assert (of_moved - gradient[:, order]).abs().max() < 10 * rounding * gradient.abs().max()
 
 
-@pytest.mark.parametrize("loss", [BCL(0.9), SoftRing(4.0), SoftSupCon()], ids=repr)
+@pytest.mark.parametrize("loss", [BCL(alpha=0.9), SoftRing(sharpness=4.0), SoftSupCon()], ids=repr)
 def test_equal_samples_that_differ_by_rounding_tie_in_double_precision(loss):
     scores = torch.randn(5, 40, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     scores = scores[:, torch.arange(120) % 40]

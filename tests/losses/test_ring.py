@@ -65,22 +65,24 @@ class SharpOnly(Loss):
     """A loss of one's own that gives SoftRing's weights."""
 
     def rank_weights(self, ranks, n_candidates):
-        return SoftRing(2.0, 0.2).rank_weights(ranks, n_candidates)
+        return SoftRing(sharpness=2.0, tau_plus=0.2).rank_weights(ranks, n_candidates)
 
 
 def test_the_weights_are_all_there_is_to_it():
     views = random_views(20, 6)
     torch.testing.assert_close(
         contrastive_loss(*views, loss=SharpOnly(), similarity=Cosine(0.2)),
-        contrastive_loss(*views, loss=SoftRing(2.0, 0.2), similarity=Cosine(0.2)),
+        contrastive_loss(
+            *views, loss=SoftRing(sharpness=2.0, tau_plus=0.2), similarity=Cosine(0.2)
+        ),
     )
 
 
 @pytest.mark.parametrize("sharpness", [0.5, 4.0, 1e6])
 def test_without_pull_it_is_soft_ring(sharpness):
     views = random_views(16, 6)
-    value = contrastive_loss(*views, loss=SoftSupCon(sharpness, 0.2, pull=0.0))
-    expected = contrastive_loss(*views, loss=SoftRing(sharpness, 0.2))
+    value = contrastive_loss(*views, loss=SoftSupCon(sharpness=sharpness, tau_plus=0.2, pull=0.0))
+    expected = contrastive_loss(*views, loss=SoftRing(sharpness=sharpness, tau_plus=0.2))
     torch.testing.assert_close(value, expected)
 
 
@@ -88,7 +90,7 @@ def test_without_pull_it_is_soft_ring(sharpness):
 def test_where_no_candidate_is_likely_of_the_class_none_is_pulled(dtype):
     # Of 8 candidates, the closest is far below the closest thousandth.
     views = [v.to(dtype) for v in random_views(5, 6)]
-    value = contrastive_loss(*views, loss=SoftSupCon(1e4, 0.001, pull=0.5))
+    value = contrastive_loss(*views, loss=SoftSupCon(sharpness=1e4, tau_plus=0.001, pull=0.5))
     torch.testing.assert_close(value, contrastive_loss(*views, loss=InfoNCE()))
 
 
@@ -96,7 +98,9 @@ def test_one_that_is_hardly_likely_is_pulled_as_a_likely_one():
     # The pull depends on the ratios of the probabilities, also where 1 − p rounds to 1.
     views = random_views(5, 6, dtype=torch.float32)
     values = [
-        contrastive_loss(*(v.to(dtype) for v in views), loss=SoftSupCon(20.0, 0.02, pull=0.5))
+        contrastive_loss(
+            *(v.to(dtype) for v in views), loss=SoftSupCon(sharpness=20.0, tau_plus=0.02, pull=0.5)
+        )
         for dtype in (torch.float32, torch.float64)
     ]
     infonce = contrastive_loss(*views, loss=InfoNCE())
@@ -107,7 +111,8 @@ def test_one_that_is_hardly_likely_is_pulled_as_a_likely_one():
 def test_it_is_linear_in_the_pull():
     views = random_views(16, 6)
     none, half, whole = (
-        contrastive_loss(*views, loss=SoftSupCon(3.0, 0.2, pull=pull)) for pull in (0.0, 0.5, 1.0)
+        contrastive_loss(*views, loss=SoftSupCon(sharpness=3.0, tau_plus=0.2, pull=pull))
+        for pull in (0.0, 0.5, 1.0)
     )
     torch.testing.assert_close(half, (none + whole) / 2)
 
@@ -118,8 +123,12 @@ def test_with_perfect_ranks_it_pulls_what_supcon_pulls():
     z = torch.eye(2, dtype=torch.float64)[classes] + 0.01 * random_views(6, 2)[0].double()
     z = z.requires_grad_()
     n_classmates, n = 4, 10
-    soft = SoftSupCon(1e7, n_classmates / n, pull=n_classmates / (n_classmates + 1))
-    pulled = gradient_of_pull(z, soft, SoftSupCon(1e7, n_classmates / n, pull=0.0))
+    soft = SoftSupCon(
+        sharpness=1e7, tau_plus=n_classmates / n, pull=n_classmates / (n_classmates + 1)
+    )
+    pulled = gradient_of_pull(
+        z, soft, SoftSupCon(sharpness=1e7, tau_plus=n_classmates / n, pull=0.0)
+    )
     supcon = gradient_of_pull(z, SupCon(), InfoNCE(), y=classes)
     torch.testing.assert_close(pulled, supcon)
 
@@ -139,7 +148,7 @@ def test_candidates_that_tie_are_treated_alike():
     )
     views = z.repeat(3, 1)
     order = torch.randperm(12, generator=torch.Generator().manual_seed(1))
-    loss = SoftSupCon(3.0, 0.3)
+    loss = SoftSupCon(sharpness=3.0, tau_plus=0.3)
     value = contrastive_loss(views, views, loss=loss)
     torch.testing.assert_close(contrastive_loss(views[order], views[order], loss=loss), value)
 
@@ -151,7 +160,9 @@ def test_parameters_out_of_range_are_refused(kwargs):
 
 
 @pytest.mark.parametrize(
-    "loss", [SoftRing("auto"), SoftRing(floor=Auto(every=1)), SoftSupCon("auto")], ids=repr
+    "loss",
+    [SoftRing(sharpness="auto"), SoftRing(floor=Auto(every=1)), SoftSupCon(sharpness="auto")],
+    ids=repr,
 )
 def test_sharpness_and_floor_are_estimated_before_a_fit(loss):
     message = r"'(sharpness|floor)' parameter of Soft.*, as skcontrast\.estimation\.estimate_soft_"
@@ -163,8 +174,10 @@ def test_sharpness_and_floor_are_estimated_before_a_fit(loss):
 
 def test_its_probability_by_rank_is_that_of_soft_ring():
     ranks = torch.arange(1, 41, dtype=torch.float64)
-    expected = SoftRing(3.0, 0.2).true_negative_probability(ranks, 40)
-    torch.testing.assert_close(SoftSupCon(3.0, 0.2).true_negative_probability(ranks, 40), expected)
+    expected = SoftRing(sharpness=3.0, tau_plus=0.2).true_negative_probability(ranks, 40)
+    torch.testing.assert_close(
+        SoftSupCon(sharpness=3.0, tau_plus=0.2).true_negative_probability(ranks, 40), expected
+    )
 
 
 @pytest.mark.parametrize("temperature", [0.02, 0.1, 0.5])

@@ -148,7 +148,7 @@ class CustomSupervised(Loss):
 
 class CustomPositiveDebiased(Loss):
     def losses(self, rows):
-        return PositiveDebiased(0.2).losses(rows)
+        return PositiveDebiased(tau_plus=0.2).losses(rows)
 
 
 class CustomSupCon(Loss):
@@ -200,7 +200,7 @@ def value_and_gradients(loss, y=None):
     [
         (CustomBCL(), BCL(alpha=0.8, tau_plus=0.2), None),
         (CustomSupervised(), Supervised(), LABELS),
-        (CustomPositiveDebiased(), PositiveDebiased(0.2), None),
+        (CustomPositiveDebiased(), PositiveDebiased(tau_plus=0.2), None),
         (CustomSupCon(), SupCon(), LABELS),
         (CustomSoftSupCon(), SOFT, None),
         (CustomInfoNCE(), InfoNCE(), None),

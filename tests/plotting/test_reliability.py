@@ -10,7 +10,7 @@ from skcontrast.plotting import ReliabilityDisplay
 from skcontrast.schedules import Auto
 from tests.common import X_DIGITS, small
 
-LOSSES = {"BCL": BCL(0.9), "Ring": Ring(outer=1.0, inner=0.1)}
+LOSSES = {"BCL": BCL(alpha=0.9), "Ring": Ring(outer=1.0, inner=0.1)}
 
 
 def test_curves_are_the_predictions_and_the_observation(legend):
@@ -27,12 +27,12 @@ def test_curves_are_the_predictions_and_the_observation(legend):
 
 def test_an_embedder_is_shown_by_its_own_loss_and_by_its_views(figures):
     y = np.arange(len(X_DIGITS)) % 10
-    embedder = small(loss=DCL(0.1)).fit(X_DIGITS)
+    embedder = small(loss=DCL(tau_plus=0.1)).fit(X_DIGITS)
     _, ax = figures.subplots()
     display = ReliabilityDisplay.from_estimator(embedder, X_DIGITS, y, ax=ax, linewidth=5)
     views = project_views(embedder, X_DIGITS)
     sample = ScoreSample.from_views(*views, y=y, similarity=embedder.similarity_)
-    observed = reliability(DCL(0.1), sample).observed
+    observed = reliability(DCL(tau_plus=0.1), sample).observed
     assert list(display.lines_) == ["DCL"] and display.ax_ is ax
     assert display.lines_["DCL"].get_linewidth() == 5
     np.testing.assert_array_equal(display.observed_.get_ydata(), observed)
@@ -42,12 +42,12 @@ def test_anything_except_reliabilities_is_refused():
     with pytest.raises(ValueError, match="non-empty dict"):
         ReliabilityDisplay({})
     with pytest.raises(TypeError, match="must be an instance of 'Reliability'"):
-        ReliabilityDisplay({"BCL": BCL(0.9)})
+        ReliabilityDisplay({"BCL": BCL(alpha=0.9)})
 
 
 def test_the_own_loss_of_an_embedder_has_its_estimates(figures):
     y = np.arange(len(X_DIGITS)) % 10
-    embedder = small(loss=DCL(Auto(every=1))).fit(X_DIGITS, y)
+    embedder = small(loss=DCL(tau_plus=Auto(every=1))).fit(X_DIGITS, y)
     display = ReliabilityDisplay.from_estimator(embedder, X_DIGITS, y)
     predicted = display.lines_["DCL"].get_ydata()
     np.testing.assert_allclose(predicted, 1 - embedder.estimates_["tau_plus"])
@@ -56,4 +56,4 @@ def test_the_own_loss_of_an_embedder_has_its_estimates(figures):
 def test_losses_without_names_are_refused():
     sample = ScoreModel().sample(10, 20, random_state=0)
     with pytest.raises(TypeError, match="losses must be a dict"):
-        ReliabilityDisplay.from_sample(sample, [BCL(0.9)])
+        ReliabilityDisplay.from_sample(sample, [BCL(alpha=0.9)])
