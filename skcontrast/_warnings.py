@@ -25,7 +25,7 @@ _PASSED_BY = (
     contextlib.__file__,
 )
 
-# Bars that nobody has asked for are shown after so many seconds.
+# Seconds after which a bar is shown without verbose.
 _SILENT = 10.0
 
 

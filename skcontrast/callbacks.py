@@ -51,7 +51,7 @@ class Evaluation(Callback):
     every : int, default=1
         Epochs from one evaluation to the next, at least 1; counted over all fits of the embedder.
     patience : int, default=None
-        Stop the training after so many evaluations in a row without a new best score, at least 1;
+        Stop the training after this number of evaluations in a row without a new best score;
         None never stops.
     restore_best : bool, default=False
         Whether the embedder gets the weights of the evaluation with the best score at the end.

@@ -22,7 +22,7 @@ from ._pictures import as_pixels
 # Beyond this many standard deviations a value carries no more information, only overflow.
 FARTHEST = 1e6
 _ENOUGH_SAMPLES = 10_000
-# Of vectors, samples with at most so many numbers together.
+# The largest number of numbers in these samples of vectors together.
 _ENOUGH_NUMBERS = 2**24
 # What is computed from a block takes a few times its memory, in float64.
 _NUMBERS_PER_BLOCK = 2**21
@@ -143,7 +143,7 @@ def is_lazy(X: Any) -> bool:
 
 
 def row_blocks(X: Any, n_rows: int | None = None) -> Iterator[Any]:
-    """Yield all rows of X in order, so many at a time.
+    """Yield all rows of X in order, in blocks.
 
     By default, rows of an array, as many as hold some million numbers.
     """

@@ -301,7 +301,7 @@ def read_ahead(read: Callable, parts: Iterable[Any], n_threads: int) -> Generato
 def is_streamed(X: Any, n_bytes: float, device: torch.device, budget: float | None) -> bool:
     """Return whether checked samples are read batch by batch, and not held on the device at once.
 
-    They take `n_bytes` as tensors, where 0 is held whatever its size; see `bytes_allowed`.
+    They take `n_bytes` as tensors, where 0 is always held; see `bytes_allowed`.
     """
     return n_bytes > 0 and (is_lazy(X) or n_bytes > bytes_allowed(device, budget))
 

@@ -18,7 +18,7 @@ class Modalities:
     """The parts of samples, each in its own array, as one X that can be indexed by rows.
 
     A tuple of arrays holds the same samples, but scikit-learn cannot split it. `Modalities` goes
-    through Pipelines, ``train_test_split``, cross-validation and searches. Whatever selects rows
+    through Pipelines, ``train_test_split``, cross-validation and searches. What selects rows
     selects them in every part.
 
     Parameters

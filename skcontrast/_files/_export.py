@@ -140,7 +140,7 @@ def _example(embedder: ContrastiveEmbedder, X: Any) -> NDArray[Any]:
         raise ValueError("X must be one array, as in fit.")
     if issparse(X):
         raise ValueError("X must be a dense array, got a sparse matrix: pass X[:2].toarray().")
-    # Whatever transform refuses is refused in its words, such as columns in a different order.
+    # What transform refuses raises its error, such as columns in a different order.
     checked = embedder._fitted.read(X, owner=embedder)
     X = X if getattr(X, "ndim", 1) > 1 else checked[:]  # lists of series, and Datasets
     array = np.ascontiguousarray(X.detach().cpu() if isinstance(X, Tensor) else X)

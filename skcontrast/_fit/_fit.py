@@ -29,7 +29,7 @@ from ._settings import Settings, plain_callbacks
 from ._setup import Fitted, continued_setup, new_setup
 from ._watch import Announcement, Epochs, ProgressBar, check_embeddings
 
-# Warn if a fit has so many times fewer samples than the one that it replaces.
+# Warn if the previous fit had this many times the samples.
 _FEWER = 10
 
 

@@ -23,10 +23,10 @@ _ALPHA = 0.99
 _STEPS = 50
 # The power that makes F probabilities: with it, the surest classes are right as often as they say.
 _CALIBRATION = 5
-# With so many labels a class, the AUC is estimated from pairs of labeled samples alone; with
+# With this many labels per class, the AUC is estimated from pairs of labeled samples alone; with
 # fewer, spread classes estimate it better.
 _ENOUGH = 20
-# The graph holds at most so many samples, so that its cost does not grow with the square of n.
+# The largest number of samples in the graph, so that its cost does not grow with the square of n.
 _LARGEST_GRAPH = 10_000
 # Rows whose scores with all samples of the graph are held at once.
 _CHUNK = 1024
@@ -253,7 +253,7 @@ class LabelSpreader:
     def shares(self, spread: Spread) -> NDArray[np.float64]:
         """Return the shares of the classes among all samples, shape (n_classes,).
 
-        Where classes cannot be told apart yet, their shares are those among the labeled samples:
+        Before classes can be distinguished, their shares are those among the labeled samples:
         spread labels would gather in a few classes.
 
         Parameters
@@ -274,7 +274,7 @@ class LabelSpreader:
     def draw(self, spread: Spread) -> Tensor:
         """Return the labels for estimates: where unknown, drawn from their probabilities.
 
-        With 20 labels a class or more, unknown classes stay unknown.
+        With 20 labels per class or more, unknown classes stay unknown.
         """
         if len(self.labeled) >= _ENOUGH * len(spread.total):
             return self.labels

@@ -60,7 +60,7 @@ class Processes:
         self.rank, self.size, self.n_rows, self.is_gathered = rank, size, 0, False
 
     def begin_step(self, n_rows: int) -> None:
-        """Start a step with so many samples."""
+        """Start a step with `n_rows` samples."""
         if self.size > 1 and n_rows < 2 * self.size:
             raise ValueError(
                 f"A batch has {n_rows} samples, and each of {self.size} processes needs two: "

@@ -111,7 +111,7 @@ class Settings:
             raise AttributeError(name) from None
 
     def for_samples(self, n_samples: int, schema: Schema) -> Settings:
-        """Return the same with the rate and the epochs that suit so many samples of a schema."""
+        """Return the same with the rate and the epochs that suit `n_samples` of a schema."""
         n_batches = math.ceil(n_samples / self.batch_size)
         paces = [pace_of(encoder, schema, n_batches) for encoder in encoders_of(self.encoder)]
         lr, n_epochs = map(min, zip(*paces, strict=True))

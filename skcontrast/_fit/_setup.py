@@ -54,7 +54,7 @@ class Fitted:
     mixes_channels : bool
         Whether augmentations may mix channels, which are not contrasted with each other.
     symmetries : tuple of str or None
-        Mirrors and turns that the images allow, which the default chain follows; None where they
+        Flips and rotations that the images allow, which the default chain follows; None where they
         are too few or too small to tell, and for all other kinds.
     built_from : dict
         The parameters that the network depends on.

@@ -130,9 +130,9 @@ def _diverged(epoch: int, what: str) -> ValueError:
 
 
 # The first steps, which allocate and compile, do not count in an estimate of the time of a fit,
-# for which at least so many steps, of so many seconds together, are measured.
+# for which at least this number of steps and of seconds is measured.
 _WARM_UP, _STEPS, _MEASURED = 3, 10, 1.0
-# Fits of so many seconds are announced: where nothing is shown, and where a bar is.
+# Seconds from which a fit is announced: where nothing is shown, and where a bar is.
 _LONG = 600.0, 10.0
 
 

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from .._runtime._threads import one_thread
 
-# A dictionary is learned from so many patches, or from so many numbers in them, at most: five
+# A dictionary is learned from at most this many patches, and numbers in them: five
 # times as many patches make no dictionary better. And the iterations of k-means.
 _N_PATCHES, _N_NUMBERS = 10_000, 2**23
 _ITERATIONS = 15
@@ -109,7 +109,7 @@ class PatchLayer(nn.Module):
 
 
 class Octaves(nn.Module):
-    """Codes of an image at its own size, at half of it, a quarter, and so on, side by side.
+    """Codes of an image at its own size, at half of it, a quarter, and so on, concatenated.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ class GridMeans(nn.Module):
 
 
 def bounded_grid(cells: Sequence[int], most: int) -> list[int]:
-    """Return rows and columns of a grid of at most so many cells, unless it is a square.
+    """Return rows and columns of a grid of limited size, unless it is a square.
 
     Only the longer side is cut.
     """

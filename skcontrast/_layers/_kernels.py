@@ -21,8 +21,8 @@ LARGEST_DILATION = 4096
 def convolutions(x: Tensor, places: Tensor | None, dilation: int) -> tuple[Tensor, Tensor]:
     """Return thrice the sums at the twos, (n, 84, m), and the sums of all nine, (n, 84 or 1, m).
 
-    A convolution is their difference. Numbers are added in one order, whatever else is in the
-    batch: one of the results may be a threshold. Where a series is constant, all are exactly zero.
+    A convolution is their difference. Numbers are added in one order, independent of the other
+    samples: one of the results may be a threshold. For a constant series, all are exactly zero.
 
     Parameters
     ----------
@@ -61,11 +61,11 @@ def is_traced(x: Tensor) -> bool:
     return x.is_meta or torch.compiler.is_compiling()
 
 
-# Dilations of a kernel are at most so many; more thresholds share them.
+# The largest number of dilations of a kernel; further thresholds share them.
 _MOST_DILATIONS = 32
-# A kernel reads at most so many channels.
+# The largest number of channels of a kernel.
 _MOST_CHANNELS = 9
-# Series of at least twice so many times are counted at some of them, between this and its double.
+# Series of at least twice this length are counted at some times, between this and its double.
 _LEAST_PLACES = 500
 # Numbers of a convolution that are computed at once, so that a processor keeps them in its cache.
 _BLOCK, _BLOCK_ON_DEVICE = 700_000, 2**24

@@ -82,7 +82,7 @@ class Directions(nn.Module):
     similarity : Similarity
         Its ``directions`` is applied to each part.
     n_parts : int
-        Number of projections that are side by side.
+        Number of projections that are concatenated.
     """
 
     def __init__(self, similarity: Similarity, n_parts: int):

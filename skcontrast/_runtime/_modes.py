@@ -19,7 +19,7 @@ def plain_modes(device: torch.device) -> Iterator[None]:
     """Compute with torch's own defaults.
 
     Within the context, operations on `device` are not under autocast, and new tensors are on the
-    CPU and in float32 unless they say otherwise, whatever ``torch.set_default_device`` and
+    CPU and in float32 unless they say otherwise, independent of ``torch.set_default_device`` and
     ``torch.set_default_dtype`` have set. The default dtype belongs to the whole process: where it
     is not float32, computations must not overlap in threads.
 

@@ -12,7 +12,7 @@ import torch
 from threadpoolctl import threadpool_limits
 from torch import nn
 
-# A network is large from so many parameters on, each counted again for so many pixels or steps at
+# A network is large from this many parameters on, each counted again for the pixels or steps at
 # which convolutions use it: with batches of 256, a step then takes about a second of one thread.
 # MLPs, GIN, PatchNet and series of a hundred steps have at most 2.7e7, a ResNet has 8e8 with
 # 48 × 48 pixels. On a busy machine, two threads took three times the CPU seconds of one for a step

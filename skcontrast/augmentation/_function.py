@@ -22,11 +22,11 @@ from ._base import Augmentation, as_float, check_values, generator_for
 class FunctionAugmentation(Augmentation):
     """An augmentation that calls a function: kornia, torchvision, albumentations, or your own.
 
-    The function receives samples and returns a changed copy, of the same shape. Whatever global
-    generators it draws from, those of torch, of numpy or of Python's ``random``, the
-    `random_state` of the embedder decides the views, and the state of the global generators is the
-    same afterwards. A function with its own generators cannot be seeded from outside; it takes
-    a parameter named `generator`, `rng` or `seed` instead, see Notes.
+    The function receives samples and returns a changed copy, of the same shape. If it draws from
+    the global generators of torch, numpy or Python's ``random``, the `random_state` of the
+    embedder determines the views, and the state of the generators is the same afterwards. A
+    function with its own generators cannot be seeded from outside; it takes a parameter named
+    `generator`, `rng` or `seed` instead, see Notes.
 
     Parameters
     ----------

@@ -257,7 +257,7 @@ class RandomWalkSubgraph(_GraphAugmentation):
         return batch.keep(visited & times.isfinite())
 
 
-# Random keys are integers of so many bits.
+# Bits of the random keys, which are integers.
 _RANDOM_BITS = 31
 
 

@@ -51,7 +51,7 @@ def rotations(
 ) -> Tensor:
     """Return the coordinate maps that shear, enlarge, rotate and then shift images.
 
-    Angles are true angles between pixels, whatever the shape of the image.
+    Angles are true angles between pixels, also in images that are not square.
 
     Parameters
     ----------

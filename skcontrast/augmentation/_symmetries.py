@@ -1,4 +1,4 @@
-"""The mirrors and turns that a collection of images allows, as it shows itself."""
+"""Flips and rotations that a collection of images allows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LEAST_SIDE = 16
 _MOST_SIDE = 48
 # The dictionary, images whose eight orientations it is learned from, and the cells of averages.
 _N_PATCHES, _PATCH_SIZE, _N_LEARNED_FROM, _CELLS = 64, 6, 100, 3
-# For every so many pixels of the side, patches are a pixel farther apart.
+# Pixels of the side for each pixel of distance between patches.
 _SIDE_OF_A_STEP = 24
 # The classifier: principal components of all features, and folds.
 _N_COMPONENTS, _FOLDS = 200, 5
@@ -87,7 +87,7 @@ class ImageSymmetries:
 def image_symmetries(
     X: Any, *, random_state: int | np.random.RandomState | None = None
 ) -> ImageSymmetries:
-    """Find out which mirrors and turns a collection of images allows, without labels.
+    """Find out which flips and rotations a collection of images allows, without labels.
 
     If a classifier cannot tell images from their mirrored copies, a mirrored image may as well be
     one of the collection, and views may be mirrored: photographs allow left and right to be

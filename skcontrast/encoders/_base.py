@@ -152,7 +152,7 @@ class Encoder(ParameterObject):
 
 
 def epochs_of(n_steps: int, n_batches: int, fewest: int = 5, most: int = 100) -> int:
-    """Return the number of epochs of so many batches that have about so many steps."""
+    """Return the number of epochs of `n_batches` that have about `n_steps`."""
     return min(max(math.ceil(n_steps / n_batches), fewest), most)
 
 

@@ -30,7 +30,7 @@ class GIN(Encoder):
         \mathrm{ReLU}\bigl(U^{(k)} g_u^{(k-1)} + V^{(k)} e_{uv} + c^{(k)}\bigr).
 
     A node is represented by its
-    features :math:`x_v` and the outputs of all layers side by side [2]_, a graph by the sum over
+    features :math:`x_v` and the outputs of all layers, concatenated [2]_, a graph by the sum over
     its nodes on a logarithmic scale,
 
     .. math:: h_G = \operatorname{sign}(s) \log(1 + |s|), \qquad
@@ -166,7 +166,7 @@ class GINELayer(GINLayer):
 
 
 class MessagePassing(nn.Module):
-    """A stack of layers; a node is represented by its input and the outputs side by side.
+    """A stack of layers; a node is represented by its input and all outputs, concatenated.
 
     The output of a layer is normalised where it enters the next one, not where it is read out:
     so the read-out stays positive, and its sum over the nodes of a graph is a weighted count.
@@ -194,7 +194,7 @@ class MessagePassing(nn.Module):
         self.layers = nn.ModuleList(layer(before, width) for before in widths)
         norm = nn.BatchNorm1d if encoder.batch_norm else nn.Identity
         self.norms = nn.ModuleList(norm(width) for _ in widths[1:])
-        # A graph is described by the sums over its nodes in every layer, side by side.
+        # A graph is described by the sums over its nodes in every layer, concatenated.
         self.readout_input = encoder.readout_input
         self.readout_edges = self.readout_input and edge_features > 0
         self.width = width * encoder.n_layers

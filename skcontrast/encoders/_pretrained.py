@@ -322,7 +322,7 @@ def load_network(name: str) -> nn.Module:
     """Return a network of timm with its weights, loaded once per process."""
     try:
         import timm
-    except Exception as error:  # beside the wrong torchvision, timm fails in many ways
+    except Exception as error:  # with the wrong torchvision, timm fails in many ways
         # A build such as 2.13.0+cpu comes from an index of its own, and so must torchvision.
         build = torch.__version__.partition("+")[2]
         index = f" --extra-index-url https://download.pytorch.org/whl/{build}" if build else ""

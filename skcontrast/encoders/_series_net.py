@@ -15,7 +15,7 @@ from ._base import LAYER_WIDTHS, Encoder, check_build, init_kaiming, last_layer
 
 _SIZE, _FIRST_STRIDE = 5, 2
 _TINY = 1e-12  # a variance, so that its root has a gradient
-# Series of at least so many times are read in stretches, at least so many.
+# The least number of times of a series that is read in stretches, and of these.
 _LONG, _LEAST_STRETCHES = 1000, 250
 
 

@@ -194,7 +194,7 @@ class Reliability(NamedTuple):
     def precision(self) -> np.ndarray:
         """Share of false negatives in each bin and all closer ones, shape (n_bins,).
 
-        By the ranks, whatever the loss; the precision of one, such as ``Ring``, that takes just
+        By the ranks, for any loss; the precision of one, such as ``Ring``, that takes just
         these for false negatives.
         """
         return self._false_negatives / self.counts[::-1].cumsum()[::-1]

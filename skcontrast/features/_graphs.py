@@ -30,7 +30,7 @@ class GraphProfile(Features):
     """Describe each graph by its size, degrees, triangles, and what its nodes are.
 
     The columns: logarithms of the numbers of nodes, edges and triangles, where an edge is a linked
-    pair of nodes or a loop, in whatever direction and however often; edges per node and the
+    pair of nodes or a loop, in any direction and counted once; edges per node and the
     density; the share of nodes of degree 0, 1, …, 8, and of more; mean, standard deviation, least
     and greatest of each of these over the nodes: the logarithm of the degree, mean, deviation,
     least and greatest of that of the neighbours (the local degree profile of [1]_), the
@@ -202,7 +202,7 @@ class Profile(nn.Module):
 
 
 def _statistics(x: Tensor, ptr: Tensor) -> Tensor:
-    """Return mean, deviation, least and greatest of runs of the rows of x, (m, d), side by side.
+    """Return mean, deviation, least and greatest of runs of the rows of x, (m, d), concatenated.
 
     A run starts at each place but the last in `ptr`; the numbers of an empty one are 0.
     """
@@ -369,7 +369,7 @@ class Components(nn.Module):
     @classmethod
     @torch.no_grad()
     def of(cls, block: nn.Module, batch: Any, most: int = 256) -> Self:
-        """Return the components, at most so many, of what a block returns for training samples."""
+        """Return at most `most` components of what a block returns for training samples."""
         from sklearn.decomposition import PCA
 
         found = block(batch)

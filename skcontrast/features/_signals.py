@@ -15,7 +15,7 @@ from .._layers._images import Octaves, PatchLayer, average_to, bounded_grid, oct
 from .._layers._kernels import N_KERNELS, KernelLayer
 from ._base import Features
 
-# Cells along the shorter side of an image, if they have so many pixels.
+# Cells along the shorter side of an image, and the least pixels of a cell.
 _CELLS, _LEAST_CELL = 8, 4
 
 
@@ -25,7 +25,7 @@ class OrientedGradients(Features):
     The gradient of each pixel, in the channel where it is longest, adds its length to the two
     nearest of k directions, of which opposite ones are the same. The sums over a cell, the vector
     :math:`v`, are divided by the length of those of each of the four blocks of 2×2 cells that it
-    lies in, :math:`E_1, \dots, E_4`, so that lighting hardly matters [1]_ [2]_:
+    lies in, :math:`E_1, \dots, E_4`, to reduce the effect of lighting [1]_ [2]_:
 
     .. math:: h = \sum_{b=1}^4 \min\Big(0.2,\; \frac{v}{\sqrt{\lVert E_b\rVert^2 + 0.1}}\Big)
 
@@ -74,7 +74,7 @@ class OrientedGradients(Features):
         return nn.Sequential(layer, nn.Flatten())
 
 
-# Patches begin at about so many places along the shorter side of an image.
+# Patches begin at about this many positions along the shorter side of an image.
 _MOST_PLACES = 48
 
 
@@ -226,7 +226,7 @@ class GradientLayer(nn.Module):
     sides : sequence of int
         Height and width of the images.
     cell_size : int
-        Pixels on a side of a cell, if the image has so many.
+        Pixels on a side of a cell, at most those of the image.
     n_orientations : int
         Bins of the half circle of directions.
     most : int, default=None

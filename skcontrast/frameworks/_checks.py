@@ -40,7 +40,7 @@ _FIELDS = {
 _OPTIONAL = list(_FIELDS)[4:]
 # Samples of a made batch.
 _N_SAMPLES = 12
-# The scores of so many anchors are looked at.
+# The largest number of anchors whose scores are checked.
 _MOST_LOOKED_AT = 64
 
 

@@ -30,7 +30,7 @@ class CMC(Framework):
 
     Every sample has two or more parts of different nature, such as the lightness and the colour
     of an image, or a picture and a row of numbers. Each part has its own encoder and projection
-    head. ``transform`` returns the representations by all encoders, side by side.
+    head. ``transform`` returns the representations by all encoders, concatenated.
 
     Every part is contrasted with every other: each is an anchor, and its positives are the other
     part of the same sample, in all of its views [1]_. With P parts and :math:`L_{a \to b}` the

@@ -140,7 +140,7 @@ class MomentumNetwork(nn.Module):
         self.momentum, self.has_statistics = momentum, False
 
     def train(self, mode: bool = True) -> MomentumNetwork:
-        """Stay in inference mode, whatever `mode` is."""
+        """Stay in inference mode, for any `mode`."""
         return super().train(False)
 
     @torch.no_grad()

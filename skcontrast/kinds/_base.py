@@ -381,7 +381,7 @@ class Kind(ParameterObject):
         return 1024
 
     def _nbytes(self, X: Any) -> float:
-        """Return how many bytes X takes as tensors; 0 keeps X in memory, whatever its size."""
+        """Return how many bytes X takes as tensors; 0 always keeps X in memory."""
         some = X[:: -(-len(X) // _SAMPLES_WEIGHED)]
         return len(X) / len(some) * sum(array.nbytes for array in self._arrays(some))
 

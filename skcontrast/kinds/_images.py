@@ -20,7 +20,7 @@ from ._series import is_long
 
 # Floats beyond it are not in [0, 1], nor standardised by the statistics of a pretrained network.
 _LARGEST_UNSCALED = 10.0
-# Intensities up to 255 are seldom all below it.
+# Images of intensities up to 255 rarely have no value above it.
 _LARGEST_OTHER_UNIT = 127.0
 
 

@@ -121,7 +121,7 @@ class VectorScaler(AffineScaler):  # numpydoc ignore=PR02
         If False, values are only cast.
     """
 
-    # Offsets of at most so many standard deviations cost less than 1e-5 of them in float32.
+    # Offsets of at most this number of standard deviations cost less than 1e-5 of them in float32.
     _NEAR_ZERO = 100.0
     _WELL_INSIDE_FLOAT32 = (1e-30, 1e30)
 
@@ -150,7 +150,7 @@ def _refuse_columns(X: Any) -> None:
         if _is_numeric(column.dtype):
             continue
         known = column.dropna() if hasattr(column, "dropna") else column.drop_nulls()
-        # A category is none, whatever it is.
+        # A category is never a gap.
         numbers = () if hasattr(column.dtype, "categories") else (Real, Decimal, np.bool_)
         example: Any = next((value for value in known if not isinstance(value, numbers)), None)
         if example is None and len(known) < len(column):

@@ -46,7 +46,7 @@ class BCL(_ByAlpha):
     with :math:`p(\mathrm{TN} \mid s) \propto \tau^- (\alpha + (1 - 2\alpha)\Phi)` and
     :math:`p(\mathrm{FN} \mid s) \propto \tau^+ (1 - \alpha + (2\alpha - 1)\Phi)`.
     The empirical cdf of the candidates estimates the cdf of *unlabeled* scores, Φ_UN, from which
-    Φ follows by solving a quadratic equation. The text of the paper has Φ_UN in the place of Φ;
+    Φ follows by solving a quadratic equation. The text of the paper has Φ_UN instead of Φ;
     that estimate stays biased, however many candidates there are.
 
     The default values are those of the last epochs of the paper; :meth:`paper` has its schedules.

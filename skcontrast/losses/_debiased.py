@@ -47,7 +47,7 @@ class InfoNCE(Loss):
     """
 
     def true_negative_probability(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
-        """Return 1: every candidate is taken for a true negative."""
+        """Return 1: every candidate is treated as a true negative."""
         return torch.ones_like(ranks_from_farthest)
 
 
@@ -217,7 +217,7 @@ class PositiveDebiased(Loss):
     r"""Contrastive loss with a debiased positive term instead of a debiased negative one.
 
     An augmented view is closer than a random sample of the anchor's class. With the mean over
-    all views of the row, that of the anchor included, in the place of the expectation over all
+    all views of the row, that of the anchor included, instead of the expectation over all
     data [1]_,
 
     .. math:: P = \frac{\sum_j e^{s_j} + e^{s^+} + e^{s_{\max}}}{N + 2}, \qquad

@@ -147,7 +147,7 @@ class SINCERE(Loss):
 class SemiSupCon(SupCon):
     r"""Semi-supervised contrastive loss: SupCon where most labels are unknown; needs y.
 
-    The loss of a batch is that of :class:`SupCon`. With 5 labels per class it would seldom find
+    The loss of a batch is that of :class:`SupCon`. With 5 labels per class it would rarely find
     two samples of a class in a batch, so `fit` does two more things:
 
     - Labeled samples are drawn more often: they are a share of every batch.
@@ -166,7 +166,7 @@ class SemiSupCon(SupCon):
         Epochs between two guesses; the first epochs have none. `partial_fit`, and a `fit` with
         ``warm_start=True``, begin with guesses, for the X and y that they get.
     share : float, default=0.8
-        Share of the guesses of each class that are taken for true, in [0, 1]. At 0, only the given
+        Share of the pseudo-labels of each class that are used, in [0, 1]. At 0, only the given
         labels are used.
     labeled_share : float, default=0.2
         Share of each batch that is drawn from the labeled samples at least, in [0, 1). All

@@ -18,12 +18,12 @@ from ..losses import Loss
 from ..metrics import BaselineComparison, compare_with_baselines
 from ._axes import MARKERS, Axes, axes, class_colors
 
-# Columns of a row stand side by side in so much of the distance between rows.
+# Share of the distance between rows over which the columns of a row are spread.
 _SPREAD = 0.5
 
 
 class BaselinesDisplay:
-    """Accuracies of an embedder and of what needs no training, row by row.
+    """Accuracies of an embedder and of training-free baselines, row by row.
 
     A point is the mean over the repeats, its bar one standard deviation on either side. A hollow
     point cannot be told from the embedder: the paired t-test has p ≥ 0.05. Dashed lines are at the

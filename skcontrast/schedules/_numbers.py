@@ -1,4 +1,4 @@
-"""Hyperparameters that are numbers, or a schedule or an estimate in the place of a number."""
+"""Hyperparameters as numbers, schedules or estimates."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ class Estimated(StrOptions):
     Parameters
     ----------
     quantity : {"alpha", "tau_plus"}
-        The quantity that the hyperparameter is, whatever its own name.
+        The quantity that the hyperparameter is, which may have another name.
     """
 
     def __init__(self, quantity: Quantity):
