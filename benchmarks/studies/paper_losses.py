@@ -24,7 +24,6 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 
 from benchmarks._protocol import SETS, gin, judged, split, use_threads
 from benchmarks._results import Table, make_parser, paired, spread
@@ -134,21 +133,19 @@ def accuracies(name, data, loss, similarity, epochs, seed):
     return {column: float(value) for column, value in found.items()}
 
 
-def measure(name, data, figures, n_seeds, epochs):
-    """Return the columns of all rows by seed, those that are known first."""
+def measure(name, data, figures, args):
+    """Compute the columns of all rows, seed by seed."""
     rows = rows_of(name, tau_plus_from_labels(data[1]).value if SETTINGS[name][2] else 0.1)
-    found = {row: {} for row in rows}
-    for seed in range(n_seeds):
+    for seed in range(SETTINGS[name][3] if args.seeds is None else args.seeds):
         for row, (loss, similarity) in rows.items():
-            key = f"{name}, {row}, {seed}"
-            compute = partial(accuracies, name, data, loss, similarity, epochs, seed)
-            found[row][seed] = figures.get(key, compute)
-            print(key, found[row][seed], flush=True)
-    return found
+            if args.rows is None or row.split(" (")[0] in args.rows:
+                compute = partial(accuracies, name, data, loss, similarity, args.epochs, seed)
+                figures.get(f"{name}, {row}, {seed}", compute)
 
 
-def stored_fits(name, rows, figures):
-    """Return the same without computing any."""
+def measured(name, figures):
+    """Return the columns by row and seed, as far as they are known."""
+    rows = rows_of(name, 0.1)
     return {
         row: {
             seed: figures.known[key]
@@ -179,18 +176,16 @@ def table_rows(found):
 def main():
     """Print a table for each set."""
     options = {"data_home": str, "sets": SETTINGS, "seeds": int, "epochs": int, "stored": False}
-    args = make_parser(__doc__, **options, fits=str(FITS)).parse_args()
+    parser = make_parser(__doc__, **options, fits=str(FITS))
+    parser.add_argument("--rows", nargs="+", help="such as DCL; all rows if left out")
+    args = parser.parse_args()
     use_threads()
     figures = Figures(args.fits)
     for name in args.sets:
-        if args.stored:
-            found = stored_fits(name, rows_of(name, 0.1), figures)
-        else:
-            data = SETS[name](SimpleNamespace(data_home=args.data_home))
-            n_seeds = SETTINGS[name][3] if args.seeds is None else args.seeds
-            found = measure(name, data, figures, n_seeds, args.epochs)
+        if not args.stored:
+            measure(name, SETS[name](args), figures, args)
         with Table(name, args, ratios=COLUMNS) as table:
-            for row in table_rows(found):
+            for row in table_rows(measured(name, figures)):
                 table.add(row)
 
 

@@ -12,12 +12,13 @@ the sharpness and the floor of ``SoftRing`` are those that fit the classes at ea
 Augmented views are closer to each other than samples of one class are, which the model does not
 know: on real data, compare the estimate from ranks with the one from labels where these are known.
 
-What a loss makes of real scores, where its gradient goes, and how reliable its probabilities are
-is computed from embeddings and labels::
+What a loss makes of real scores, its importance weights, where its gradient goes, and how reliable
+its probabilities are is computed from embeddings and labels::
 
     z1, z2 = project_views(embedder, X)
     sample = ScoreSample.from_views(z1, z2, y=y, similarity=embedder.similarity_)
-    negative_bias(loss, sample), push_share(loss, sample), reliability(loss, sample)
+    importance_weights(loss, sample), negative_bias(loss, sample)
+    push_share(loss, sample), reliability(loss, sample)
 """
 
 from ._estimates import (
@@ -28,7 +29,13 @@ from ._estimates import (
     positive_ranks,
     tau_plus_from_labels,
 )
-from ._known_scores import Reliability, negative_bias, push_share, reliability
+from ._known_scores import (
+    Reliability,
+    importance_weights,
+    negative_bias,
+    push_share,
+    reliability,
+)
 from ._samples import Estimate, ScoreSample, project_views
 
 __all__ = [
@@ -38,6 +45,7 @@ __all__ = [
     "alpha_from_auc",
     "estimate_alpha_and_tau_plus",
     "estimate_soft_ring",
+    "importance_weights",
     "macro_auc",
     "negative_bias",
     "positive_ranks",

@@ -52,7 +52,7 @@ def alpha_from_auc(auc: float | Estimate, standard_error: float = math.nan) -> E
     .. math:: \alpha = (6A - 1)/4, \qquad \mathrm{clipped\ to}\ [1/2, 1]
 
     since the model has :math:`A = P(s_{\mathrm{FN}} > s_{\mathrm{TN}}) = (1 + 4\alpha)/6`. The
-    paper takes A itself for α [1]_, as does ``BCL("auto", form="printed")``.
+    paper takes A itself for α [1]_, as does ``BCL(alpha="auto", form="printed")``.
 
     Parameters
     ----------

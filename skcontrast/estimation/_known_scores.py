@@ -1,4 +1,4 @@
-"""Losses on scores of which the labels are known: bias, push on false negatives, reliability."""
+"""Losses on known scores: importance weights, bias, push on false negatives, reliability."""
 
 from __future__ import annotations
 
@@ -20,14 +20,65 @@ def estimate(loss: Loss, sample: ScoreSample) -> np.ndarray:
 
     In float64, by the code that training runs; ``Supervised()`` sees the truth.
     """
-    sample = _checked(loss, sample, owner="estimate")
-    if not loss.is_estimate:
-        raise ValueError(
-            f"{type(loss).__name__} does not differ from InfoNCE by an estimate of the mean of "
-            "e^s over true negatives alone: there is nothing to compare."
-        )
+    sample = _checked(loss, sample, owner="estimate", is_estimate=True)
     with torch.no_grad():
         return _rows(loss, sample).log_expectation(loss).exp().numpy()
+
+
+def importance_weights(loss: Loss, sample: ScoreSample) -> np.ndarray:
+    r"""Return the importance weights ω of a loss: one for each anchor and candidate.
+
+    The loss replaces the mean of :math:`e^s` over true negatives by
+
+    .. math:: \hat E_i^- = a \cdot \frac1N \sum_j \omega_{ij}\, e^{s_{ij}}
+        - b \cdot \frac1M \sum_m e^{s^+_{im}}
+
+    Parameters
+    ----------
+    loss : Loss
+        An instance with numbers, not schedules, as hyperparameters.
+    sample : ScoreSample
+        As in :func:`negative_bias`. Only ``Supervised`` reads the classes: for other losses
+        ``y=range(n)`` serves, too.
+
+    Returns
+    -------
+    weights : ndarray of shape (n_anchors, n_candidates)
+        In the order of ``sample.scores``. The mean of a row is 1, but for ``Ring``, whose weights
+        are 0 and 1, and ``NonparametricBCL``, whose weights are ratios of densities.
+
+    Raises
+    ------
+    ValueError
+        If the loss is not such an estimate (``SupCon``, ``PositiveDebiased``), or a hyperparameter
+        is outside its range or is a schedule.
+    TypeError
+        If `loss` is not a Loss or `sample` is not a ScoreSample.
+
+    Examples
+    --------
+    BCL lowers the weight of the closest candidate, a likely false negative; HCL raises it:
+
+    >>> import numpy as np
+    >>> from skcontrast.estimation import ScoreSample, importance_weights
+    >>> from skcontrast.losses import BCL, HCL
+    >>> scores = np.array([[0.0, 1.0, 2.0]])
+    >>> sample = ScoreSample(scores, scores > -1, np.array([[2.0]]), lower_bound=-2)
+    >>> importance_weights(BCL(alpha=0.9, tau_plus=0.1), sample).round(2)
+    array([[1.22, 1.14, 0.64]])
+    >>> importance_weights(HCL(beta=1), sample).round(2)
+    array([[0.27, 0.73, 2.  ]])
+    """
+    sample = _checked(loss, sample, owner="importance_weights", is_estimate=True)
+    rows, scores = _rows(loss, sample), torch.tensor(sample.scores)
+    c, beta = rows.weights(loss), loss.hardness()
+    is_scaled = loss.sum_of_weights == "N"
+    top = scores.amax(1, keepdim=True) if is_scaled else 0.0
+    weights = (beta * (scores - top)).exp() * (1.0 if c is None else c)
+    if is_scaled:
+        mean = weights.mean(1, keepdim=True)
+        weights = weights / mean.masked_fill(mean == 0, 1.0)
+    return weights.numpy()
 
 
 def negative_bias(loss: Loss, sample: ScoreSample) -> Estimate:
@@ -297,9 +348,16 @@ def _rows(loss: Loss, sample: ScoreSample) -> Rows:
     )
 
 
-def _checked(loss: Loss, sample: ScoreSample, *, owner: str) -> ScoreSample:
+def _checked(
+    loss: Loss, sample: ScoreSample, *, owner: str, is_estimate: bool = False
+) -> ScoreSample:
     """Return the sample as arrays that have been checked."""
     check_component(loss, Loss, owner=owner, parameter="loss")
     check_component(sample, ScoreSample, owner=owner, parameter="sample")
     check_numbers(loss)
+    if is_estimate and not loss.is_estimate:
+        raise ValueError(
+            f"{type(loss).__name__} does not differ from InfoNCE by an estimate of the mean of "
+            "e^s over true negatives alone: there is nothing to compare."
+        )
     return checked_sample(sample)

@@ -7,7 +7,14 @@ import torch
 
 from benchmarks._bcl_scores import ScoreModel
 from skcontrast import contrastive_loss
-from skcontrast.estimation import ScoreSample, negative_bias, push_share, reliability
+from skcontrast.estimation import (
+    ScoreSample,
+    _known_scores,
+    importance_weights,
+    negative_bias,
+    push_share,
+    reliability,
+)
 from skcontrast.losses import (
     BCL,
     DCL,
@@ -241,3 +248,33 @@ def test_what_is_no_sample_is_refused(change, message):
     for estimate in ESTIMATES:
         with pytest.raises(ValueError, match=message):
             estimate(DCL(tau_plus=0.01), real()._replace(**change))
+
+
+@pytest.mark.parametrize("loss", [one for one in LOSSES if one.is_estimate], ids=repr)
+def test_the_estimate_of_a_loss_is_the_mean_with_its_importance_weights(loss):
+    sample = real()
+    weights, (a, b) = importance_weights(loss, sample), loss.coefficients()
+    found = a * (weights * np.exp(sample.scores)).mean(1) - b * np.exp(sample.positives).mean(1)
+    found = np.maximum(found, np.exp(sample.lower_bound))
+    np.testing.assert_allclose(found, _known_scores.estimate(loss, sample), rtol=1e-12)
+    if loss.sum_of_weights == "N":
+        np.testing.assert_allclose(weights.mean(1), 1)
+
+
+def test_importance_weights_of_bcl_are_those_of_its_paper():
+    sample, alpha, beta, tau_plus = real(), 0.8, 0.7, 0.2
+    x, tau_minus = np.exp(sample.scores), 1 - tau_plus
+    cdf = (x[:, :, None] >= x[:, None, :]).mean(2)  # equation 1
+    true = alpha * tau_minus + (1 - 2 * alpha) * cdf * tau_minus  # equation 2
+    false = alpha * tau_minus + (1 - alpha) * tau_plus
+    posterior = true / (false + (1 - 2 * alpha) * cdf * (tau_minus - tau_plus))
+    omega = posterior * x**beta  # equation 3
+    loss = BCL(alpha=alpha, beta=beta, tau_plus=tau_plus, form="printed")
+    np.testing.assert_allclose(
+        importance_weights(loss, sample), omega / omega.mean(1, keepdims=True), rtol=1e-10
+    )
+
+
+def test_a_loss_without_such_an_estimate_has_no_importance_weights():
+    with pytest.raises(ValueError, match="SupCon does not differ from InfoNCE by an estimate"):
+        importance_weights(SupCon(), real())
