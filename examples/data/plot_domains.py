@@ -37,7 +37,7 @@ images = gain[:, None, None] * images / 16 + offset[:, None, None]
 # %%
 # Train twice
 # -----------
-# The only difference is ``domains``. Standardising each plate by itself costs nothing, and is
+# The only difference is ``domains``. Standardising each plate by itself is cheap, and is
 # right where all plates hold the same mixture of classes.
 
 embedder = ContrastiveEmbedder(max_epochs=20, random_state=0)

@@ -6,7 +6,7 @@ There are 1,347 images of digits for training, of which a few have labels. The e
 on all of them without labels, then frozen; a classifier on top learns from the labels, with or
 without guesses for the samples that have none.
 
-The result: with five labels a class, a classifier on the embedding is as good as one on the
+The result: with 5 labels per class, a classifier on the embedding is as good as one on the
 pixels with twenty, and guessed labels add to it. An untrained network is no better than the
 pixels.
 """

@@ -15,7 +15,7 @@ parts than on the parts.
 # %%
 # Three parts as one X
 # --------------------
-# ``Modalities`` holds the arrays. Whatever selects rows, such as ``train_test_split`` or a search,
+# ``Modalities`` holds the arrays. What selects rows, such as ``train_test_split`` or a search,
 # selects the same rows in all of them.
 
 import matplotlib.pyplot as plt

@@ -107,5 +107,5 @@ plt.show()
 # seeds, not for "no difference".
 #
 # Nor does the small p-value say that the gain is large, or that shifts help where position
-# matters. It says that the luck of the splits alone would seldom give such a gain on *these*
+# matters. It says that the luck of the splits alone would rarely give such a gain on *these*
 # digits.

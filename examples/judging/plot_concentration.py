@@ -2,15 +2,13 @@
 How sure is each embedding
 ==========================
 
-An embedder with :class:`~skcontrast.similarity.VonMisesFisher` says how sure it is of each
-embedding. This concentration κ is learned without labels, and nothing ever tells the embedder what
-a bad image is. Here, one is trained on the digits with crops as views, and then shown images of a
-sort that it has never seen: blurred, occluded, rotated, pale and noisy ones.
+With :class:`~skcontrast.similarity.VonMisesFisher`, each embedding has a concentration κ, learned
+without labels. Here an embedder is trained on digits with crops as views. It then gets images of a
+kind that it was not trained on: blurred, occluded, rotated, pale and noisy ones.
 
-The claim of this example: on digits, κ falls when the image gets much worse, whatever makes it
-worse, and a classifier that abstains where κ is low makes fewer errors. This does not hold for
-every kind of image: a sneaker that stands on its heel is as easy to tell from other garments as
-before, and its κ stays the same.
+The result: on digits, κ falls when the image gets much worse, and a classifier that abstains where
+κ is low makes fewer errors. This does not hold for all images: a rotated sneaker is as easy to
+distinguish from other garments as before, and keeps its κ.
 """
 
 # %%

@@ -11,8 +11,8 @@ than t-SNE.
 """
 
 # %%
-# Pixels and embedding, side by side
-# ----------------------------------
+# Pixels and embedding
+# --------------------
 
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_digits

@@ -3,7 +3,7 @@ The course of a fit
 ===================
 
 The history of a fitted embedder has a row for each epoch: the loss, the learning rate, the value
-of every schedule and of every hyperparameter that is estimated from the data, and whatever
+of every schedule and of every hyperparameter that is estimated from the data, and what
 callbacks record.
 
 The result: with a constant temperature, the loss falls fast at first and flattens out as

@@ -2,9 +2,9 @@
 Look at the views first
 =======================
 
-Training teaches an embedder that two views of a sample belong together. Whatever the views change,
-the embedding forgets; whatever they leave alone, it may rely on. So before a long fit, look at the
-views: can you still tell which sample each of them shows, and do they hide what should not matter?
+Training teaches an embedder that two views of a sample belong together. The embedding forgets what
+the views change, and may rely on what they leave alone. Before a long fit, look at the views: can
+you still recognise the sample, and do they vary what should not matter?
 
 The result: a quarter turn makes some digits illegible, and the default does not. In the
 table, three features in ten come from other rows.

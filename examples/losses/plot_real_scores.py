@@ -1,14 +1,14 @@
 """
-Real scores: views are not classmates
-=====================================
+Scores of views and of samples of the same class
+================================================
 
-The theory of debiased losses takes an anchor's positive to be a random sample of its class. In
-training the positive is a second view of the anchor itself. Here an embedder learns the digits,
-and its scores are held against the labels.
+The theory of debiased losses treats an anchor's positive as a random sample of its class. In
+training the positive is a second view of the anchor itself. Here an embedder is trained on digits,
+and its scores are compared with the labels.
 
-The claim of this example: views are much closer than classmates. A loss that subtracts the share
-of false negatives by way of the views (DCL) therefore subtracts too much, by about as much as
-InfoNCE has too much; weights by rank (SoftRing) need no positives, and fit.
+The result: views are closer than samples of the same class. A loss that subtracts false negatives
+by means of the views (DCL) therefore subtracts too much, by about as much as InfoNCE has too much.
+Weights by rank (SoftRing) need no positives, and fit.
 """
 
 # %%
@@ -84,7 +84,7 @@ for name, loss in losses.items():
     bias, push = negative_bias(loss, sample).value, push_share(loss, sample).value
     print(f"{name:9}  {bias:+.3f}   {push:.3f}")
 bias = negative_bias(DCL(tau_plus=0.1), scores(judged, positives="same class")).value
-print(f"DCL        {bias:+.3f}   with classmates as positives")
+print(f"DCL        {bias:+.3f}   with samples of the same class as positives")
 
 for name in ("BCL", "SoftRing"):
     found = reliability(losses[name], sample)
