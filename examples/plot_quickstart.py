@@ -6,7 +6,7 @@ Labels are expensive, images are not. Here, 1,347 handwritten digits without lab
 network what an image of a digit is: it learns to recognise that two distorted copies of one image
 belong together. After that, a linear classifier needs only a handful of labels.
 
-The claim of this example: with 5 labels per class, the embedding beats the raw pixels by a wide
+The result: with 5 labels per class, the embedding beats the raw pixels by a wide
 margin on digits that neither the embedder nor the classifier has seen.
 """
 

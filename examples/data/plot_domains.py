@@ -1,14 +1,14 @@
 """
-Plates: neighbours by what is shown, not by where it was taken
-==============================================================
+Plates: neighbours by content, not by origin
+============================================
 
-Five plates, and each leaves its mark on all images: its own gain, brightness and shift. Neighbours
-in the pixels, and in an embedding that was trained without this knowledge, are neighbours on the
-plate. ``fit(X, domains=plates)`` draws every batch from one plate, so that the mark tells nothing
-apart.
+Each of five plates leaves a mark on its images: a gain, a brightness and a shift. Neighbours in
+the pixels, and in an embedding trained without this knowledge, are neighbours on the plate.
+``fit(X, domains=plates)`` draws every batch from one plate, so that the mark does not help to
+distinguish samples.
 
-The result: fewer of the nearest neighbours are from the same plate, and a classifier that knows
-the classes of one plate is right more often on the others.
+The result: fewer nearest neighbours are from the same plate, and a classifier trained on one plate
+is more accurate on the others.
 """
 
 # %%

@@ -2,13 +2,12 @@
 How many labels are enough
 ==========================
 
-There are 1,347 images of digits for training, of which a few have labels. The embedder is trained
-on all of them without labels, then frozen; a classifier on top learns from the labels, with or
-without guesses for the samples that have none.
+Of 1,347 images of digits for training, a few have labels. The embedder is trained on all of them
+without labels. A classifier on top is trained on the labels, with or without pseudo-labels for the
+other samples.
 
-The result: with 5 labels per class, a classifier on the embedding is as good as one on the
-pixels with twenty, and guessed labels add to it. An untrained network is no better than the
-pixels.
+The result: with 5 labels per class, a classifier on the embedding is as accurate as one on the
+pixels with 20, and pseudo-labels add to it. An untrained network is no better than the pixels.
 """
 
 # %%

@@ -2,13 +2,12 @@
 Any function as an augmentation
 ===============================
 
-Any function that changes a sample can be an augmentation.
-:class:`~skcontrast.augmentation.FunctionAugmentation` calls it, with whole batches or with one
-sample at a time, and the embedder's ``random_state`` determines its random numbers, whether they
-come from the generators of torch, numpy or Python.
+:class:`~skcontrast.augmentation.FunctionAugmentation` calls any function that changes a sample,
+with whole batches or with one sample at a time. The embedder's ``random_state`` determines its
+random numbers, from the generators of torch, numpy or Python.
 
-The result: six digits above two views of each. A smooth random field moves the pixels, as if the
-digits were drawn on rubber, so that the strokes bend but the digits can still be told apart.
+The result: six digits above two views of each. A smooth random field moves the pixels, so that the
+strokes bend but the digits are still legible.
 """
 
 import matplotlib.pyplot as plt

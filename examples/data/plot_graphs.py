@@ -8,7 +8,7 @@ degrees vary from graph to graph, but do not depend on the kind: only the way in
 are put together does. An embedder sees 800 such graphs without any labels, and learns to recognise
 a graph that has lost some of its nodes.
 
-The claim of this example: with few labels, a graph neural network trained without labels beats the
+The result: with few labels, a graph neural network trained without labels beats the
 same network untrained, and counting degrees is no better than guessing. Counting neighbourhoods,
 which needs no training, is level with the trained network, and ahead with one label per class: so
 try it first. With many labels, the training no longer matters here.

@@ -2,14 +2,12 @@
 A folder of image files: similar images without labels
 ======================================================
 
-Your images are in a folder, in all sizes, and you look for those that show the same thing. Here,
-the folder has 800 PNG files of handwritten digits, large and small, wide and high, anywhere on the
-paper and in different shades of grey. An embedder learns from the files themselves, without
-labels.
+The folder has 800 PNG files of handwritten digits, in all sizes, anywhere on the paper and in
+different shades of grey. An embedder learns from the files, without labels.
 
-The result: more than half of the nearest neighbours in the embedding show the same digit.
-After these few seconds of training, that is about as many as by pixels (62 % and 60 %, a mean of
-three seeds); 800 images are little to learn from. The point is the way from files to neighbours.
+The result: more than half of the nearest neighbours in the embedding show the same digit. With a
+few seconds of training on 800 images, that is about as many as by pixels (62 % and 60 %, mean of
+three seeds). The example shows the steps from files to neighbours.
 """
 
 # %%

@@ -7,7 +7,7 @@ shape of the vibration: a pure tone, one with overtones, repeated knocks, or a t
 goes. When a window begins is an accident, and the speed of the machine varies, so that no step of
 a window means anything by itself.
 
-The claim of this example: step by step, windows cannot be classified with few labels, in an
+The result: step by step, windows cannot be classified with few labels, in an
 embedding that was learned without labels they can. Fixed convolutions, which need no training, are
 level with it here, and a part of it by default: so try them first.
 """

@@ -2,14 +2,13 @@
 Which of two embedders is better?
 =================================
 
-Two embedders of the digits differ in their views only: one sees noisy digits, the other shifted
-and turned ones. Which one is better with five labels per class, and could it be chance? Every
-seed draws a split, the labels and the first weights, and all embedders share them, so that they
-are compared in pairs.
+Two embedders of digits differ in their views: noise, or shifts and rotations. Which one is better
+with 5 labels per class, and could it be chance? Every seed determines a split, the labels and the
+initial weights for all embedders, so that they are compared in pairs.
 
-Look for three things: whether an embedder is above the raw pixels and above the network before
-training, whether the lines of the seeds all rise or fall, and whether the interval of the
-difference leaves out zero.
+Look for three things: whether an embedder is above the raw pixels and the untrained network,
+whether the lines of the seeds all rise or fall, and whether the interval of the difference
+excludes zero.
 """
 
 # %%

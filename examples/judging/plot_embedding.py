@@ -2,12 +2,11 @@
 A map of the embedding
 ======================
 
-Two dimensions cannot show all that an embedding holds, but they show whether anything was learned
-at all. The labels here are for the eye: the embedder has never seen them.
+Two dimensions cannot show the whole embedding, but they show whether anything was learned. The
+labels are used for the colours only.
 
-The result: in the raw pixels, several digits run into each other or fall into pieces, and
-in the embedding most of them have their own place. The principal components show far less
-than t-SNE.
+The result: in the raw pixels several digits overlap, and in the embedding most are separate.
+Principal components show far less than t-SNE.
 """
 
 # %%

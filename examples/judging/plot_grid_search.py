@@ -6,7 +6,7 @@ A pipeline of augmentation, embedder and classifier is one estimator. ``GridSear
 everything in it by name: the loss, its class prior :math:`\\tau^+` and hardness :math:`\\beta`,
 the temperature of the similarity, the parameters of the classifier.
 
-The claim of this example: nothing about this search is specific to contrastive learning.
+The result: nothing about this search is specific to contrastive learning.
 """
 
 # %%

@@ -1,14 +1,13 @@
 """
-A map that is learned
-=====================
+A learned map
+=============
 
-t-SNE and UMAP bring an embedding into the plane afterwards. With the similarity of t-SNE, the
-network's own output can be the plane: the contrast of views then draws the map, and what it must
-not show is said by the augmentation. This is t-SimCNE (Böhm, Berens & Kobak 2023).
+t-SNE and UMAP map an embedding to the plane. With the similarity of t-SNE, the network itself maps
+to the plane, trained by contrasting views. This is t-SimCNE (Böhm, Berens & Kobak 2023).
 
-The result: the map is one network from image to point, places samples that the fit has not seen,
-and shows far more of the digits than two principal components. UMAP and t-SNE of the embedding
-keep more of their neighbours.
+The result: the map is one network from image to point, which maps new samples, and shows far more
+of the digits than two principal components. UMAP and t-SNE of the embedding keep more of their
+neighbours.
 """
 
 # %%

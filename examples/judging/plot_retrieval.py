@@ -2,14 +2,13 @@
 Nearest neighbours
 ==================
 
-A map shows clusters; neighbours show what the embedder takes for the same thing. Each row is a
-query and the images with the highest cosine to it. A green frame is a neighbour of the class of
-the query, a dashed red one is not.
+Each row is a query and the images with the highest cosine to it. A green frame is a neighbour of
+the query's class, a dashed red one is not.
 
-The result: nearly all neighbours are of the right class although the embedder has seen no
+The result: nearly all neighbours have the right class although the embedder was trained without
 labels, and the wrong ones look like their query. The concentration κ under each image says how
-well the embedder tells the views of this image from those of the others. It knows nothing of
-classes: queries with wrong neighbours do not have a lower κ than the others.
+well its views can be distinguished from those of other images. It does not predict wrong
+neighbours.
 """
 
 # %%

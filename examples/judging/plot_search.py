@@ -2,12 +2,11 @@
 A hyperparameter against the score
 ==================================
 
-A curve says more than the best value: whether that is at the end of the grid, and whether the
+A curve shows more than the best value: whether that is at the end of the grid, and whether the
 differences are larger than the spread over the folds.
 
-The result: bands are one standard deviation over the folds, and the axis of the temperature is
-logarithmic, because its values are. The bands are far wider than the differences, so this search
-decides nothing. After fits as short as these, the raw pixels are still better on average.
+The result: the bands of one standard deviation are far wider than the differences, so this search
+decides nothing. After such short fits, the raw pixels are still better on average.
 """
 
 # %%

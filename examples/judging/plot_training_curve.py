@@ -1,14 +1,13 @@
 """
-The course of a fit
-===================
+Training curves
+===============
 
 The history of a fitted embedder has a row for each epoch: the loss, the learning rate, the value
-of every schedule and of every hyperparameter that is estimated from the data, and what
-callbacks record.
+of every schedule and of every estimated hyperparameter, and the metrics of callbacks.
 
-The result: with a constant temperature, the loss falls fast at first and flattens out as
-the learning rate goes to 0; with a falling temperature, it falls to the end. Losses of different
-temperatures cannot be compared: the lower curve is not the better fit.
+The result: with a constant temperature, the loss falls fast at first and flattens as the learning
+rate goes to 0; with a falling temperature, it falls to the end. Losses of different temperatures
+cannot be compared: the lower curve is not the better fit.
 """
 
 # %%

@@ -1,12 +1,12 @@
 """
-Watch the training on held-out samples
-======================================
+Evaluate held-out samples during training
+=========================================
 
-The loss of a contrastive fit nearly always falls. Whether the representation gets better is a
-different question, which held-out samples answer. ``Evaluation`` asks it after every epoch.
+The loss of a contrastive fit nearly always falls. ``Evaluation`` measures after every epoch
+whether the representation of held-out samples improves.
 
 The result: most of the decrease of the loss is in the first five epochs, while the accuracy of
-held-out samples and the score without labels go on rising until about the thirteenth.
+held-out samples and the score without labels rise until about the thirteenth.
 """
 
 # %%

@@ -7,7 +7,7 @@ two scores are drawn from one density φ. The lower one belongs to a true negati
 to a false negative; in a share 1 − α of the cases it is the other way round. The figure shows the
 densities of Figure 3 of the paper, for standard normal φ.
 
-The claim of this example: α moves the two densities apart, but it is not the AUC, although the
+The result: α moves the two densities apart, but it is not the AUC, although the
 paper says so. Even at α = 1 the densities overlap, and a false negative outscores a true one with
 probability (1 + 4α)/6, which is at most 5/6.
 """

@@ -7,7 +7,7 @@ candidates. Without labels, a loss has to estimate it. Here, the scores are draw
 model, so the true value is known. This is Figure 5 of the BCL paper, made with the losses of this
 package, which are given the true α and τ⁺.
 
-The claim of this example: under its own model BCL has the smallest error, but beyond α = .8 only
+The result: under its own model BCL has the smallest error, but beyond α = .8 only
 if the empirical cdf of the candidates is inverted. The form printed in the paper, which uses that
 cdf as Φ, keeps a bias no matter how many candidates there are.
 """

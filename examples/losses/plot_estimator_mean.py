@@ -6,7 +6,7 @@ Averaged over many anchors, random errors cancel and biases remain. This is Figu
 paper: the mean of the estimates of :math:`e^s` over true negatives. The oracle is the mean over
 the candidates that really are negatives.
 
-The claim of this example: the better the encoder, the higher its false negatives score, and the
+The result: the better the encoder, the higher its false negatives score, and the
 more they add to the estimate of InfoNCE (BIASED). DCL and BCL with the inverted cdf stay within
 about one percent of the oracle, however the anchors' scores are shifted; BCL as printed does not.
 """

@@ -7,7 +7,7 @@ A contrastive loss does not use the cosine x of an anchor and a candidate itself
 candidates, t = 2 and standard normal φ. Here, half of the candidates are false negatives, so that
 both histograms are equally smooth.
 
-The claim of this example: the exponential makes both distributions skewed but changes no ranks,
+The result: the exponential makes both distributions skewed but changes no ranks,
 and ranks are all that BCL uses to tell false negatives from true ones.
 """
 
