@@ -12,12 +12,14 @@ if TYPE_CHECKING:
     from ._files._export import export
     from ._files._save import load, save
     from ._labeling import LabeledFolds, rows_to_label
+    from ._whitening import ViewWhitening
     from .classifier import ContrastiveClassifier
 
 __all__ = [
     "ContrastiveClassifier",
     "ContrastiveEmbedder",
     "LabeledFolds",
+    "ViewWhitening",
     "__version__",
     "contrastive_loss",
     "export",
@@ -30,6 +32,7 @@ __all__ = [
 _PLACES = {
     "ContrastiveClassifier": ".classifier",
     "LabeledFolds": "._labeling",
+    "ViewWhitening": "._whitening",
     "export": "._files._export",
     "load": "._files._save",
     "rows_to_label": "._labeling",

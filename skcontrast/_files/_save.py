@@ -27,8 +27,10 @@ from .._runtime._device import resolve_device
 from .._storage._file import MALFORMED, pack, problem_in, read_file, replace_file, without_batches
 from .._storage._values import Reader, Writer
 from .._version import versions
+from .._whitening import ViewWhitening
 from ..classifier import ContrastiveClassifier
 from ..embedder import ContrastiveEmbedder
+from ..features import Features
 
 if TYPE_CHECKING:
     from .._fit._setup import Fitted
@@ -48,7 +50,7 @@ LINEAR = (LinearSVC, LogisticRegression)
 # Their classes are all that a fitted embedder consists of.
 _NAMING = (
     "_layers", "_network", "augmentation", "encoders", "features", "frameworks", "graphs", "kinds",
-    "losses", "optimizers", "schedules", "similarity",
+    "losses", "optimizers", "schedules", "similarity", "_whitening",
 )  # fmt: skip
 # The packages of torch and the base of their classes; the last has a part of attention.
 _OF_TORCH = (
@@ -73,9 +75,23 @@ def check_model(model: Any, function: str) -> None:
     check_is_fitted(model)
 
 
+def _check_features(features: Any) -> None:
+    """Raise an error for features that are not fitted, or not all of the package."""
+    check_is_fitted(features)
+    part = getattr(features, "transformer_", features)
+    if not isinstance(part, Features) or type(part) not in classes().values():
+        raise TypeError(
+            f"save writes features of skcontrast.features, got {part!r}. Keep others with joblib "
+            "or skops."
+        )
+
+
 @checked(path=_PATH)
-def save(embedder: ContrastiveEmbedder | ContrastiveClassifier, path: str | os.PathLike) -> None:
-    """Write a fitted embedder or classifier to a file that runs no code when it is loaded.
+def save(
+    embedder: ContrastiveEmbedder | ContrastiveClassifier | ViewWhitening | Features,
+    path: str | os.PathLike,
+) -> None:
+    """Write a fitted model to a file that runs no code when it is loaded.
 
     Numbers are stored as safetensors; parameters, shapes, history and versions as JSON in the
     header of the same file. Custom objects, which are neither classes of skcontrast nor layers or
@@ -85,9 +101,9 @@ def save(embedder: ContrastiveEmbedder | ContrastiveClassifier, path: str | os.P
 
     Parameters
     ----------
-    embedder : ContrastiveEmbedder or ContrastiveClassifier
-        A fitted embedder; or a fitted classifier whose `classifier_` is a ``LogisticRegression``
-        or ``LinearSVC``.
+    embedder : ContrastiveEmbedder, ContrastiveClassifier, ViewWhitening or Features
+        A fitted embedder; a fitted classifier whose `classifier_` is a ``LogisticRegression`` or
+        ``LinearSVC``; or fitted features of :mod:`skcontrast.features`, also whitened.
     path : str or path-like
         Where to write, usually ``NAME.safetensors``. A file that is there is replaced.
 
@@ -133,7 +149,8 @@ def save(embedder: ContrastiveEmbedder | ContrastiveClassifier, path: str | os.P
     >>> np.array_equal(loaded.transform(X), embedder.transform(X))
     True
     """
-    check_model(embedder, "save")
+    is_features = isinstance(embedder, (Features, ViewWhitening))
+    _check_features(embedder) if is_features else check_model(embedder, "save")
     place = Path(path)
     if place.suffix in _OTHER_FORMATS:
         raise ValueError(
@@ -141,6 +158,17 @@ def save(embedder: ContrastiveEmbedder | ContrastiveClassifier, path: str | os.P
             "Pickles are written by joblib.dump, .onnx and .pt2 by skcontrast.export."
         )
     writer = Writer(classes())
+    content = {"format": _FORMAT, "versions": versions(_PACKAGES)}
+    if is_features:
+        content["features"] = writer.write(embedder, "features")
+    else:
+        content |= _model_parts(embedder, writer)
+    content["custom_objects"] = writer.custom
+    replace_file(place, pack(content, writer.tensors, _HEADER))
+
+
+def _model_parts(embedder: Any, writer: Writer) -> dict[str, Any]:
+    """Return what the file of an embedder, or of a classifier with one, has to say of it."""
     model = _classifier_parts(embedder) if isinstance(embedder, ContrastiveClassifier) else None
     if isinstance(embedder, ContrastiveClassifier):
         embedder = embedder.embedder_
@@ -150,17 +178,13 @@ def save(embedder: ContrastiveEmbedder | ContrastiveClassifier, path: str | os.P
         parameters["random_state"] = None
     if isinstance(parameters.get("device"), torch.device):
         parameters["device"] = str(parameters["device"])
-    content = {
-        "format": _FORMAT,
-        "versions": versions(_PACKAGES),
+    return {
         "class": writer.write(type(embedder), "class"),
         "parameters": writer.write(parameters, "parameters"),
         "fitted": writer.write(_inference_parts(embedder._fitted.on_cpu()), "fitted"),
         "output": _output(embedder),
         "classifier": writer.write(model, "classifier"),
-        "custom_objects": writer.custom,
     }
-    replace_file(place, pack(content, writer.tensors, _HEADER))
 
 
 @checked(path=_PATH, custom_objects=[Mapping, None], device=_DEVICE)
@@ -170,7 +194,7 @@ def load(
     custom_objects: Mapping[str, Any] | None = None,
     device: str | int | torch.device | None = None,
 ) -> Any:
-    """Read a fitted embedder or classifier from a file that :func:`save` has written.
+    """Read a fitted model from a file that :func:`save` has written.
 
     Nothing in the file is executed: it can only name classes of skcontrast, layers and optimizers
     of torch, networks of timm and transformers, and what you pass as `custom_objects`. So files
@@ -192,8 +216,8 @@ def load(
 
     Returns
     -------
-    embedder : ContrastiveEmbedder or ContrastiveClassifier
-        Its embeddings and predictions equal those of what was saved.
+    model : ContrastiveEmbedder, ContrastiveClassifier, ViewWhitening or Features
+        Its output equals that of what was saved.
 
     Raises
     ------
@@ -251,7 +275,10 @@ def load(
                 f"it names custom objects, {places}. Pass them: "
                 f"load(path, custom_objects={{{expected}}})"
             )
-        return _model(content, Reader(classes(), tensors, custom), device)
+        reader = Reader(classes(), tensors, custom)
+        if "features" in content:
+            return reader.read(content["features"])
+        return _model(content, reader, device)
     except MALFORMED as error:
         raise ValueError(f"{path} cannot be loaded: {problem_in(error)}.") from error
 

@@ -165,9 +165,7 @@ def new_setup(
         split = settings.framework.split_samples(kind, tuple(batch.shape[1:]))
         network, widths = _new_network(settings, schema, scaler, batch, split)
     mixes_channels = not (isinstance(split, Split) and split.is_of_channels)
-    # They depend on X alone, so that embedders of the same X are scored by the same views.
-    can_tell = may_show_symmetries(len(array), kind._image_shape(schema.sample_shape))
-    symmetries = symmetries_of(array, scaler, seed=0).shown if can_tell else None
+    symmetries = shown_symmetries(array, schema, scaler)
     if chain is None:
         chain = default_chain(
             kind,
@@ -191,6 +189,15 @@ def new_setup(
         symmetries=symmetries,
         built_from=network_parameters(settings),
     )
+
+
+def shown_symmetries(array: Any, schema: Schema, scaler: Any) -> tuple[str, ...] | None:
+    """Return the mirrors and turns that images show, None where they are not known.
+
+    They depend on X alone, so that embedders of the same X are scored by the same views.
+    """
+    can_tell = may_show_symmetries(len(array), schema.kind._image_shape(schema.sample_shape))
+    return symmetries_of(array, scaler, seed=0).shown if can_tell else None
 
 
 def continued_setup(

@@ -179,6 +179,8 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
+        tags.input_tags.sparse = self.kind is None
+        tags.transformer_tags.preserves_dtype = ["float32"]
         return tags
 
 
