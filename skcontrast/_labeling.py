@@ -38,7 +38,7 @@ def rows_to_label(
     *,
     random_state: int | np.random.RandomState | None = None,
 ) -> NDArray[np.int64]:
-    """Return the rows of an embedding whose labels tell most about all others.
+    """Return the rows of an embedding to label first.
 
     The half whitened embedding, rows of length 1, is divided by k-means into as many clusters as
     there will be labels. Of each cluster without a label, the row that is nearest to all others of
@@ -141,7 +141,7 @@ def _middle(points: NDArray, rows: NDArray, generator: np.random.RandomState) ->
 
 
 class LabeledFolds(BaseCrossValidator):
-    """Folds of the samples whose class is known; all others are in every training part.
+    """Folds of the labeled samples; unlabeled samples are in every training part.
 
     Other splitters put samples of unknown class into the test parts, where most scorers count
     every prediction as wrong.

@@ -38,7 +38,7 @@ _MOST_NAMES = 30
 
 
 class Optimizer(ParameterObject):
-    """An optimizer with options, which may differ between parts of the network.
+    """An optimizer with options, also for groups of parameters.
 
     Learning rate, weight decay and schedule are parameters of the embedder. All other options of
     the algorithm are keyword arguments here, under the names that they have in ``torch.optim``,

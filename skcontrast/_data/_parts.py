@@ -15,7 +15,7 @@ from .._sklearn_compat import get_output_config, rows_of
 
 
 class Modalities:
-    """The parts of samples, each in its own array, as one X that can be indexed by rows.
+    """Samples of several modalities, each an array, as one X that can be indexed by rows.
 
     A tuple of arrays holds the same samples, but scikit-learn cannot split it. `Modalities` goes
     through Pipelines, ``train_test_split``, cross-validation and searches. What selects rows

@@ -1,4 +1,4 @@
-"""Who is contrasted with whom."""
+"""Anchors, positives and candidate negatives of a batch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..similarity import Similarity
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Contrast:
-    """Who is contrasted with whom.
+    """Anchors, positives and candidate negatives of a batch.
 
     Attributes
     ----------

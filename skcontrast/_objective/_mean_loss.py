@@ -40,7 +40,7 @@ def objective_value(
     Parameters
     ----------
     contrast : Contrast
-        Who is contrasted with whom.
+        Anchors, positives and candidate negatives of a batch.
     loss : Loss
         How the expectation over true negatives is estimated; without schedules.
     similarity : Similarity

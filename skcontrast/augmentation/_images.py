@@ -124,7 +124,7 @@ class RandomResizedCrop(GeometricAugmentation):
 
 
 class RandomFlip(GeometricAugmentation):
-    """Mirror each image at random.
+    """Flip each image at random.
 
     Parameters
     ----------

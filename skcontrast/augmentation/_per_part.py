@@ -17,7 +17,7 @@ from ._compose import compose
 
 
 class PerModality(Augmentation):
-    """Draw a view of each part of a sample by its own augmentations.
+    """Augment each modality of a sample by its own augmentations.
 
     Each part is scaled and augmented by itself.
 

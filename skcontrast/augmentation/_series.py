@@ -130,7 +130,7 @@ class TimeCrop(SeriesAugmentation):
 
 
 class TimeWarp(SeriesAugmentation):
-    """Go through each series at a speed that changes smoothly, from its beginning to its end.
+    """Change the speed of each series smoothly, and keep its length.
 
     The logarithm of the speed is a smooth random curve through four draws from a normal
     distribution with standard deviation `scale` [1]_.

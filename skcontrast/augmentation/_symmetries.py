@@ -52,7 +52,7 @@ SYMMETRIES = tuple(_MOVES)
 
 @dataclass(frozen=True)
 class ImageSymmetries:
-    """How well images are told from their mirrored and turned copies; see `image_symmetries`.
+    """The result of `image_symmetries`: AUCs of images against their flipped or rotated copies.
 
     Attributes
     ----------

@@ -32,7 +32,7 @@ class AugmentationDropped(UserWarning):
 
 
 class Views:
-    """Samples, and the augmentations by which views of them are drawn, as one lazy value.
+    """Samples with the augmentations that draw their views.
 
     An embedder draws fresh views of `base` in each training step. Any other step that asks for an
     array gets `base` unchanged, with a warning.

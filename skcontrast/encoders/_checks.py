@@ -18,7 +18,7 @@ _N_SAMPLES = 8
 
 
 def check_encoder(encoder: Any, X: Any, kind: Kind | None = None) -> None:
-    """Check that a custom encoder maps each sample by itself, and that all of it can be trained.
+    """Check that a custom encoder treats samples independently, and that all parameters train.
 
     Call this in a test of your class. ``fit`` only checks the type and the shape of what the
     module returns.

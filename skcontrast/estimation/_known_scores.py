@@ -213,7 +213,7 @@ def push_share(loss: Loss, sample: ScoreSample) -> Estimate:
 
 
 class Reliability(NamedTuple):
-    """How probable a true negative is by rank: predicted by a loss, and observed.
+    """Probability of a true negative by rank: predicted by a loss, and observed.
 
     Attributes
     ----------
@@ -266,7 +266,7 @@ class Reliability(NamedTuple):
 
 
 def reliability(loss: Loss, sample: ScoreSample, n_bins: int = 10) -> Reliability:
-    """Compare how probable a loss takes true negatives to be, by rank, with what they are.
+    """Compare the probability of a true negative by rank: predicted by a loss, and observed.
 
     Parameters
     ----------

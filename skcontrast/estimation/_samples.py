@@ -27,7 +27,7 @@ from ..similarity._base import check_views, mapped
 
 
 class ScoreSample(NamedTuple):
-    """Scores of anchors, and the truth that is hidden in practice.
+    """Scores of anchors, with the true classes of their candidates.
 
     Attributes
     ----------

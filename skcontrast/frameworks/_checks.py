@@ -46,7 +46,7 @@ _MOST_LOOKED_AT = 64
 
 @checked(framework=Framework)
 def check_framework(framework: Framework) -> None:
-    """Check that a custom framework contrasts what it is given.
+    """Check that a custom framework returns a valid contrast.
 
     A network of one layer is trained for three steps on synthetic vectors that have weights,
     labels and groups. ``fit`` checks what a framework returns in its first two steps in the same

@@ -26,7 +26,7 @@ _SPLITS = "a name, an int, a list of ints or a list of such lists"
 
 
 class CMC(Framework):
-    r"""Contrastive multiview coding: the parts of a sample are each other's positives.
+    r"""Contrastive multiview coding: the modalities of a sample are each other's positives.
 
     Every sample has two or more parts of different nature, such as the lightness and the colour
     of an image, or a picture and a row of numbers. Each part has its own encoder and projection

@@ -159,7 +159,7 @@ def owners(counts: Tensor, total: int) -> Tensor:
 
 @dataclass(eq=False, repr=False)
 class PackedGraphs:
-    """Graphs packed into a few arrays, as an embedder takes them.
+    """Graphs packed into a few arrays, as X of an embedder.
 
     It has a length, and indexing by rows, a slice or a mask gives the graphs of these rows, so
     that scikit-learn can split it. An embedder packs a list of graphs at each call; pack it by

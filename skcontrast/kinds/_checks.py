@@ -12,7 +12,7 @@ from ._base import Kind, Request, with_scaler
 
 @checked(kind=Kind)
 def check_kind(kind: Kind, X: Any) -> None:
-    """Check that a custom kind reads samples one by one, in their order, and leaves X as it is.
+    """Check that a custom kind keeps the order, treats samples independently, and leaves X alone.
 
     Call this in a test of your class. ``fit`` only checks the type and the length of what the
     methods return.

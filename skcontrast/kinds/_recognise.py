@@ -172,7 +172,7 @@ def naming_kind(kind: Kind) -> Iterator[None]:
 
 
 class MultimodalKind(Kind):
-    """Samples of several parts, for a framework that has an encoder for each.
+    """Samples of several modalities, for a framework with an encoder for each.
 
     X is :class:`~skcontrast.datasets.Modalities` or a tuple of arrays that hold the same samples.
     Each part has its own batch, scale and augmentation. Channels or features that should share

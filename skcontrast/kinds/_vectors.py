@@ -31,7 +31,7 @@ _GAPS = (
 
 
 class Vectors(ArrayKind):
-    """Vectors of numbers, shape (n_samples, n_features): all that scikit-learn takes as X.
+    """Vectors, shape (n_samples, n_features), as for other estimators of scikit-learn.
 
     Sparse matrices are vectors too. Their rows are made dense batch by batch, never all at once.
     So are DataFrames of numbers and booleans without missing values; see :ref:`tables` for others.

@@ -116,7 +116,7 @@ def uniformity(z: ArrayLike, t: float = 2.0) -> float:
 
 @measure(_OF_EMBEDDINGS)
 def effective_rank(z: ArrayLike) -> float:
-    r"""Return in how many directions embeddings spread: between 1 and d.
+    r"""Return the effective rank of embeddings, between 1 and d.
 
     .. math:: \exp\Big(-\sum_k p_k \log p_k\Big), \qquad p_k = \sigma_k / \textstyle\sum_l \sigma_l
 

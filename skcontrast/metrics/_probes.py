@@ -121,7 +121,7 @@ def few_label_accuracy(
     scale: bool = True,
     C: float = 1.0,
 ) -> NDArray[np.float64]:
-    """Return the accuracies of a logistic regression that knows a few labels of each class.
+    """Return the accuracies of a logistic regression trained on a few labels per class.
 
     The measure for data with few labels. One draw of the labeled samples tells little: their
     accuracies differ by several percent, so compare means over the same draws.

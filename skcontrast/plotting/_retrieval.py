@@ -33,7 +33,7 @@ _WRONG: dict[str, Any] = {"edgecolor": "#D55E00", "linestyle": "--"}
 
 
 class RetrievalDisplay:
-    """Queries and their nearest neighbours, a row each.
+    """Queries and their nearest neighbours, one query per row.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ from ._axes import Axes, axes, drawer, frame_grid, grid_size, is_series, one_eac
 
 
 class ViewsDisplay:
-    """Samples and their views: the first thing to look at.
+    """Samples and their views.
 
     Images are drawn in a grid with a column for each sample, the original on top; black and white
     are 0 and 255 for uint8, and else the extremes of the originals. Series are drawn in a grid

@@ -78,7 +78,7 @@ class DotProduct(Similarity):
 
 
 class Cauchy(Similarity):
-    r"""Logarithm of the Cauchy kernel of two points, which is for embeddings in the plane.
+    r"""Logarithm of the Cauchy kernel, the similarity of t-SNE, for embeddings in the plane.
 
     .. math:: s(z_1, z_2) = -\log\left(1 + |z_1 - z_2|^2\right)
 

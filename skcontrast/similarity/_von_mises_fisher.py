@@ -23,7 +23,7 @@ _N_TERMS = 2
 
 
 class VonMisesFisher(Similarity):
-    r"""Mutual likelihood of two embeddings that know how certain they are.
+    r"""Mutual likelihood of two embeddings with concentrations.
 
     Each embedding is a von Mises–Fisher distribution on the unit sphere in d dimensions, with a
     mean direction :math:`\mu` and a concentration :math:`\kappa > 0`, which the network learns
