@@ -132,8 +132,9 @@ def _diverged(epoch: int, what: str) -> ValueError:
 # The first steps, which allocate and compile, do not count in an estimate of the time of a fit,
 # for which at least this number of steps and of seconds is measured.
 _WARM_UP, _STEPS, _MEASURED = 3, 10, 1.0
-# Seconds from which a fit is announced: where nothing is shown, and where a bar is.
-_LONG = 600.0, 10.0
+# Seconds from which a fit is announced, where nothing is shown and where a bar is, and from which
+# a warning is issued.
+_LONG, _TOO_LONG = (600.0, 10.0), 3600.0
 
 
 class Announcement(Callback):
@@ -156,7 +157,11 @@ class Announcement(Callback):
         self.steps_ = None
         if (whole := seconds * n_steps * n_epochs) >= _LONG[bool(net.settings.verbose)]:
             text = f"about {tqdm.format_interval(whole)} for {n_epochs} epochs of {n_steps} steps"
-            say(f"{net.settings.owner}: {text}, {seconds:.2g} s each")
+            text = f"{net.settings.owner}: {text}, {seconds:.2g} s each"
+            if whole < _TOO_LONG:
+                say(text)
+            else:
+                warn(f"{text}. Lower 'max_epochs', or pass smaller samples or a smaller encoder.")
 
 
 class ProgressBar(Callback):

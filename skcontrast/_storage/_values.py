@@ -37,10 +37,8 @@ import torch
 from sklearn.base import BaseEstimator
 from torch import Tensor, nn
 
-from .._layers._pretrained import without_head
+from .._layers._pretrained import built, recipe_of, without_head
 
-# How transformers would find weights and code elsewhere.
-_PLACES = ("_name_or_path", "attn_implementation", "_attn_implementation", "auto_map")
 # The attributes that every module has, and those of them that a file holds.
 _MODULE = frozenset(vars(nn.Module()))
 _MEMBERS = ("_parameters", "_buffers", "_modules")
@@ -327,30 +325,6 @@ def with_parameters(passed: Any, parameters: dict[str, Any], name: str) -> Any:
     return copy.copy(passed).set_params(**parameters)
 
 
-# Networks of timm and transformers
-def recipe_of(module: Any) -> dict[str, Any] | None:
-    """Return how a network is built again, None if it is of neither library or was changed."""
-    origin = type(module).__module__.partition(".")[0]
-    if origin == "timm" and hasattr(module, "pretrained_cfg"):
-        known = module.pretrained_cfg
-        name = known.get("architecture") if isinstance(known, dict) else known.architecture
-        n_classes = getattr(module, "num_classes", 0)
-        recipe = {"library": "timm", "name": name, "num_classes": n_classes}
-    elif origin == "transformers" and hasattr(module, "config"):
-        config = {**module.config.to_diff_dict(), "model_type": module.config.model_type}
-        recipe = {"library": "transformers", "name": type(module).__name__, "config": config}
-        recipe["config"] = _without_places(config)
-    else:
-        return None
-    # Built again without memory for weights: a network that was changed differs in shapes or text.
-    try:
-        with torch.device("meta"):
-            again = _built(recipe)
-    except Exception:
-        return None
-    return recipe if _shapes(again) == _shapes(module) and repr(again) == repr(module) else None
-
-
 def rebuilt(recipe: Any, state: dict[str, Any]) -> nn.Module:
     """Return the network of a recipe in a file, with the weights of the file.
 
@@ -364,38 +338,5 @@ def rebuilt(recipe: Any, state: dict[str, Any]) -> nn.Module:
         If the library is not installed.
     """
     with torch.random.fork_rng(devices=[]):
-        module = _built(recipe)
+        module = built(recipe)
     return filled(module, state).eval()
-
-
-def _shapes(module: nn.Module) -> dict[str, tuple[int, ...]]:
-    return {name: tuple(tensor.shape) for name, tensor in module.state_dict().items()}
-
-
-def _without_places(config: dict[str, Any]) -> dict[str, Any]:
-    """Return a configuration, with those nested in it, that names nothing outside the library."""
-    return {
-        key: _without_places(value) if isinstance(value, dict) else value
-        for key, value in config.items()
-        if key not in _PLACES
-    }
-
-
-def _built(recipe: dict[str, Any]) -> nn.Module:
-    """Return a network with random weights, of an architecture that the library itself has."""
-    library, name = recipe["library"], recipe["name"]
-    if library == "timm":
-        import timm
-
-        if timm.is_model(name):
-            n_classes = int(recipe["num_classes"])
-            return timm.create_model(name, pretrained=False, num_classes=n_classes)
-    elif library == "transformers":
-        import transformers
-
-        cls: Any = getattr(transformers, name, None)
-        is_model = isinstance(cls, type) and issubclass(cls, transformers.PreTrainedModel)
-        if is_model:
-            config = _without_places(recipe["config"])
-            return cls._from_config(transformers.AutoConfig.for_model(**config))
-    raise ValueError(f"{library!r} has no network {name!r}")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 from numbers import Real
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -19,11 +20,19 @@ from .._checks import (
     POSITIVE_INT,
     Interval,
     Numbers,
+    StrOptions,
     check_rows,
     naming,
     parameter,
 )
-from .._layers._pretrained import Pixels, PretrainedNetwork, without_head
+from .._layers._pretrained import (
+    Pixels,
+    PretrainedNetwork,
+    declared_size,
+    for_any_size,
+    patch_of,
+    without_head,
+)
 from .._warnings import warn
 from ..frameworks._moco import BATCH_NORM
 from ..kinds import Images
@@ -33,8 +42,9 @@ from ._base import Encoder, check_build, epochs_of, last_layer
 _TOLERANCE = 0.01
 # Images whose brightest pixel is darker were probably divided by 255 twice.
 _DARKEST = 3.5 / 255
-# Sides to which images are brought: smaller ones leave convolutional networks too few cells.
-_LEAST_SIDE, _MOST_SIDE = 96, 224
+# Sides to which images are brought: smaller ones leave networks too few cells or patches.
+_LEAST_SIDE, _LEAST_PATCHES, _MOST_SIDE = 96, 6, 224
+_MOST_TOKENS = 256
 _FINITE = Interval(Real, None, None, closed="neither")
 # What image processors of transformers do, unless they say otherwise.
 _USUAL = {
@@ -69,8 +79,12 @@ class Pretrained(Encoder):
         one number or one per channel. None reads them from `processor`, or from a network of timm.
     size : int or (int, int), default=None
         Height and width to which images are resized; bilinear, and antialiased where they shrink.
-        None brings the shorter side of the images to between 96 and 224 pixels, unless the
-        network declares that it takes only one size.
+        None brings the shorter side of the images to between 96 and 224 pixels, and the views in
+        training to at most 96 × 96 pixels. Transformers get the nearest multiple of their patches,
+        at most 256 tokens. A network that takes only one size gets this size.
+    pool : {"token", "mean", "both"}, default=None
+        The row of a transformer: its class token, the mean of its patches, or both. None is what
+        the network returns, and the class token of DINOv3.
     processor : object, default=None
         Object with the mean and the std: an image processor of transformers, or the transforms of
         torchvision's weights, of timm or of open_clip.
@@ -148,6 +162,9 @@ class Pretrained(Encoder):
     size: int | Sequence[int] | None = parameter(
         [*POSITIVE_INT, Numbers(*POSITIVE_INT), None], default=None, kw_only=True
     )
+    pool: Literal["token", "mean", "both"] | None = parameter(
+        [StrOptions({"token", "mean", "both"}), None], default=None, kw_only=True
+    )
     processor: Any = parameter(default=None, kw_only=True)
     rate: float | None = parameter([*NON_NEGATIVE, None], default=None, kw_only=True)
     frozen: float = parameter([Interval(Real, 0, 1, closed="left")], default=0.33, kw_only=True)
@@ -195,9 +212,9 @@ class Pretrained(Encoder):
             If the network was compiled by torch.jit.
         """
         check_build(self, sample_shape, n_components)
-        network = copy.deepcopy(self._source).to("cpu", torch.float32)
+        network = for_any_size(copy.deepcopy(self._source).to("cpu", torch.float32))
         end, name = without_head(network), type(network).__name__
-        module = PretrainedNetwork(self._pixels(network, sample_shape), network)
+        module = PretrainedNetwork(self._pixels(network, sample_shape), network, self.pool)
         width = self._width(module, torch.zeros(2, *sample_shape))
         module.description = f"{name}: {module.pixels.description}, {end}, {width} features"
         parameters = list(network.parameters())
@@ -246,24 +263,27 @@ class Pretrained(Encoder):
         given = zip((self.mean, self.std), _of_processor(source), strict=True)
         mean, std = (read if own is None else own for own, read in given)
         _check_statistics(name, channels, mean, std)
-        size = self.size
-        if size is None and of_timm.get("fixed_input_size"):
-            size = of_timm["input_size"][-2:]
-        size = _free_size(sample_shape[-2:]) if size is None else size
-        with naming("size", "an int, or height and width, in Pretrained", size):
-            height, width = np.broadcast_to(size, 2).tolist()
-        return Pixels(np.resize(mean, channels), np.resize(std, channels), (height, width))
+        patch = patch_of(network)
+        if self.size is None:
+            size, in_training = _free_sizes(sample_shape[-2:], patch)
+        else:
+            with naming("size", "an int, or height and width, in Pretrained", self.size):
+                size = in_training = tuple(np.broadcast_to(self.size, 2).tolist())
+        mean, std = (np.resize(one, channels) for one in (mean, std))
+        return Pixels(mean, std, size, in_training, patch)
 
     def _width(self, module: PretrainedNetwork, images: Tensor) -> int:
         """Return the number of features, and set the size if the network takes only one."""
         network, pixels = module.network, module.pixels
         try:
-            return check_rows("it", module(images), 2, "images").shape[1]
+            # Views in training may be smaller than images, and the network must take both.
+            found = [module.train(mode)(images) for mode in (True, False)]
+            return check_rows("it", found[-1], 2, "images").shape[1]
         except Exception as error:
-            # Vision transformers of transformers and torchvision declare their size.
-            side = getattr(getattr(network, "config", network), "image_size", None)
-            if self.size is None and isinstance(side, int) and pixels.size != (side, side):
-                pixels.size = side, side
+            declared = declared_size(network)
+            both = {pixels.size, pixels.size_in_training}
+            if self.size is None and declared is not None and both != {declared}:
+                pixels.size = pixels.size_in_training = declared
                 return self._width(module, images)
             raise ValueError(
                 f"The network {type(network).__name__} of Pretrained failed on images of "
@@ -292,12 +312,22 @@ def _check_statistics(name: str, channels: int, mean: Any, std: Any) -> None:
         )
 
 
-def _free_size(sides: Sequence[int]) -> tuple[int, int]:
-    """Return the sides of images, the shorter one brought into the range that networks take."""
+def _free_sizes(sides: Sequence[int], patch: Sequence[int]) -> tuple[Any, Any]:
+    """Return the sizes of images of these sides, and of their views in training."""
     least, most = min(sides), max(sides)
-    factor = min(max(least, _LEAST_SIDE), _MOST_SIDE) / least
+    enough = max(_LEAST_SIDE, _LEAST_PATCHES * max(patch))
+    factor = min(max(least, enough), _MOST_SIDE) / least
     factor = min(factor, max(1, _MOST_SIDE / most))  # long images are not enlarged
-    return max(1, round(sides[0] * factor)), max(1, round(sides[1] * factor))
+    shrunk = min(factor, enough / math.prod(sides) ** 0.5)
+    return _in_patches(sides, factor, patch), _in_patches(sides, shrunk, patch)
+
+
+def _in_patches(sides: Sequence[int], factor: float, patch: Sequence[int]) -> tuple[int, ...]:
+    """Return sides times a factor, in patches; if these become tokens, they are not too many."""
+    n = np.round(np.multiply(sides, factor) / patch).clip(1)
+    if max(patch) > 1 and n.prod() > _MOST_TOKENS:
+        n = np.floor(n * math.sqrt(_MOST_TOKENS / n.prod())).clip(1)
+    return tuple((n * patch).astype(int).tolist())
 
 
 def _of_processor(processor: Any) -> tuple[Any, Any]:

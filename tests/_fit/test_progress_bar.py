@@ -70,7 +70,14 @@ def test_the_time_of_a_fit_is_not_estimated_from_a_few_slow_steps(n_slow, capfd,
 
 @pytest.mark.parametrize(("n_steps", "is_said"), [(12, False), (13, True)])
 def test_an_estimate_needs_ten_steps_after_the_first_three(n_steps, is_said, capfd, monkeypatch):
-    clock = itertools.count(0, 1000.0)
+    clock = itertools.count(0, 100.0)
     monkeypatch.setattr(time, "perf_counter", lambda: next(clock))
     small(batch_size=4, max_epochs=1).fit(X_DIGITS[: 4 * n_steps])
     assert ("steps" in capfd.readouterr().err) == is_said
+
+
+def test_a_fit_that_will_exceed_an_hour_is_warned_about(monkeypatch):
+    clock = itertools.count(0, 200.0)
+    monkeypatch.setattr(time, "perf_counter", lambda: next(clock))
+    with pytest.warns(UserWarning, match="about 1:06:40 for 1 epochs of 20 steps.* smaller"):
+        small(batch_size=4, max_epochs=1).fit(X_DIGITS[:80])

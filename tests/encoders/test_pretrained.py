@@ -3,6 +3,7 @@
 import pickle
 import sys
 import warnings
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -66,6 +67,11 @@ def net():
 
 def pretrained(net, **kwargs):
     return Pretrained(net, **{"mean": 0.5, "std": 0.25, "size": 32, **kwargs})
+
+
+class Object:
+    def __init__(self, **kwargs):
+        self.__dict__.update(kwargs)
 
 
 def alone(net, **kwargs):
@@ -170,11 +176,6 @@ def test_what_is_not_known_is_asked_for(net):
         small(encoder=Pretrained(net)).fit(X)
 
 
-class Object:
-    def __init__(self, **kwargs):
-        self.__dict__.update(kwargs)
-
-
 class Processor:
     """Holds the statistics as an image processor of transformers does."""
 
@@ -217,19 +218,31 @@ def test_networks_of_timm_are_read():
     net = LikeTimm()
     module = Pretrained(net).build((3, 32, 32))
     assert module.pixels.size == (96, 96) and isinstance(net.fc, nn.Linear)
-    net.pretrained_cfg = {**net.pretrained_cfg, "fixed_input_size": True}
-    module = Pretrained(net).build((3, 32, 32))
-    assert module.pixels.size == (40, 40)
-    assert module(torch.zeros(2, 3, 32, 32)).shape == (2, 16)
 
 
 @pytest.mark.parametrize(
-    "shape, size",
-    [((3, 8, 8), (96, 96)), ((3, 128, 160), (128, 160)), ((1, 448, 896), (224, 448))],
+    "shape, size, in_training",
+    [
+        ((3, 8, 8), (96, 96), (96, 96)),
+        ((3, 96, 96), (96, 96), (96, 96)),
+        ((3, 128, 128), (128, 128), (96, 96)),
+        ((1, 448, 896), (224, 448), (68, 136)),
+        ((3, 16, 400), (16, 400), (16, 400)),
+    ],
 )
-def test_images_are_brought_to_sides_from_96_to_224_pixels(net, shape, size):
-    assert pretrained(net, size=None).build(shape).pixels.size == size
-    assert pretrained(net, size=(50, 70)).build(shape).pixels.size == (50, 70)
+def test_images_are_brought_to_224_pixels_at_most_and_views_to_96(shape, size, in_training):
+    module = Pretrained(Net(), mean=0.5, std=0.5).build(shape)
+    assert (module.pixels.size, module.pixels.size_in_training) == (size, in_training)
+    seen = []
+    module.network.stem.register_forward_pre_hook(lambda _, x: seen.append(x[0].shape[-2:]))
+    for mode in (True, False):
+        module.train(mode)(torch.zeros(2, *shape))
+    assert seen == [in_training, size]
+
+
+def test_a_size_that_is_passed_is_that_of_the_views_too():
+    pixels = Pretrained(Net(), mean=0.5, std=0.5, size=(50, 70)).build((3, 128, 128)).pixels
+    assert pixels.size == pixels.size_in_training == (50, 70)
 
 
 class FixedSize(Net):
@@ -238,15 +251,109 @@ class FixedSize(Net):
         return super().forward(x[..., ::8, ::8])
 
 
-def test_a_network_of_one_size_declares_it_or_says_so():
+def test_a_network_of_one_size_declares_it_or_raises():
     for size in (None, 64):
         with pytest.raises(
             ValueError, match=r"(?s)(96 × 96|64 × 64) pixels: 224 pixels are .* size="
         ):
             pretrained(FixedSize(), size=size).build((3, 32, 32))
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        {"config": Object(image_size=224)},
+        {"image_size": (224, 224)},
+        {"pretrained_cfg": {"input_size": (3, 224, 224)}},
+        {"patch_embed": Object(img_size=(224, 224)), "pretrained_cfg": {"input_size": (3, 9, 9)}},
+    ],
+    ids=["transformers", "torchvision", "timm", "timm, changed"],
+)
+@pytest.mark.parametrize("side", [32, 224])
+def test_a_network_of_one_size_gets_it_in_training_too(declared, side):
     net = FixedSize()
-    net.config = Object(image_size=224)
-    assert pretrained(net, size=None).build((3, 32, 32)).pixels.size == (224, 224)
+    for name, value in declared.items():
+        setattr(net, name, value)
+    pixels = pretrained(net, size=None).build((3, side, side)).pixels
+    assert pixels.size == pixels.size_in_training == (224, 224)
+
+
+class Transformer(nn.Module):
+    """Returns what transformers return: a class token, registers, and tokens of patches."""
+
+    num_prefix_tokens = 3
+    pretrained_cfg: ClassVar = {"mean": 0.5, "std": 0.25}
+
+    def __init__(self, patch=16, global_pool="token"):
+        super().__init__()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            self.patches = nn.Conv2d(3, 8, patch, patch)
+        self.cls_token = nn.Parameter(torch.ones(1, 3, 8))
+        self.global_pool, self.fc_norm = global_pool, nn.Identity()
+
+    def forward_features(self, x):
+        patches = self.patches(x).flatten(2).mT
+        return torch.cat([self.cls_token + patches.mean(1, keepdim=True), patches], 1)
+
+    def forward(self, x):
+        tokens = self.forward_features(x)
+        return tokens[:, 0] if self.global_pool == "token" else tokens[:, 3:].mean(1)
+
+
+@pytest.mark.parametrize(
+    "patch, shape, size, in_training",
+    [
+        (14, (96, 96), (98, 98), (98, 98)),
+        (14, (200, 200), (196, 196), (98, 98)),
+        (14, (500, 500), (224, 224), (98, 98)),
+        (16, (300, 500), (192, 320), (80, 128)),
+        (8, (224, 224), (128, 128), (96, 96)),
+        (32, (96, 96), (192, 192), (192, 192)),
+    ],
+)
+def test_transformers_get_multiples_of_their_patches_and_at_most_256_tokens(
+    patch, shape, size, in_training
+):
+    pixels = Pretrained(Transformer(patch)).build((3, *shape)).pixels
+    assert (pixels.size, pixels.size_in_training) == (size, in_training)
+    assert Pretrained(Transformer(14), size=518).build((3, 96, 96)).pixels.size == (518, 518)
+
+
+def test_the_row_of_a_transformer_is_chosen():
+    token, mean, both = (
+        Frozen(Pretrained(Transformer(), pool=pool)).fit_transform(X)
+        for pool in ("token", "mean", "both")
+    )
+    np.testing.assert_allclose(token, mean + 1, atol=1e-5)
+    np.testing.assert_array_equal(both, np.hstack([token, mean]))
+    for global_pool in ("token", "avg"):  # the second as DINOv3 in timm
+        usual = Frozen(Pretrained(Transformer(global_pool=global_pool))).fit_transform(X)
+        np.testing.assert_array_equal(usual, token)
+    net = Transformer(global_pool="avg")
+    net.fc_norm = nn.LayerNorm(8)
+    usual = Frozen(Pretrained(net)).fit_transform(X)
+    np.testing.assert_array_equal(usual, mean)
+
+
+def test_a_pool_that_a_network_lacks_is_refused(net):
+    with pytest.raises(ValueError, match="pool='mean' needs tokens, which Net does not return"):
+        frozen(net, X, pool="mean")
+    without = Transformer()
+    del without.cls_token
+    without.register_buffer("cls_token", torch.ones(1, 3, 8))
+    with pytest.raises(ValueError, match="Transformer has no class token for pool='both'"):
+        frozen(without, X, pool="both")
+    with pytest.raises(InvalidParameterError, match="'pool' parameter of Pretrained"):
+        frozen(net, X, pool="max")
+
+
+def test_tokens_are_printed(capsys):
+    large = images(24, side=128)
+    encoder = Pretrained(Transformer(14))
+    small(encoder=encoder, max_epochs=1, verbose=1).fit(large)
+    printed = "input 126×126 (81 tokens), 98×98 (49 tokens) in training, mean (0.5"
+    assert printed in capsys.readouterr().err
 
 
 class Returns(Net):
@@ -578,11 +685,6 @@ def test_a_processor_that_scales_otherwise_is_refused(net, option):
     processor = Object(mean=0.5, std=0.5, **option)
     with pytest.raises(ValueError, match=r"which is not followed. .* pass the mean= and std="):
         Frozen(Pretrained(net, size=32, processor=processor)).fit(X)
-
-
-def test_long_images_are_not_enlarged():
-    module = Pretrained(Net(), mean=0.5, std=0.5).build((3, 16, 400))
-    assert module.pixels.size == (16, 400)
 
 
 def test_floats_in_another_unit_are_reported_by_transform(net):

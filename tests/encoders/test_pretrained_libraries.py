@@ -64,6 +64,34 @@ def test_a_network_of_timm_is_read_with_its_own_pixels_and_saved_whole(of_timm, 
     np.testing.assert_array_equal(loaded.transform(X), embedder.transform(X))
 
 
+@pytest.mark.parametrize("name", ["vit_tiny_patch16_224", "vit_small_patch14_dinov2"])
+def test_a_transformer_of_timm_takes_smaller_images_and_is_saved_whole(name, tmp_path):
+    timm = imported("timm")
+    net = seeded(lambda: timm.create_model(name, pretrained=False))
+    encoder = Pretrained(net)
+    pixels = encoder.build((3, 128, 128)).pixels
+    side = 128 // pixels.patch[0] * pixels.patch[0]
+    assert pixels.size == (side, side) and max(pixels.size_in_training) < 100
+    # timm's own interpolation of the positions has the same numbers.
+    x = torch.from_numpy(X).float() / 255
+    x = torch.nn.functional.interpolate(x, pixels.size_in_training, mode="bilinear")
+    mean, std = (torch.tensor(net.pretrained_cfg[key])[:, None, None] for key in ("mean", "std"))
+    found = Frozen(encoder).fit_transform(X)
+    embedder = small(encoder=encoder, max_epochs=1).fit(X)
+    skcontrast.save(embedder, tmp_path / "a")
+    loaded = skcontrast.load(tmp_path / "a")
+    np.testing.assert_array_equal(loaded.transform(X), embedder.transform(X))
+    net.set_input_size(pixels.size_in_training)
+    with torch.no_grad():
+        expected = net.forward_head(net.forward_features((x - mean) / std), pre_logits=True)
+    np.testing.assert_allclose(found, expected.numpy(), atol=1e-4)
+
+
+def test_a_transformer_of_transformers_takes_images_of_any_size():
+    pixels = Pretrained(of_transformers("vit"), mean=0.5, std=0.5).build((3, 128, 128)).pixels
+    assert (pixels.size, pixels.size_in_training) == ((128, 128), (96, 96))
+
+
 @pytest.mark.parametrize("name", ["vit", "resnet"])
 def test_a_network_of_transformers_is_read_and_saved_whole(name, tmp_path):
     net = of_transformers(name)
