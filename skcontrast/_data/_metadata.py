@@ -103,8 +103,8 @@ def validate_domains(domains: Any, n_samples: int) -> NDArray[np.int64] | None:
     alone = np.flatnonzero(counts[codes] == 1)
     if len(alone):
         warn(
-            f"{len(alone)} sample(s) are alone in their domains, without negatives: several are "
-            "taken as one domain, a single one joins the largest."
+            f"{len(alone)} sample(s) are alone in their domains and have no negatives. Several "
+            "are merged into one domain, a single one into the largest."
         )
         codes[alone] = counts.argmax() if len(alone) == 1 else codes[alone[0]]
     return np.unique(codes, return_inverse=True)[1]
@@ -281,8 +281,8 @@ def read_metadata(
         n_known, n_classes = (labels >= 0).sum(), len(np.unique(labels[labels >= 0]))
         if n_classes == n_known or (n_classes == 1 and n_known == len(labels) > 1):
             warn(
-                f"{type(loss).__name__} learns nothing from y, which needs several classes, and "
-                "two samples of one: -1 marks samples whose class is unknown."
+                f"{type(loss).__name__} learns nothing from y: it needs several classes, and two "
+                "samples of one of them. -1 marks samples of unknown class."
             )
         found["labels"] = labels
     elif uses_classes and y is not None:

@@ -74,7 +74,7 @@ def read_training_data(
     X, schema, chain = read_training_samples(settings, X, owner, past)
     X = _decoded(settings, X)
     if _are_alike(X):
-        warn("All samples in X are alike: there is nothing to learn that tells them apart.")
+        warn("All samples in X are alike: there is nothing to learn.")
     uses_classes = bool(auto_parameters(settings.loss))
     tensors = read_metadata(y, metadata, len(X), settings.loss, uses_classes=uses_classes)
     if settings.same_group != "neutral" and "groups" not in tensors:

@@ -84,10 +84,9 @@ class Graphs(Kind):
         """Warn about attributes of nodes and edges that are not read."""
         if X.ignored:
             warn(
-                f"The graphs in X have more than is read: {', '.join(X.ignored)}. Nodes and edges "
-                "are described by 'x', numbers, and 'label', a category, edges also by 'weight' "
-                "(in PyTorch Geometric by 'x', 'edge_attr' and 'edge_weight'): rename what should "
-                "count, and remove the rest."
+                f"Some attributes of the graphs in X are ignored: {', '.join(X.ignored)}. Nodes "
+                "and edges have 'x', numbers, and 'label', a category, edges also 'weight' (in "
+                "PyTorch Geometric 'x', 'edge_attr' and 'edge_weight'): rename or remove others."
             )
 
     def scaler(self) -> NodeFeatures:
