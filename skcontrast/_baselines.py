@@ -67,8 +67,8 @@ class BaselineComparison:
         The accuracies by row, such as "raw" and "embedder", and column: "few labels",
         "neighbours" and "linear".
     seconds : dict of str to float
-        CPU seconds of fitting and embedding, by row. Of an embedder that was fitted before, the
-        time that passed during its epochs.
+        CPU seconds of fitting and embedding, by row. For an embedder that was fitted before, the
+        time of its epochs.
     n_labels : int
         Labels of each class in the column of few labels.
     n_labeled : int

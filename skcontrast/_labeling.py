@@ -40,10 +40,9 @@ def rows_to_label(
 ) -> NDArray[np.int64]:
     """Return the rows of an embedding to label first.
 
-    The half whitened embedding, rows of length 1, is divided by k-means into as many clusters as
-    there will be labels. Of each cluster without a label, the row that is nearest to all others of
-    the cluster is returned [1]_. A classifier learns more from such rows than from as many at
-    random, see :ref:`what-to-label`.
+    k-means divides the half whitened, normalised embedding into as many clusters as there will be
+    labels. In each cluster without a label, the row nearest to all others is returned [1]_. A
+    classifier learns more from such rows than from as many at random, see :ref:`what-to-label`.
 
     Parameters
     ----------

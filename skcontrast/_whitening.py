@@ -53,8 +53,8 @@ class ViewWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared)
         \frac{h - \mu}{\sigma}, \qquad W = \frac{1}{n (V - 1)} \sum_{i=1}^n \sum_{v=1}^V
         (a_{iv} - \bar a_i)(a_{iv} - \bar a_i)^\top
 
-    with n samples, V views of each and d features. Of more than 256 principal components of W,
-    the others are taken to have their mean variance.
+    with n samples, V views of each and d features. W keeps 256 principal components; the
+    others get their mean variance.
 
     Parameters
     ----------

@@ -95,8 +95,8 @@ class ImageFolder(Dataset):
     that :func:`~sklearn.model_selection.train_test_split` and cross-validation read no image.
 
     The orientation in EXIF is applied. Transparent pixels become white. Images of 16 bits are
-    rounded to 8; 32-bit images are refused, because they have no defined white level. Of several
-    frames, the first one counts. Colour profiles are ignored.
+    rounded to 8; 32-bit images are refused, because they have no defined white level. Only the
+    first of several frames is read. Colour profiles are ignored.
 
     Examples
     --------

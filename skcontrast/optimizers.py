@@ -211,7 +211,7 @@ class Optimizer(ParameterObject):
         named_parameters : iterable of (str, torch.nn.Parameter)
             The trained parameters, by the names that patterns match.
         lr, weight_decay : float
-            Of all parameters whose group does not say otherwise.
+            Values for the parameters whose group does not set them.
 
         Returns
         -------

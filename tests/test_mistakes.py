@@ -215,7 +215,7 @@ MISTAKES = [
     # Methods that others have.
     (lambda: fit().concentration(X), "similarity=VonMisesFisher()"),
     (lambda: fit().predict(X), "ContrastiveClassifier(embedder) has it"),
-    (lambda: skcontrast.save(make_pipeline(small()), "a.safetensors"), "Of a Pipeline, save"),
+    (lambda: skcontrast.save(make_pipeline(small()), "a.safetensors"), "From a Pipeline, save"),
 ]
 
 

@@ -47,9 +47,9 @@ def export(
     Parameters
     ----------
     embedder : ContrastiveEmbedder or ContrastiveClassifier
-        Fitted on vectors, series or images. Of a classifier, whose `classifier_` must be a
-        ``LogisticRegression``, the file returns what `predict_proba` does, and an ONNX file the
-        labels of `predict` behind it.
+        Fitted on vectors, series or images. The file of a classifier, whose `classifier_` must be
+        a ``LogisticRegression``, returns `predict_proba`, and an ONNX file then the labels of
+        `predict`.
     path : str or path-like
         Where to write. The suffix is the format: ``.onnx`` for ONNX, which needs onnx,
         onnxscript and onnxruntime; ``.pt2`` for a program of ``torch.export``.

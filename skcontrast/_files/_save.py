@@ -69,8 +69,8 @@ def check_model(model: Any, function: str) -> None:
     if not isinstance(model, (ContrastiveEmbedder, ContrastiveClassifier)):
         raise TypeError(
             f"{function} writes a ContrastiveEmbedder or a ContrastiveClassifier, got "
-            f"{type(model).__name__}. Of a Pipeline, {function} the embedder, and keep the other "
-            "steps with joblib or skops."
+            f"{type(model).__name__}. From a Pipeline, {function} the embedder, and keep the "
+            "other steps with joblib or skops."
         )
     check_is_fitted(model)
 

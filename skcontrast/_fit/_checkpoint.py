@@ -62,7 +62,7 @@ class EpochState:
     Parameters
     ----------
     seed : int
-        Of the fit.
+        The seed of the fit.
     path : Path, default=None
         The file, if the user wants one.
     identity : dict of str to str, default=None

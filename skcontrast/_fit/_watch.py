@@ -92,7 +92,7 @@ def check_epoch(epoch: int, losses: Sequence[float], network: nn.Module) -> None
     epoch : int
         Counted from 1.
     losses : sequence of float
-        Of each step.
+        The loss of each step.
     network : Network
         The network that is trained.
     """

@@ -83,9 +83,9 @@ class KernelLayer(nn.Module):
 
     for each of the 84 kernels w with weights 2, three times, and -1, six times, a number of
     dilations d and of thresholds b. Every second convolution sees zeros before and after the
-    series; the others are counted only where the kernel is inside of it. Of several channels, a
-    kernel convolves the sum of a few. Of a series of 1,000 times or more, some 500 to 1,000 are
-    counted: spread evenly, but not so evenly that they could keep time with what repeats.
+    series; the others are counted only where the kernel is inside of it. With several channels, a
+    kernel convolves the sum of a few. In series of 1,000 times or more, 500 to 1,000 are counted.
+    They are spread evenly, with jitter, so that they do not coincide with periods.
 
     Parameters
     ----------

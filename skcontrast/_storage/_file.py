@@ -91,7 +91,7 @@ def problem_in(error: BaseException) -> str:
 def replace_file(path: Path, data: bytes) -> None:
     """Write a temporary file and move it to its place, so that no part of a file is ever there.
 
-    The new file has the mode of the old one. Of a link, the target is replaced.
+    The new file has the mode of the old one. If it is a link, its target is replaced.
 
     Raises
     ------

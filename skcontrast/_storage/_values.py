@@ -18,10 +18,10 @@ dictionary with one of these keys:
                or anything else, such as a function
 =============  ====================================================================================
 
-Of a module, a file holds the ``state_dict``; of an object with parameters, such as a loss or an
-augmentation, these; of functions and classes only the name. Everything else is as in the object
-that is passed when the file is read. Networks of timm and transformers are names and numbers,
-built again without code from a file: only the architecture is named, never where weights are.
+A file holds the ``state_dict`` of a module, the parameters of an object with parameters, such as a
+loss, and the names of functions and classes. Everything else is as in the object that is passed
+when the file is read. Networks of timm and transformers are built again from the name of their
+architecture.
 """
 
 from __future__ import annotations

@@ -166,7 +166,7 @@ class ColorJitter(ColorAugmentation):
     of the HSV hue: it equals the shift on average over all colours, but deviates by up to 40 % for
     single ones. The four maps of colours commute: their order does not matter, and values are
     clamped to [0, 1] only once, at the end. Saturation and hue do not change grey images (one
-    channel). Of images with neither one nor three channels, such as stains of a microscope, each
+    channel). If there are neither one nor three channels, such as stains of a microscope, each
     channel is changed by itself, as a grey image.
 
     Parameters

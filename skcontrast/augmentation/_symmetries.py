@@ -89,10 +89,9 @@ def image_symmetries(
 ) -> ImageSymmetries:
     """Find out which flips and rotations a collection of images allows, without labels.
 
-    If a classifier cannot tell images from their mirrored copies, a mirrored image may as well be
-    one of the collection, and views may be mirrored: photographs allow left and right to be
-    exchanged, satellite tiles any mirror and turn, characters none. Without an `augmentation`,
-    :class:`~skcontrast.ContrastiveEmbedder` chooses its views by it.
+    If a classifier cannot distinguish images from their flipped copies, views may be flipped:
+    photographs allow left–right flips, satellite tiles all flips and rotations, characters none.
+    The default views of :class:`~skcontrast.ContrastiveEmbedder` use this.
 
     Each of at most 1,000 images, drawn at random, is described by the codes of a dictionary of
     patches, which is learned from all eight orientations, and by its colours, both in 3 × 3 cells;
@@ -100,7 +99,7 @@ def image_symmetries(
     principal components is judged by images that it was not fitted to, in five folds. A mirror is
     shown by an AUC of at most .68; both mirrors, and with them the half turn, if this holds for
     all three; all symmetries if the four AUCs are at most .75, since a turn by a quarter is the
-    easiest to see. Of images that are not square, quarter turns are not tried. It takes about two
+    easiest to see. Quarter turns are tried for square images only. It takes about two
     seconds of one core.
 
     .. warning::

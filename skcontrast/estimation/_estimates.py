@@ -41,7 +41,7 @@ from ._samples import (
 # Where the search for the best SoftRing begins.
 _SHARPNESSES = np.geomspace(0.1, 10.0, 9)
 _FLOOR = 0.1
-# Of the logarithm of the sharpness, and of the floor.
+# Bounds of the logarithm of the sharpness, and of the floor.
 _BOUNDS = [(np.log(0.01), np.log(100.0)), (0.0, 1.0)]
 
 

@@ -308,8 +308,7 @@ def reliability(loss: Loss, sample: ScoreSample, n_bins: int = 10) -> Reliabilit
     >>> found.largest_gap < 0.03
     True
 
-    Of the closest tenth of the candidates, how many are false negatives, and which share of all
-    false negatives these are:
+    Precision and recall of the closest tenth of the candidates as false negatives:
 
     >>> print(f"{found.precision[-1]:.2f} {found.recall[-1]:.2f}")
     0.63 0.65

@@ -167,9 +167,9 @@ class MiniRocket(Features):
 
     Every second convolution sees zeros before and after the series, the others are counted only
     where the kernel is inside of it; where it is longer than a series, the feature is 0. Times
-    behind the end of a shorter series do not count. Of several channels, a kernel reads the sum of
-    a few, drawn at random, as in the multivariate form of the authors. Of a series of 1,000 times
-    or more, some 500 to 1,000 are counted, spread evenly, so that features of 5,000 times cost
+    behind the end of a shorter series do not count. With several channels, a kernel reads the
+    sum of a few, drawn at random, as in the multivariate form of the authors. In series of 1,000
+    times or more, 500 to 1,000 are counted, spread evenly, so that features of 5,000 times cost
     little more than those of 500. With a linear classifier after it, it is level with far larger
     methods on most small sets of series.
 

@@ -344,7 +344,7 @@ class KeyQueue(nn.Module):
         """Return a queue for the next fit that begins with the keys of this one.
 
         It has a slot for each sample of X and for each key of unknown samples, up to `most_slots`.
-        Of a sample of X, only the newest visit is kept, so that it never meets an older one.
+        Only the newest visit of a sample of X is kept, so that it never meets an older one.
         """
         times = self._oldest_first()
         slots, n_samples = times % self.n_slots, len(self._pushed) - 1

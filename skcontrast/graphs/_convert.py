@@ -200,7 +200,7 @@ def _joined(parts: Mapping[int, tuple[int, Described]], of: str) -> tuple[Any, A
     Parameters
     ----------
     parts : dict of int to (int, Described)
-        Of each graph, by its number, how many there are, and what describes them.
+        Number and description of the nodes or edges of each graph, by its number.
     of : {"node", "edge"}
         For messages.
     """

@@ -17,8 +17,8 @@ from ._rows import Rows
 class Ring(Loss):
     r"""Contrastive loss whose negatives form a ring around the anchor.
 
-    Of the N candidates the closest ⌊outer · N⌋ are kept; of these the closest
-    ⌊inner · ⌊outer · N⌋⌋, the likeliest false negatives, are dropped [1]_:
+    The closest ⌊outer · N⌋ of the N candidates are kept, without the closest
+    ⌊inner · ⌊outer · N⌋⌋ of these, the likeliest false negatives [1]_:
 
     .. math:: L = -\log \frac{e^{s^+}}{e^{s^+} + \sum_{j \in \mathrm{ring}} e^{s_j}}
 

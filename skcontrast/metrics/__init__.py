@@ -3,8 +3,8 @@
 Functions take arrays of embeddings, and return the same number at every call. With classes:
 ``knn_accuracy``, ``linear_probe``, ``few_label_accuracy``, ``recall_at_k`` and ``map_at_r``, of a
 training and a test part or of one part alone. With two views of each sample, or embeddings of two
-embedders: ``alignment`` and ``neighbor_agreement``. Of one embedding alone: ``uniformity`` and
-``effective_rank``. Of the scores of two embedders: ``compare_paired``. Of an embedder and
+embedders: ``alignment`` and ``neighbor_agreement``. With one embedding: ``uniformity`` and
+``effective_rank``. For the scores of two embedders: ``compare_paired``. For an embedder and
 training-free baselines: ``compare_with_baselines``.
 
 A scorer is called as ``scorer(estimator, X, y=None)`` and can be the ``scoring`` of

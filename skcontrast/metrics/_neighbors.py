@@ -329,7 +329,7 @@ def nearest(
     width : int, default=1
         Numbers per query that the caller keeps; slices are shorter if they are many.
     seed : int, default=0
-        Of the order of samples at equal distance.
+        Determines the order of samples at equal distance.
     """
     order = np.random.default_rng(seed).permutation(len(H))
     queries = H if H_test is None else H_test

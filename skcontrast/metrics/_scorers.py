@@ -44,7 +44,7 @@ def make_embedding_scorer(
         :func:`few_label_accuracy`, :func:`recall_at_k`, :func:`map_at_r`,
         :func:`skcontrast.estimation.macro_auc` and ``sklearn.metrics.silhouette_score``. H is
         what `transform` returns; raw images are made flat. y is passed by name if the measure has
-        a parameter of this name. Of several numbers, the score is the mean.
+        a parameter of this name. If there are several numbers, the score is their mean.
     needs_y : bool, default=True
         If False, ``measure(H)``, such as :func:`uniformity` and :func:`effective_rank`.
     greater_is_better : bool, default=None

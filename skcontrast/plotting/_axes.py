@@ -80,7 +80,7 @@ def class_colors(n: int) -> list[Any]:
     return [colors(k) if n <= 20 else colors(k / (n - 1)) for k in range(n)]
 
 
-# Of a cell of size 1, so much is covered by its picture.
+# Share of a cell that is covered by its picture.
 _COVERED = 0.92
 
 
