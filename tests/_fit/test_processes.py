@@ -299,24 +299,31 @@ import os, signal, sys
 from skorch.callbacks import Callback
 from skcontrast import ContrastiveEmbedder
 from sklearn.datasets import load_digits
+from torch.distributed.elastic.multiprocessing.errors import record
 
-class Dies(Callback):
+class Fails(Callback):
     def on_epoch_end(self, net, **kwargs):
         if os.environ["RANK"] == "1" and len(net.history) == 2:
-            os.kill(os.getpid(), signal.SIGKILL)
+            if sys.argv[1] == "dies":
+                os.kill(os.getpid(), signal.SIGKILL)
+            raise ValueError("an error in one process")
 
-dies = sys.argv[1] == "dies"
-X, _ = load_digits(return_X_y=True)
-embedder = ContrastiveEmbedder(
-    max_epochs=3, random_state=0, device="cpu", callbacks=[Dies()] if dies else []
-).fit(X)
-print("fitted", f"{embedder.transform(X).sum():.8g}", flush=True)
+@record
+def main():
+    X, _ = load_digits(return_X_y=True)
+    callbacks = [] if sys.argv[1] == "lives" else [Fails()]
+    embedder = ContrastiveEmbedder(
+        max_epochs=3, random_state=0, device="cpu", callbacks=callbacks
+    ).fit(X)
+    print("fitted", f"{embedder.transform(X).sum():.8g}", flush=True)
+
+main()
 """
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", ["lives", "dies"])
-def test_torchrun_starts_a_fit_and_ends_all_processes_when_one_dies(tmp_path, way):
+@pytest.mark.parametrize("way", ["lives", "dies", "raises"])
+def test_torchrun_starts_a_fit_and_ends_all_processes_when_one_fails(tmp_path, way):
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
     start = time.perf_counter()
@@ -334,5 +341,7 @@ def test_torchrun_starts_a_fit_and_ends_all_processes_when_one_dies(tmp_path, wa
         assert len(lines) == 2 and len(set(lines)) == 1
     else:
         assert done.returncode != 0 and lines == []
-        assert f"exitcode  : -{signal.SIGKILL}" in done.stderr
+        cause = done.stderr.partition("Root Cause")[2]
+        assert f"exitcode  : {-signal.SIGKILL if way == 'dies' else 1}" in cause
+        assert ("ValueError: an error in one process" in cause) == (way == "raises")
         assert time.perf_counter() - start < 200
