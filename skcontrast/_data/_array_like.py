@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from numbers import Number
 from pathlib import PurePath
 from typing import Any
@@ -50,7 +50,7 @@ def as_array_like(X: Any, *, one_shape: bool = True, size: int | None = None) ->
     if hasattr(X, "to_pandas") and hasattr(X, "column_names"):  # pyarrow, Hugging Face
         _refuse_column_of_images(X)
         return X.to_pandas()
-    if isinstance(X, Dataset) or _is_cut_from_dataset(X):
+    if _is_dataset(X):
         X = LazySamples(X, size)
     _refuse_flat(X)
     if getattr(X, "ndim", 0) == 1 and getattr(X, "dtype", None) == np.dtype(object):
@@ -192,10 +192,13 @@ def _stacked(images: Any) -> NDArray:
     return np.stack([as_array(x) if isinstance(x, torch.Tensor) else x for x in images])
 
 
-def _is_cut_from_dataset(X: Any) -> bool:
-    """Return whether X is a list of tuples (sample, ...), as scikit-learn cuts a Dataset."""
-    is_list = isinstance(X, list) and len(X) and isinstance(X[0], tuple) and len(X[0])
-    return bool(is_list and getattr(X[0][0], "ndim", 0))
+def _is_dataset(X: Any) -> bool:
+    """Return whether X is indexed as a Dataset is, or is items that scikit-learn cut from one."""
+    if isinstance(X, list):  # of tuples (sample, ...)
+        is_cut = len(X) and isinstance(X[0], tuple) and len(X[0])
+        return bool(is_cut and getattr(X[0][0], "ndim", 0))
+    is_array = isinstance(X, Sequence) or hasattr(X, "shape") or hasattr(X, "__array__")
+    return isinstance(X, Dataset) or (hasattr(type(X), "__getitem__") and not is_array)
 
 
 def check_dimensions(X: Any) -> None:

@@ -123,17 +123,29 @@ def test_a_folder_is_refused_with_the_class_that_reads_it(X):
         small().fit(X)
 
 
-class OfDicts(Dataset):
+class Items:
+    """What is indexed, without any base class."""
+
+    def __init__(self, item):
+        self.item = item
+
     def __len__(self):
         return 4
 
     def __getitem__(self, row):
-        return {"image": torch.zeros(3)}
+        return self.item
 
 
-def test_a_dataset_of_dicts_is_refused():
-    with pytest.raises(TypeError, match=r"items of a Dataset .* got a dict with the keys"):
-        as_array_like(OfDicts())
+class ItemsOfDataset(Items, Dataset):
+    pass
+
+
+@pytest.mark.parametrize("kind", [Items, ItemsOfDataset])
+def test_what_is_indexed_is_read_as_a_dataset(kind):
+    for item in (IMAGE, (torch.from_numpy(IMAGE), 7)):
+        np.testing.assert_array_equal(as_array_like(kind(item))[:], np.stack([IMAGE] * 4))
+    with pytest.raises(TypeError, match=r"got a dict with the keys \['image', 'label'\]\. Pass "):
+        as_array_like(kind({"image": IMAGE, "label": 1}))
 
 
 def test_a_class_is_no_dataset():
