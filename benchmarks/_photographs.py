@@ -27,7 +27,8 @@ def load(name, side=96):
     if name in ("CIFAR-10", "Fashion-MNIST"):
         X, y, X_test, y_test = load_images(name)
         rows = np.random.default_rng(0).permutation(len(X))[:MOST_TRAINED]
-        return X[rows], y[rows], X_test[:MOST_JUDGED], y_test[:MOST_JUDGED]
+        X, X_test = (x.reshape(len(x), -1, *x.shape[-2:]) for x in (X[rows], X_test[:MOST_JUDGED]))
+        return X, y[rows], X_test, y_test[:MOST_JUDGED]
     from PIL import Image
 
     with zipfile.ZipFile(Path(os.environ[FOLDER], "images", f"{ZIPS[name]}.zip")) as file:

@@ -30,6 +30,7 @@ SERIES = ("HAR_part", "ECG5000", "FacesUCR")
 TABLES = {"iris": load_iris, "wine": load_wine, "breast cancer": load_breast_cancer}
 LABELS = (1, 5, 20)
 FEW = "5 labels"
+CONCATENATED = ("standardised blocks", "normalised blocks", "blocks of equal weight")
 
 
 def use_threads():
@@ -121,11 +122,12 @@ def split(y, test, n, seed):
     """Return the rows to train on and to test on.
 
     Where a test set of its own begins at row `test`, those are `n` and 3,000 random ones;
-    otherwise `test` is a share, and the split is stratified.
+    otherwise `test` is a share, the split is stratified, and `n` the most to train on.
     """
     if isinstance(test, float):
         rows = np.arange(len(y))
-        return train_test_split(rows, stratify=y, random_state=seed, test_size=test)
+        train, others = train_test_split(rows, stratify=y, random_state=seed, test_size=test)
+        return train[:n], others
     rng = np.random.default_rng(seed)
     drawn = rng.choice(test, n, replace=False)
     return drawn, test + rng.choice(len(y) - test, 3000, replace=False)
@@ -177,12 +179,12 @@ def bag(graphs):
     return counts
 
 
-def judged(H, y, H_test, y_test, seed, *, scale):
-    """Return the columns of a representation."""
+def judged(H, y, H_test, y_test, seed, *, scale, quick=False):
+    """Return the columns of a representation; a quick judge leaves out those that take long."""
     found = {}
     data = H, y, H_test, y_test
     least = np.unique(y, return_counts=True)[1].min()
-    for k in LABELS:
+    for k in LABELS[quick:]:
         if k <= least:
             name = f"{k} label" + "s" * (k > 1)
             few = few_label_accuracy(*data, n_labels=k, random_state=100 * seed, scale=scale)
@@ -192,6 +194,8 @@ def judged(H, y, H_test, y_test, seed, *, scale):
     halves = whitening.transform(H), y, whitening.transform(H_test), y_test
     found["20-NN, half whitened"] = knn_accuracy(*halves, metric="cosine")
     found["linear"] = linear_probe(*data, scale=scale)
+    if quick:
+        return found
     ridge = RidgeClassifierCV(np.logspace(0, 5, 11))
     ridge = make_pipeline(StandardScaler(), ridge) if scale else ridge
     found["ridge"] = ridge.fit(H, y).score(H_test, y_test)
@@ -202,13 +206,7 @@ def judged(H, y, H_test, y_test, seed, *, scale):
 
 def is_scaled(name):
     """Return whether probes of a row standardise it."""
-    return name not in ("PCA", "UMAP")
-
-
-def learned_width(embedder):
-    """Return how many columns of the representation are learned, which come first."""
-    widths = [getattr(part, "learned_width", None) for part in embedder.encoder_.modules()]
-    return next((width for width in widths if width is not None), None)
+    return name not in ("PCA", "UMAP", *CONCATENATED)
 
 
 def row_of(name, runs, default, oracle):

@@ -8,10 +8,11 @@ import math
 import numpy as np
 import torch
 from sklearn.base import clone
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
 from torch import nn
 
-from benchmarks._protocol import learned_width, plain
+from benchmarks._protocol import CONCATENATED, plain
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import compose
 from skcontrast.encoders import Encoder
@@ -44,15 +45,24 @@ def oriented_gradients(X):
     return np.stack([hog(x, channel_axis=0, **cells) for x in X]).astype(np.float32)
 
 
-WIDE = {
+FEATURES = {
     "HOG": FunctionTransformer(oriented_gradients),
     "patches": PatchDictionary(random_state=0),
     "kernels": MiniRocket(random_state=0),
     "profile": GraphProfile(),
     "colours": WeisfeilerLehman(),
 }
-# The wide features of samples by their number of dimensions; None of graphs.
-WIDE_OF = {2: (), 3: ("kernels",), 4: ("HOG", "patches"), None: ("profile", "colours")}
+# The features of samples by their number of dimensions; None of graphs.
+FEATURES_OF = {2: (), 3: ("kernels",), 4: ("HOG", "patches"), None: ("profile", "colours")}
+# What stands next to the embedding, in which of `CONCATENATED` ways.
+JOINED = {2: ("standardised",), 4: ("patches",)}
+WAYS = dict(
+    zip(
+        CONCATENATED,
+        (StandardScaler(), Normalizer(), make_pipeline(StandardScaler(), Normalizer())),
+        strict=True,
+    )
+)
 
 
 def losses(tau_plus):
@@ -73,8 +83,7 @@ ORACLES = {
     "SupCon (all labels)": SupCon(),
     "SINCERE (all labels)": SINCERE(),
 }
-LEARNED = "learned"
-ROWS = [*PLAIN, *WIDE, "untrained", "autoencoder", "default", *losses(0.1), *ORACLES]
+ROWS = [*PLAIN, *FEATURES, "untrained", "autoencoder", "default", *losses(0.1), *ORACLES]
 
 
 def autoencoded(embedder, X, epochs, seed):
@@ -102,8 +111,14 @@ def fits(row, X):
         return importlib.util.find_spec("umap") is not None
     if row == "HOG" and importlib.util.find_spec("skimage") is None:
         return False
-    n_dims = X.ndim if isinstance(X, np.ndarray) else None
-    return row in WIDE_OF[n_dims] if row in WIDE else row != "autoencoder" or n_dims in (2, 4)
+    n_dims = n_dims_of(X)
+    in_features = row in FEATURES
+    return row in FEATURES_OF[n_dims] if in_features else row != "autoencoder" or n_dims in (2, 4)
+
+
+def n_dims_of(X):
+    """Return the number of dimensions of an array, None of graphs."""
+    return X.ndim if isinstance(X, np.ndarray) else None
 
 
 def learned(name, X, y, args, seed):
@@ -124,11 +139,9 @@ def learned(name, X, y, args, seed):
 
 
 def represented(name, X, y, train, test, args, seed):
-    """Return the training and the test part as a row has them, and of an embedder the width of
-    what is learned, or None.
-    """
-    if name in WIDE:
-        features = clone(WIDE[name]).fit(X[train])
+    """Return the training and the test part as a row has them."""
+    if name in FEATURES:
+        features = clone(FEATURES[name]).fit(X[train])
         return features.transform(X[train]), features.transform(X[test])
     if name in PLAIN:
         n_threads = torch.get_num_threads()
@@ -136,4 +149,15 @@ def represented(name, X, y, train, test, args, seed):
         torch.set_num_threads(n_threads)  # UMAP takes all cores, and leaves it so
         return found
     embedder = learned(name, X[train], y[train], args, seed)
-    return embedder.transform(X[train]), embedder.transform(X[test]), learned_width(embedder)
+    return embedder.transform(X[train]), embedder.transform(X[test])
+
+
+def concatenated(H, H_test, X, y, train, test, args, seed):
+    """Yield an embedding next to features without training, each way of scaling the blocks."""
+    n_dims = n_dims_of(X)
+    names = JOINED.get(n_dims, FEATURES_OF[n_dims])
+    blocks = [(H, H_test)]
+    blocks += [represented(name, X, y, train, test, args, seed) for name in names]
+    for way, scaler in WAYS.items():
+        parts = [(scaler.fit_transform(A), scaler.transform(B)) for A, B in blocks]
+        yield way, *(np.hstack(part) for part in zip(*parts, strict=True))

@@ -6,7 +6,7 @@ import importlib.util
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from numbers import Integral
 from time import perf_counter, process_time
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,9 +23,8 @@ from sklearn.preprocessing import StandardScaler
 from ._checks import POSITIVE_INT, Interval, StrOptions, check_argument, checked
 from ._data._metadata import validate_labels
 from ._fit._defaults import defaults_of
-from ._layers._wide import wide_part
 from ._warnings import progress
-from .encoders import Pretrained, Wide
+from .encoders import Pretrained
 from .features import Features, Frozen, PartialWhitening, Raw
 from .kinds import Kind
 from .kinds._recognise import is_custom
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
 
     from .embedder import ContrastiveEmbedder
 
-OURS, LEARNED, UNLEARNED = "embedder", "learned", "side by side"
+OURS, BOTH = "embedder", "concatenated"
 COLUMNS = ("few labels", "neighbours", "linear")
 # Labeled samples that neighbours and the linear model learn from, and are tested on, at most.
 _MOST = 1000
@@ -54,7 +53,7 @@ _LEAST_SECONDS = 10.0
 LEVEL = 0.05
 
 # A row's name, what returns its representation of X, and whether its columns are to be scaled.
-_ROW = tuple[str, Callable[[], NDArray], bool]
+_Row = tuple[str, Callable[[], NDArray], bool]
 
 
 @dataclass(frozen=True)
@@ -67,8 +66,8 @@ class BaselineComparison:
         The accuracies by row, such as "raw" and "embedder", and column: "few labels",
         "neighbours" and "linear".
     seconds : dict of str to float
-        CPU seconds of fitting and embedding, by row. For an embedder that was fitted before, the
-        time of its epochs.
+        CPU seconds of fitting and embedding, by row; those of "concatenated" are on top of its
+        parts. For an embedder that was fitted before, the time of its epochs.
     n_labels : int
         Labels of each class in the column of few labels.
     n_labeled : int
@@ -116,7 +115,7 @@ class BaselineComparison:
         row : str
         """
         check_argument("best_baseline", "column", column, [StrOptions(set(COLUMNS))])
-        rows = [row for row in self.scores if row not in (OURS, LEARNED)]
+        rows = [row for row in self.scores if row not in (OURS, BOTH)]
         return max(rows, key=lambda row: self.scores[row][column].mean())
 
     @property
@@ -165,9 +164,9 @@ class BaselineComparison:
 
     def __str__(self) -> str:
         heads = "".join(f"{column:>12}{'p':>8}" for column in COLUMNS)
-        lines = [f"{'':10}{heads}{'seconds':>10}"]
+        lines = [f"{'':12}{heads}{'seconds':>10}"]
         for record in self.records:
-            line = f"{record['row']:10}"
+            line = f"{record['row']:12}"
             for column in COLUMNS:
                 p = record[f"p, {column}"]
                 line += f"{record[column]:12.3f}{'' if np.isnan(p) else f'{p:.1g}':>8}"
@@ -208,10 +207,10 @@ def compare_with_baselines(
       :mod:`skcontrast.features`;
     - "pretrained": what the network of :class:`~skcontrast.encoders.Pretrained` returns unchanged;
     - "untrained": the same embedder with its first weights;
-    - "side by side": where several features that are not learned stand beside those that are, the
-      former alone;
-    - "learned": where features that are not learned stand beside those that are, the latter alone;
-    - "embedder": what `transform` returns.
+    - "embedder": what `transform` returns;
+    - "concatenated": the embedding next to "pretrained", "patches", "kernels", "profile" and the
+      like, or next to "raw" where there are none of these; each block is standardised and has the
+      same weight, see :ref:`concatenation`.
 
     And three questions: a logistic regression that knows `n_labels` labels of each class; the 20
     nearest neighbours in :class:`~skcontrast.features.PartialWhitening`, by the cosine, or fewer
@@ -266,7 +265,7 @@ def compare_with_baselines(
     >>> embedder = ContrastiveEmbedder(max_epochs=5, random_state=0).fit(X)
     >>> found = compare_with_baselines(embedder, X, y, n_repeats=3, random_state=0)
     >>> [row for row in found.scores if row != "UMAP"]
-    ['raw', 'untrained', 'learned', 'embedder']
+    ['raw', 'untrained', 'embedder', 'concatenated']
     >>> found.scores["raw"]["linear"].shape
     (3,)
     """
@@ -290,27 +289,27 @@ def compare_with_baselines(
     most = _MOST_REPEATS if isinstance(n_repeats, str) else n_repeats
     budget = max(_LEAST_SECONDS, spent / 2) if n_repeats == "auto" else float("inf")
     seed = _first_seed(random_state, most) % (2**32 - most)
-    rows = [*_rows(last, plain, seed), *_our_rows(last, ours)]
+    found: dict[str, NDArray] = {}
     prepared, seconds, deadline = [], {}, perf_counter() + budget
-    for name, row, scale in rows:
+    for name, row, scale in _rows(last, plain, ours, found, seed):
         start = process_time()
-        H = row()
-        seconds[name] = spent if name in (OURS, LEARNED) else process_time() - start
+        H = found[name] = row()
+        seconds[name] = spent if name == OURS else process_time() - start
         whitened = PartialWhitening(random_state=0).fit_transform(H)
         prepared.append(((_scaled(H) if scale else H)[known], whitened[known]))
     # Every row is judged on the same draws of labels.
     repeat = _Repeat(codes[known], n_labels, range(seed, seed + most))
-    found: list[list[tuple[float, ...]]] = []
+    accuracies: list[list[tuple[float, ...]]] = []
     with progress(total=most, desc="compare_with_baselines", unit="repeat") as bar:
         start = perf_counter()
-        while (n := len(found)) < most:
+        while (n := len(accuracies)) < most:
             now = perf_counter()
             if n >= _FEWEST_REPEATS and now + (now - start) / n > deadline:
                 break
-            found.append([repeat(*features, n) for features in prepared])
+            accuracies.append([repeat(*features, n) for features in prepared])
             bar.update()
     # Of shape (n_rows, n_columns, n_repeats).
-    by_row = zip(seconds, np.transpose(found, (1, 2, 0)), strict=True)
+    by_row = zip(found, np.transpose(accuracies, (1, 2, 0)), strict=True)
     scores = {name: dict(zip(COLUMNS, values, strict=True)) for name, values in by_row}
     return BaselineComparison(scores, seconds, n_labels, len(known))
 
@@ -324,11 +323,6 @@ def _check_classes(y: NDArray[np.int64], n_labels: int) -> None:
     if not most:
         raise ValueError("y must hold 2 or more samples of each class, got one of one sample.")
     check_count(n_labels, "n_labels", most, "one less than the size of the smallest class in y")
-
-
-def _in_unit(H: NDArray) -> NDArray:
-    """Return blocks of columns, which keep their weight, with a variance of 1 on average."""
-    return H / (np.sqrt(H.var(0).mean()) or 1.0)
 
 
 def _flat(H: Any) -> NDArray:
@@ -371,55 +365,42 @@ def _halves(y: NDArray[np.int64], seed: int) -> list[NDArray]:
     return train_test_split(np.arange(n), stratify=y, random_state=seed, **sizes)
 
 
-def _rows(embedder: Any, X: Any, seed: int) -> Iterator[_ROW]:
-    """Yield the rows without training."""
+def _rows(
+    embedder: Any, X: Any, ours: NDArray, found: dict[str, NDArray], seed: int
+) -> Iterator[_Row]:
+    """Yield the rows; what they return is in `found` before the next one is asked for."""
     schema = embedder._fitted.schema
     declared = schema.kind if is_custom(schema.kind) else embedder.kind
 
     def of(features: Features) -> NDArray:
-        if declared != "auto":
+        if declared != "auto" and not isinstance(features, Frozen):
             features.kind = declared  # type: ignore[misc]
         return _flat(features.fit_transform(X))
 
     if _has_columns(schema.kind, schema.sample_shape, X):
-        raw = cache(lambda: of(Raw()))
-        yield "raw", raw, True
-        if raw().shape[1] > _MOST_COMPONENTS:
-            components = PCA(min(_MOST_COMPONENTS, len(raw())), random_state=seed)
-            yield "PCA", lambda: components.fit_transform(_scaled(raw())), False
+        yield "raw", partial(of, Raw()), True
+        raw = found["raw"]
+        if raw.shape[1] > _MOST_COMPONENTS:
+            components = PCA(min(_MOST_COMPONENTS, len(raw)), random_state=seed)
+            yield "PCA", lambda: components.fit_transform(_scaled(raw)), False
         if importlib.util.find_spec("umap") is not None:
-            yield "UMAP", lambda: _umap(_scaled(raw()), seed), False
-    deep = embedder.encoder.deep if isinstance(embedder.encoder, Wide) else embedder.encoder
-    if isinstance(deep, Pretrained):
-        yield "pretrained", lambda: _flat(Frozen(deep).fit_transform(X)), True
-    for name, features in defaults_of(schema.kind).features(seed).items():
-        yield name, partial(of, features), True
-
-    def untrained() -> NDArray:
-        H = _flat(_untrained(embedder, seed).fit_transform(X))
-        return _in_unit(H) if is_wide else H
-
-    is_wide = _is_wide(embedder)
-    yield "untrained", untrained, not is_wide
+            yield "UMAP", lambda: _umap(_scaled(raw), seed), False
+    features = defaults_of(schema.kind).features(seed)
+    if isinstance(embedder.encoder, Pretrained):
+        features = {"pretrained": Frozen(embedder.encoder), **features}
+    for name, one in features.items():
+        yield name, partial(of, one), True
+    yield "untrained", lambda: _flat(_untrained(embedder, seed).fit_transform(X)), True
+    yield OURS, lambda: ours, True
+    parts = [found[name] for name in features or ("raw",) if name in found]
+    if parts:
+        yield BOTH, lambda: _concatenated([ours, *parts]), False
 
 
-def _is_wide(embedder: Any) -> bool:
-    """Return whether an embedding holds blocks of columns whose weights count."""
-    widths = embedder._fitted.widths
-    return bool(embedder.output == "representation" and widths.beside)
-
-
-def _our_rows(embedder: Any, ours: NDArray) -> Iterator[_ROW]:
-    """Yield the embedding, and what was learned of it and what was not, each alone."""
-    is_wide = _is_wide(embedder)
-    if is_wide:
-        ours = _in_unit(ours)
-        beside, widths = wide_part(embedder.encoder_), embedder._fitted.widths
-        width = widths.representation - widths.beside
-        if beside is not None and len(beside.blocks) > 1:
-            yield UNLEARNED, lambda: ours[:, width:], False
-        yield LEARNED, lambda: ours[:, :width], True
-    yield OURS, lambda: ours, not is_wide
+def _concatenated(blocks: list[NDArray]) -> NDArray:
+    """Return standardised blocks of equal weight, with a variance of 1 on average."""
+    width = np.mean([H.shape[1] for H in blocks])
+    return np.hstack([_scaled(H) * np.sqrt(width / H.shape[1]) for H in blocks])
 
 
 def _has_columns(kind: Kind, shape: tuple, X: Any) -> bool:

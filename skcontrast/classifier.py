@@ -98,8 +98,7 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         that it has finished: if `fit` does not come to its end, pass it as `embedder`, and only
         the rest is done again.
     scaler_ : sklearn.preprocessing.StandardScaler
-        Mean and standard deviation of the embeddings of all rows; one deviation for all columns
-        where features stand beside what is learned, see :class:`~skcontrast.encoders.Wide`.
+        Mean and standard deviation of the embeddings of all rows.
     classifier_ : classifier
         The fitted classifier.
     n_features_in_ : int
@@ -194,7 +193,7 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
             classifier = self._new_classifier(metadata)
             embedder = self._trained(X, codes, metadata)
             H = np.asarray(embedder.transform(X))
-            scaler = _scaler(H, is_weighed=embedder._fitted.widths.beside > 0)
+            scaler = StandardScaler().fit(H)
             Z = np.asarray(scaler.transform(H))
             _fit_known(classifier, Z, codes, classes, weight)
             if self.guess and not is_known.all():
@@ -394,14 +393,6 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         tags.input_tags = get_tags(embedder).input_tags
         tags.transformer_tags.preserves_dtype = ["float32"]
         return tags
-
-
-def _scaler(H: NDArray, *, is_weighed: bool) -> StandardScaler:
-    """Return a scaler fitted to embeddings; one unit for all columns where blocks are weighed."""
-    scaler = StandardScaler().fit(H)
-    if is_weighed:  # the deviations of columns are what gives blocks their weight
-        scaler.scale_ = np.full_like(scaler.scale_, np.sqrt(scaler.var_.mean()) or 1.0)
-    return scaler
 
 
 def _weights(sample_weight: Any, is_known: NDArray[np.bool_]) -> NDArray | None:

@@ -32,7 +32,6 @@ from ._checks import (
 )
 from ._data._metadata import NAMES
 from ._data._parts import labeled_output
-from ._layers._wide import wide_part
 from ._network._inference import Measure, encode, on_device
 from ._runtime._device import resolve_device
 from ._runtime._modes import plain_modes
@@ -692,28 +691,6 @@ class ContrastiveEmbedder(
         n_parts = self._fitted.widths.n_parts
         mu, kappa = similarity.distribution(z.unflatten(1, (n_parts, -1)))
         return (mu[:, 0], kappa[:, 0]) if n_parts == 1 else similarity.product(mu, kappa)
-
-    def get_feature_names_out(
-        self, input_features: ArrayLike | None = None
-    ) -> NDArray[np.object_]:
-        """Return the names of the columns of the embedding.
-
-        Columns of X that stand beside what is learned, as with the default encoder of vectors,
-        keep their names, such as ``age``. All others are numbered: ``contrastiveembedder0``.
-
-        Parameters
-        ----------
-        input_features : array-like of shape (n_features,), default=None
-            Names of the columns of X, if `fit` saw none.
-
-        Returns
-        -------
-        names : ndarray of shape (n_components,), dtype object
-        """
-        names = super().get_feature_names_out(input_features)
-        beside = None if self.output == "projection" else wide_part(self.encoder_)
-        place = None if beside is None else beside.raw_columns
-        return self._fitted.schema.renamed(names, place, input_features)
 
     @property
     def _n_features_out(self) -> int:

@@ -18,14 +18,8 @@ from torch import nn
 from skcontrast import ContrastiveEmbedder, _baselines
 from skcontrast._fit import _defaults
 from skcontrast.augmentation import FunctionAugmentation, RandomAffine, Unflatten
-from skcontrast.encoders import GIN, PatchNet, Pretrained, Wide
-from skcontrast.features import (
-    Frozen,
-    GraphProfile,
-    OrientedGradients,
-    PatchDictionary,
-    WeisfeilerLehman,
-)
+from skcontrast.encoders import GIN, PatchNet, Pretrained
+from skcontrast.features import Frozen, PatchDictionary, WeisfeilerLehman
 from skcontrast.kinds import Kind
 from skcontrast.losses import Supervised
 from skcontrast.metrics import (
@@ -40,9 +34,6 @@ Y = np.repeat(np.arange(3), 20)
 X = np.random.default_rng(0).normal(size=(60, 6)) + 2 * np.eye(6)[Y]
 GRAPHS = [nx.gnp_random_graph(8, 0.2 + 0.2 * y, seed=k) for k, y in enumerate(Y)]
 FEW, NEAR, LINEAR = "few labels", "neighbours", "linear"
-
-
-WIDE_GIN = Wide(GIN(1, 8), [GraphProfile(), WeisfeilerLehman(n_components=8)])
 
 
 @pytest.fixture(autouse=True)
@@ -75,24 +66,18 @@ def rows(estimator, X=X, y=Y):
 
 
 def test_each_kind_has_its_rows(embedder):
-    assert rows(embedder) == ["raw", "untrained", "embedder"]
+    ours = ["untrained", "embedder", "concatenated"]
+    assert rows(embedder) == ["raw", *ours]
     images = np.tile(X_DIGITS[:60].reshape(-1, 1, 8, 8), (1, 1, 2, 2))
-    encoder = Wide(PatchNet(8, 4, (8,)), [PatchDictionary(8, 4), OrientedGradients()])
-    wide = small(encoder=encoder, max_epochs=1).fit(images)
-    expected = [
-        *("raw", "PCA", "gradients", "patches", "untrained"),
-        *("side by side", "learned", "embedder"),
-    ]
-    assert rows(wide, images) == expected
-    graphs = small(encoder=WIDE_GIN, max_epochs=1).fit(GRAPHS)
-    assert rows(graphs, GRAPHS) == [
-        *("profile", "colours", "untrained", "side by side", "learned", "embedder")
-    ]
+    fitted = small(encoder=PatchNet(8, 4, (8,)), max_epochs=1).fit(images)
+    assert rows(fitted, images) == ["raw", "PCA", "gradients", "patches", *ours]
+    graphs = small(encoder=GIN(1, 8), max_epochs=1).fit(GRAPHS)
+    assert rows(graphs, GRAPHS) == ["profile", "colours", *ours]
     table = pd.DataFrame({"a": X[:, 0], "b": Y == 1})
-    assert rows(small().fit(table), table) == ["raw", "untrained", "embedder"]
+    assert rows(small().fit(table), table) == ["raw", *ours]
     # All components of few features are these, rotated, and no row of their own.
-    wide_vectors = np.hstack([X] * 11)
-    assert rows(small().fit(wide_vectors), wide_vectors) == ["raw", "PCA", "untrained", "embedder"]
+    many = np.hstack([X] * 11)
+    assert rows(small().fit(many), many) == ["raw", "PCA", *ours]
 
 
 class Spectra(Kind):
@@ -117,15 +102,16 @@ class Codes(Spectra):
 
 
 @pytest.mark.parametrize(
-    "kind, expected", [(Spectra(), ["raw", "PCA"]), (Gappy(), []), (Codes(), [])], ids=str
+    "kind, has_columns", [(Spectra(), True), (Gappy(), False), (Codes(), False)], ids=str
 )
-def test_a_kind_of_ones_own_has_rows_of_its_columns_where_these_are_floats(kind, expected):
+def test_a_kind_of_ones_own_has_rows_of_its_columns_where_these_are_floats(kind, has_columns):
     columns = np.hstack([X] * 11)
     jitter = FunctionAugmentation(lambda batch, generator: batch + 0.1)
     own = small(kind=kind, encoder=nn.Linear(66, 4), augmentation=jitter, max_epochs=1)
     found = compared(own.fit(columns), columns)
-    assert list(found.scores) == [*expected, "untrained", "embedder"]
-    if expected:
+    before, after = (["raw", "PCA"], ["concatenated"]) if has_columns else ([], [])
+    assert list(found.scores) == [*before, "untrained", "embedder", *after]
+    if has_columns:
         H = StandardScaler().fit_transform(columns.astype(np.float32))
         expected = few_label_accuracy(H, Y, n_draws=2, scale=False)
         np.testing.assert_allclose(found.scores["raw"][FEW], expected, atol=0.02)
@@ -150,16 +136,22 @@ def test_unlabeled_samples_fit_the_baselines_but_are_no_class(embedder):
     np.testing.assert_array_equal(found.scores["embedder"][FEW], expected)
 
 
-def test_wide_rows_are_those_of_the_public_features():
-    graphs = small(encoder=WIDE_GIN, max_epochs=1).fit(GRAPHS)
+def test_rows_without_training_are_those_of_the_public_features():
+    graphs = small(encoder=GIN(1, 8), max_epochs=1).fit(GRAPHS)
     found = compared(graphs, GRAPHS)
     H = StandardScaler().fit_transform(WeisfeilerLehman().fit_transform(GRAPHS))
     expected = few_label_accuracy(H, Y, n_draws=2, scale=False)
     np.testing.assert_array_equal(found.scores["colours"][FEW], expected)
-    width = graphs.encoder_.beside.learned_width
-    H = StandardScaler().fit_transform(graphs.transform(GRAPHS)[:, :width])
+
+
+def test_the_concatenation_has_standardised_blocks_of_equal_weight(embedder):
+    blocks = [StandardScaler().fit_transform(one) for one in (embedder.transform(X), X)]
+    n_learned, n_raw = (one.shape[1] for one in blocks)
+    mean = (n_learned + n_raw) / 2
+    H = np.hstack([one * (mean / one.shape[1]) ** 0.5 for one in blocks])
+    assert H[:, :n_learned].var(0).sum() == pytest.approx(H[:, n_learned:].var(0).sum())
     expected = few_label_accuracy(H, Y, n_draws=2, scale=False)
-    np.testing.assert_array_equal(found.scores["learned"][FEW], expected)
+    np.testing.assert_allclose(compared(embedder).scores["concatenated"][FEW], expected, atol=0.02)
 
 
 def test_the_untrained_row_has_the_first_weights(embedder):
@@ -184,7 +176,7 @@ def test_a_recipe_is_fitted_once_without_labels_and_is_not_changed(embedder):
 def test_a_pipeline_prepares_x_for_all_rows(embedder):
     images = X_DIGITS[:60]
     pipe = make_pipeline(Unflatten((1, 8, 8)), RandomAffine(), small(max_epochs=1))
-    expected = ["raw", "gradients", "patches", "untrained", "embedder"]
+    expected = ["raw", "gradients", "patches", "untrained", "embedder", "concatenated"]
     assert rows(pipe, images) == rows(pipe.fit(images), images) == expected
     assert rows(make_pipeline(embedder)) == rows(embedder)
 
@@ -244,7 +236,7 @@ LOW, HIGH = [0.70, 0.72, 0.71, 0.70], [0.80, 0.83, 0.82, 0.80]
     ids=["ahead", "behind", "chance", "always by the same", "equal"],
 )
 def test_the_verdict_follows_from_the_best_row_without_training(ours, theirs, begin, place):
-    found = made(raw=theirs, PCA=[0.1] * 4, learned=[0.9] * 4, embedder=ours)
+    found = made(raw=theirs, PCA=[0.1] * 4, embedder=ours, concatenated=[0.9] * 4)
     assert found.best_baseline(FEW) == "raw"
     assert found.verdict.startswith(begin) and found.verdict.count(place) == 3
 
@@ -313,14 +305,13 @@ def test_unknown_rows_and_columns_are_refused():
         found.best_baseline("few")
 
 
-def test_a_pretrained_network_has_a_row_unchanged_and_one_side_by_side():
+def test_a_pretrained_network_has_a_row_unchanged():
     images = np.tile(X_DIGITS[:60].reshape(-1, 1, 8, 8), (1, 1, 2, 2))
     with torch.random.fork_rng(devices=[]):
         net = nn.Sequential(nn.Conv2d(3, 4, 3, 2), nn.ReLU(), nn.Conv2d(4, 6, 3, 2))
     encoder = Pretrained(net, mean=0.5, std=0.5, size=16)
     embedder = small(encoder=encoder, max_epochs=1).fit(images / images.max())
     found = compared(embedder, images / images.max())
-    assert {"pretrained", "side by side", "learned"} <= set(found.scores)
     H = StandardScaler().fit_transform(Frozen(encoder).fit_transform(images / images.max()))
     expected = few_label_accuracy(H, Y, n_draws=2, scale=False)
     np.testing.assert_allclose(found.scores["pretrained"][FEW], expected)

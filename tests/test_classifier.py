@@ -33,11 +33,9 @@ import skcontrast
 from skcontrast import ContrastiveClassifier, LabeledFolds, classifier
 from skcontrast._fit import _label_spreading
 from skcontrast.augmentation import GaussianNoise
-from skcontrast.encoders import MLP, Wide
-from skcontrast.features import Raw
 from skcontrast.kinds import Vectors
 from skcontrast.losses import SemiSupCon, SupCon
-from tests.common import check_sklearn_contract, small, vectors
+from tests.common import check_sklearn_contract, small
 
 Y = np.random.default_rng(0).integers(3, size=90)
 X = np.random.default_rng(1).normal(size=(90, 6)) + 3 * np.eye(3)[Y].repeat(2, axis=1)
@@ -441,15 +439,6 @@ def test_a_file_of_a_classifier_with_a_random_state_is_loaded(tmp_path):
     own = {name: generator, f"{name}#2": generator}
     loaded = skcontrast.load(tmp_path / "model.safetensors", custom_objects=own)
     np.testing.assert_array_equal(loaded.predict(X), fitted.predict(X))
-
-
-def test_blocks_keep_their_weights_where_features_stand_beside_what_is_learned():
-    X, y = vectors(60), np.arange(60) % 2
-    embedder = small(encoder=Wide(MLP(8, n_learned=4), [Raw()], weights=[0.25]), max_epochs=1)
-    model = ContrastiveClassifier(embedder, random_state=0).fit(X, y)
-    Z, H = model.transform(X), model.embedder_.transform(X)
-    centred = H - H.mean(0)
-    np.testing.assert_allclose(Z, centred / np.sqrt(centred.var(0).mean()), atol=1e-4)
 
 
 def rare_categories():

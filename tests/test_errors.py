@@ -169,11 +169,10 @@ NEEDED = {
     "Linear": {"start": 1, "stop": 0},
     "Pretrained": {"network": nn.Identity()},
     "Steps": {"milestones": [0.5], "values": [1, 0]},
-    "Wide": {"deep": MLP()},
 }
 OF_ANY_TYPE = {
     ("Frozen", "encoder"), ("Optimizer", "options"), ("MultimodalKind", "of"),
-    ("Pretrained", "processor"), ("Wide", "deep"),
+    ("Pretrained", "processor"),
 }  # fmt: skip
 WITH_PARAMETERS = (
     augmentation, encoders, features, frameworks, kinds, losses, optimizers, schedules, similarity,

@@ -23,7 +23,7 @@ from benchmarks._photographs import pretrained_network
 from benchmarks._results import Table, make_parser
 from benchmarks.speed._bench import in_turn
 from skcontrast import ContrastiveEmbedder
-from skcontrast.encoders import Pretrained, ResNet, Wide
+from skcontrast.encoders import Pretrained, ResNet
 from skcontrast.kinds import Images
 
 # Names by encoder, pixels of a side, and samples that are timed together.
@@ -43,7 +43,7 @@ def encoder_of(name):
         return ResNet()
     if name == "default":
         return None
-    return Wide(Pretrained(pretrained_network("lite0"), mean=0.5, std=0.5))
+    return Pretrained(pretrained_network("lite0"), mean=0.5, std=0.5)
 
 
 def photographs(folder, n):

@@ -111,7 +111,7 @@ def times_of_a_series(n):
 
 
 def transform(n):
-    """Embedding vectors by the wide default, by their number."""
+    """Embedding vectors by the default, by their number."""
     fitted, X = embedder(256, encoder=None, max_epochs=1).fit(vectors(1000)), vectors(n)
     return lambda: fitted.transform(X)
 

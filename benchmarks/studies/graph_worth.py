@@ -4,15 +4,14 @@
     python -m benchmarks.studies.graph_worth --sets PTC_MR ENZYMES --data-home FOLDER
 
 Rows: logarithms of the numbers of nodes and edges; the bag of node labels, or of degrees; the
-profile; the colours of Weisfeiler and Lehman; the learned part of the default with its first
-weights ("untrained") and trained ("learned"); the default; and the default with its columns
-standardised once more, as a StandardScaler in a Pipeline would.
+profile; the colours of Weisfeiler and Lehman; the default with its first weights ("untrained") and
+trained.
 
-Every row is made from all graphs without their classes, and standardised by all of them, except
-for the default, which is taken as it is. Columns: accuracy of a logistic regression with 10 labels
-a class, ten draws from one half and tested on the other; of an SVM with an RBF kernel, its C
-chosen by inner folds, on five folds. A seed sets halves, draws, folds, weights and views, for all
-rows alike; the made sets, and the graphs of larger ones, are drawn again for each.
+Every row is made from all graphs without their classes, and standardised by all of them. Columns:
+accuracy of a logistic regression with 10 labels a class, ten draws from one half and tested on
+the other; of an SVM with an RBF kernel, its C chosen by inner folds, on five folds. A seed sets
+halves, draws, folds, weights and views, for all rows alike; the made sets, and the graphs of
+larger ones, are drawn again for each.
 """
 
 from __future__ import annotations
@@ -42,18 +41,15 @@ def representations(graphs, epochs, seed):
     sizes = np.log(np.c_[graphs.sizes, 1 + np.bincount(_owners(graphs), minlength=len(graphs))])
     start = ContrastiveEmbedder(random_state=seed, max_epochs=1, lr=1e-12).fit(graphs)
     embedder = ContrastiveEmbedder(random_state=seed, max_epochs=epochs or "auto").fit(graphs)
-    default, width = embedder.transform(graphs), embedder.encoder_.beside.learned_width
     found = {
         "size": sizes,
         "bag": np.log1p(bag(graphs)),
         "profile": GraphProfile().fit_transform(graphs),
         "colours": WeisfeilerLehman().fit_transform(graphs),
-        "untrained": start.transform(graphs)[:, :width],
-        "learned": default[:, :width],
-        "default, standardised": default,
+        "untrained": start.transform(graphs),
+        "default": embedder.transform(graphs),
     }
-    found = {name: StandardScaler().fit_transform(H) for name, H in found.items()}
-    return found | {"default": default}
+    return {name: StandardScaler().fit_transform(H) for name, H in found.items()}
 
 
 def _owners(graphs):

@@ -1,13 +1,13 @@
-"""Images of 96 pixels from nothing: the default embedder and what costs less.
+"""Images of any size from nothing: the default embedder, what costs less, and both.
 
     python -m benchmarks.studies.image_sizes --sets steel cells
-    python -m benchmarks.studies.image_sizes --sets textures --side 192
+    python -m benchmarks.studies.image_sizes --side 16 --rows ConvNet PatchNet --n 300
 
-Sets, halves and columns are those of pretrained.py. "default" is
-``ContrastiveEmbedder(random_state=seed)``, "learned" its learned columns, "codes" and "gradients"
-the other two blocks. Beside them stand the standardised pixels of images of 24×24, the embedder
-with its first weights, and the default trained on the images reduced to 32 pixels. CPU seconds are
-those of `fit`.
+Sets, halves and columns are those of pretrained.py; ``--n`` is the most images to train on.
+"default" is ``ContrastiveEmbedder(random_state=seed)``, "ConvNet" and "PatchNet" the same with
+that encoder. "patches" and "HOG" are those of `skcontrast.features`, and the last row has all
+three, with equal weight. Beside them stand the pixels of images of 24×24 and the embedder with its
+first weights. All columns are standardised. CPU seconds are those of `fit`.
 """
 
 from __future__ import annotations
@@ -17,74 +17,80 @@ import time
 import numpy as np
 import torch
 from PIL import Image
+from sklearn.base import clone
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from benchmarks._photographs import COLUMNS, ZIPS, judge, load
 from benchmarks._results import Table, make_parser, spread
 from skcontrast import ContrastiveEmbedder
+from skcontrast.encoders import ConvNet, PatchNet
+from skcontrast.features import OrientedGradients, PatchDictionary
+
+PARTS = ("default", "patches", "HOG")
+BOTH = ", ".join(PARTS)
 
 
-def resized(X, side):
-    """Return images of another size."""
-    images = (Image.fromarray(x.transpose(1, 2, 0)) for x in X)
-    small = [np.asarray(image.resize((side, side), Image.BILINEAR)) for image in images]
-    return np.stack(small).transpose(0, 3, 1, 2).copy()
+def pixels(X):
+    """Return the pixels of images of 24×24."""
+    images = (Image.fromarray(x.transpose(1, 2, 0).squeeze()) for x in X)
+    small = [np.ravel(image.resize((24, 24), Image.BILINEAR)) for image in images]
+    return np.asarray(small, dtype=np.float32)
 
 
-def pixels(X, X_test):
-    """Return standardised pixels of images of 24×24."""
-    u, v = (resized(part, 24).reshape(len(part), -1) / 255 for part in (X, X_test))
-    mean, std = u.mean(0), u.std(0) + 1e-9
-    return (u - mean) / std, (v - mean) / std
+ROWS = {
+    "pixels, 24×24": FunctionTransformer(pixels),
+    "patches": PatchDictionary(),
+    "HOG": OrientedGradients(),
+    "untrained": ContrastiveEmbedder(max_epochs=1, lr=1e-12),
+    "ConvNet": ContrastiveEmbedder(ConvNet()),
+    "PatchNet": ContrastiveEmbedder(PatchNet()),
+    "default": ContrastiveEmbedder(),
+}
 
 
-def embedded(X, X_test, **params):
-    """Return both parts embedded, where the blocks end, and CPU seconds of the fit."""
+def represented(row, X, X_test, epochs, seed):
+    """Return both parts as a row has them, standardised, and CPU seconds of the fit."""
+    model = clone(ROWS[row])
+    if "random_state" in model.get_params():
+        model.set_params(random_state=seed)
+    if epochs and model.get_params().get("max_epochs") == "auto":
+        model.set_params(max_epochs=epochs)
     start = time.process_time()
-    embedder = ContrastiveEmbedder(**params).fit(X)
+    model.fit(X)
     spent = time.process_time() - start
-    beside = embedder.encoder_[1].beside
-    ends = np.cumsum([beside.learned_width, *(len(scale.mean) for scale in beside.scales)])
-    return embedder.transform(X), embedder.transform(X_test), ends, spent
+    scaler = StandardScaler().fit(H := model.transform(X))
+    return scaler.transform(H), scaler.transform(model.transform(X_test)), spent
 
 
-def rows_of(data, seed):
-    """Return accuracies, and the seconds where something was trained, by row."""
+def run(data, args, seed):
+    """Return accuracies and CPU seconds by row."""
     X, y, X_test, y_test = data
-    found = {"pixels, 24×24": (pixels(X, X_test), None)}
-    *start, _, _ = embedded(X, X_test, random_state=seed, max_epochs=1, lr=1e-12)
-    *small, _, spent = embedded(resized(X, 32), resized(X_test, 32), random_state=seed)
-    found |= {"default, its start": (start, None), "default, at 32 pixels": (small, spent)}
-    *both, ends, spent = embedded(X, X_test, random_state=seed)
-    blocks = {
-        "codes": slice(ends[0], ends[1]),
-        "gradients": slice(ends[1], ends[2]),
-        "learned": slice(ends[0]),
-        "default": slice(None),
-    }
-    for name, block in blocks.items():
-        h = [part[:, block] for part in both]
-        found[name] = (h, spent if name == "default" else None)
-    return {name: (judge(u, y, v, y_test), s) for name, ((u, v), s) in found.items()}
+    X, y = X[: args.n], y[: args.n]
+    made = {row: represented(row, X, X_test, args.epochs, seed) for row in args.rows}
+    if made.keys() >= set(PARTS):
+        blocks = [[H / H.shape[1] ** 0.5 for H in made[part][:2]] for part in PARTS]
+        made[BOTH] = *(np.hstack(part) for part in zip(*blocks, strict=True)), None
+    return {row: (judge(u, y, v, y_test), spent) for row, (u, v, spent) in made.items()}
 
 
 def main():
     """Print a table for each set."""
-    parser = make_parser(__doc__)
-    parser.add_argument("--sets", nargs="*", default=[*ZIPS])
-    parser.add_argument("--side", type=int, default=96)
-    parser.add_argument("--seeds", type=int, default=1)
+    parser = make_parser(__doc__, side=96, seeds=1, n=800, epochs=int)
+    parser.add_argument("--sets", nargs="+", default=[*ZIPS])
+    parser.add_argument("--rows", nargs="+", default=[*ROWS], choices=ROWS)
     args = parser.parse_args()
     torch.set_num_threads(1)
     for name in args.sets:
         data = load(name, args.side)
-        runs = [rows_of(data, seed) for seed in range(args.seeds)]
-        with Table(f"{name}, {args.side}", args, ratios=COLUMNS) as table:
+        runs = [run(data, args, seed) for seed in range(args.seeds)]
+        title = f"{name}, {data[0].shape[-1]}" + (f", {args.n} images" if args.n < 800 else "")
+        with Table(title, args, ratios=COLUMNS) as table:
             for row in runs[0]:
-                scores = np.array([run[row][0] for run in runs])
-                figures = map(spread, scores.T.tolist())
-                seconds = [run[row][1] for run in runs]
-                spent = None if seconds[0] is None else float(np.mean(seconds))
-                table.add({"row": row, **dict(zip(COLUMNS, figures, strict=True)), "CPU s": spent})
+                figures = map(spread, np.transpose([one[row][0] for one in runs]).tolist())
+                spent = [one[row][1] for one in runs]
+                seconds = None if None in spent else float(np.mean(spent))
+                columns = dict(zip(COLUMNS, figures, strict=True))
+                table.add({"row": row, **columns, "CPU s": seconds})
 
 
 if __name__ == "__main__":

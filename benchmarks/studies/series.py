@@ -13,8 +13,7 @@ Rows that learn nothing: the numbers of the series, catch22 with mean and deviat
 ``pycatch22``), features of MiniRocket, the default with its first weights, and the nearest
 neighbour by dynamic time warping without a window (needs ``dtaidistance``), which is a distance
 and has that column alone. Then come the default (``ContrastiveEmbedder(random_state=seed)``), the
-learned part of it alone, the same with other losses at the prior of the classes, and SupCon, which
-has all labels.
+same with other losses at the prior of the classes, and SupCon, which has all labels.
 
 Columns: accuracy on the test part of a logistic regression with 1, 5 and 20 labels a class, or all
 of a class that has fewer, mean of ten draws; of one neighbour (Euclidean) and of five (cosine); of
@@ -35,7 +34,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from benchmarks._protocol import learned_width, use_threads
+from benchmarks._protocol import use_threads
 from benchmarks._results import Table, make_parser, means
 from benchmarks._series_sets import load_series
 from skcontrast import ContrastiveEmbedder
@@ -53,7 +52,6 @@ SETS = (*UCR, "BasicMotions", "JapaneseVowels", "HAR_part")
 LABELS = (1, 5, 20)
 N_DRAWS = 10
 RAW, DTW, CATCH22, KERNELS = "as they are", "DTW", "catch22", "MiniRocket"
-LEARNED = "learned"
 
 
 def losses(tau_plus):
@@ -150,10 +148,7 @@ def fitted(row, X, y, args, seed):
 
 
 def representations(row, X, y, X_test, args, seed):
-    """Return training and test part as a row has them, by the name of the row.
-
-    What the default has learned is a row too, and costs no second fit.
-    """
+    """Return training and test part as a row has them."""
     features = {
         RAW: lambda X: np.nan_to_num(X.reshape(len(X), -1)),
         CATCH22: catch22,
@@ -162,28 +157,21 @@ def representations(row, X, y, X_test, args, seed):
     if row in features:
         H = features[row](X)
         scaler = StandardScaler().fit(H)
-        return {row: (scaler.transform(H), scaler.transform(features[row](X_test)))}
+        return scaler.transform(H), scaler.transform(features[row](X_test))
     embedder = fitted(row, X, y, args, seed)
-    H, H_test = embedder.transform(X), embedder.transform(X_test)
-    if row != "default":
-        return {row: (H, H_test)}
-    width = learned_width(embedder)
-    return {LEARNED: (H[:, :width], H_test[:, :width]), row: (H, H_test)}
+    return embedder.transform(X), embedder.transform(X_test)
 
 
 def run(row, X, y, n_first, args, seed):
-    """Return the columns of a row for a seed, and of what comes with it."""
+    """Return the columns of a row for a seed."""
     train, test = split(y, n_first, args, seed)
     start = process_time()
     if row == DTW:
         nearest = warped(X[train], y[train], X[test], y[test])
-        return {DTW: {"1-NN": nearest, "CPU min": (process_time() - start) / 60}}
-    made = representations(row, X[train], y[train], X[test], args, seed)
+        return {"1-NN": nearest, "CPU min": (process_time() - start) / 60}
+    H, H_test = representations(row, X[train], y[train], X[test], args, seed)
     minutes = (process_time() - start) / 60
-    return {
-        name: {**judged(H, y[train], H_test, y[test], args, seed), "CPU min": minutes}
-        for name, (H, H_test) in made.items()
-    }
+    return {**judged(H, y[train], H_test, y[test], args, seed), "CPU min": minutes}
 
 
 def main():
@@ -202,10 +190,8 @@ def main():
         with Table(f"{name}{suffix}", args, ratios=["5 labels", "5-NN", "SVM"]) as table:
             for row in args.rows:
                 runs = [run(row, X, y, n_first, args, seed) for seed in range(args.seeds)]
-                for made in runs[0]:
-                    of_seeds = [one[made] for one in runs]
-                    table.add({"row": made, **means(of_seeds)})
-                    found.setdefault(made, []).extend(of_seeds)
+                table.add({"row": row, **means(runs)})
+                found.setdefault(row, []).extend(runs)
     title = f"mean of {len(args.sets)} sets{suffix}"
     with Table(title, args, ratios=["5 labels", "5-NN", "SVM"]) as table:
         for row, of_sets in found.items():

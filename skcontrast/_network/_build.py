@@ -11,7 +11,6 @@ import torch
 from torch import Tensor, nn
 
 from .._layers._images import Reduced, reduced_sides
-from .._layers._wide import FirstColumns, wide_part
 from .._runtime._threads import use_threads_for
 from ..encoders import Encoder
 from ..encoders._base import build_encoder, to_channels_last
@@ -104,14 +103,11 @@ class Widths:
         Components of the representation and of the projection, of all parts together.
     n_parts : int
         Number of parts of a sample, each with its own encoder and head.
-    beside : int
-        Of the representation of a sample with one part, the last columns that are not learned.
     """
 
     representation: int
     projection: int
     n_parts: int = 1
-    beside: int = 0
 
 
 def build_network(
@@ -155,9 +151,9 @@ def build_network(
         part.build(n_components, owner)
     encoders = nn.ModuleList([part.encoder for part in parts])
     use_threads_for(encoders, *((part.kind, part.shape) for part in parts))
-    widths = [projection_dim or part.learned for part in parts]
+    widths = [projection_dim or part.width for part in parts]
     _check_widths(widths, projection_dim, similarity, owner)
-    heads = [part.head(projection_dim, similarity.n_extra) for part in parts]
+    heads = [projection_head(part.width, projection_dim, similarity.n_extra) for part in parts]
     channels_last = [
         to_channels_last(part.given, part.encoder, part.kind, part.shape) for part in parts
     ]
@@ -165,9 +161,7 @@ def build_network(
         # Parts of one array stand behind one layer.
         part.learn(all(channels_last) if isinstance(split, Split) else last)
     network = _assembled(split, parts, heads).float()
-    width = sum(part.width for part in parts)
-    beside = width - parts[0].learned if len(parts) == 1 else 0
-    return network, Widths(width, sum(widths), len(parts), beside)
+    return network, Widths(sum(part.width for part in parts), sum(widths), len(parts))
 
 
 @dataclass
@@ -182,9 +176,8 @@ class _Part:
         Some samples as a batch, and the fitted scaler that has made it.
     split, place : Split or None, int
         How it is taken out of the batch, if that holds the others, too.
-    given, encoder, learned : object, torch.nn.Module, int
-        The parameter `encoder` of the embedder, what it has built, and the width of what is
-        learned of that.
+    given, encoder, width : object, torch.nn.Module, int
+        The parameter `encoder` of the embedder, what it has built, and the width of that.
     layer : torch.nn.Module or None
         What stands before the encoder.
     larger : tuple of int or None
@@ -199,30 +192,18 @@ class _Part:
     place: int = 0
     given: Any = None
     encoder: nn.Module = field(default_factory=nn.Identity)
-    learned: int = 0
+    width: int = 0
     layer: nn.Module | None = None
     larger: tuple | None = None
-
-    @property
-    def width(self) -> int:
-        """The width of the representation, with what stands beside the learned part."""
-        return getattr(wide_part(self.encoder), "width", self.learned)
 
     def build(self, n_components: int | None, owner: str) -> None:
         """Build the encoder, tried on zeros, or, if samples are no numbers, on some of them."""
         tried_on = None if self.kind.float_batches else self.samples(2)
-        self.encoder, width = build_encoder(
+        self.encoder, self.width = build_encoder(
             self.given, self.shape, n_components, kind=self.kind, tried_on=tried_on, owner=owner
         )
         name = getattr(self.given, "__name__", type(self.given).__name__)
         self.kind._check_encoder(self.encoder, self.samples, name)
-        self.learned = getattr(wide_part(self.encoder), "learned_width", width)
-
-    def head(self, projection_dim: int, n_extra: int) -> nn.Module:
-        """Return a projection head, which reads what is learned alone."""
-        head = projection_head(self.learned, projection_dim, n_extra)
-        is_wide = wide_part(self.encoder) is not None
-        return nn.Sequential(FirstColumns(self.learned), head) if is_wide else head
 
     def learn(self, channels_last: bool) -> None:
         """Put a layer before the encoder, which then learns what gradients do not train."""

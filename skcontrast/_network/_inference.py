@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from .._data._arrays import is_lazy, row_blocks
 from .._warnings import progress
-from ..encoders import Encoder, Pretrained, Wide
+from ..encoders import Encoder, Pretrained
 from ..kinds._base import Kind
 from ..kinds._recognise import naming_kind
 
@@ -219,7 +219,6 @@ def trains_in_bf16(precision: str, kind: Kind, encoder: Any, device: torch.devic
         Where the network is trained.
     """
     every = encoder if isinstance(encoder, (list, tuple)) else [encoder]
-    every = [one.deep if isinstance(one, Wide) else one for one in every]
     is_ours = all(
         one is None or (isinstance(one, Encoder) and not isinstance(one, Pretrained))
         for one in every

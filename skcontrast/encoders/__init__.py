@@ -8,7 +8,6 @@ from ._mlp import MLP
 from ._pretrained import Pretrained
 from ._resnet import ResNet
 from ._series_net import SeriesNet
-from ._wide import Wide
 
 __all__ = [
     "GIN",
@@ -19,6 +18,5 @@ __all__ = [
     "Pretrained",
     "ResNet",
     "SeriesNet",
-    "Wide",
     "check_encoder",
 ]

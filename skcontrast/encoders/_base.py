@@ -54,7 +54,7 @@ class Encoder(ParameterObject):
 
     See Also
     --------
-    Pretrained, Wide, MLP, ConvNet, PatchNet, ResNet, SeriesNet, GIN : Those of the package.
+    Pretrained, MLP, ConvNet, PatchNet, ResNet, SeriesNet, GIN : Those of the package.
     skcontrast.kinds.Kind : A kind of data.
 
     Examples

@@ -134,10 +134,7 @@ class PatchNet(Encoder):
     48 pixels or more are compared at several octaves, each with its own dictionary: their own
     size, half of it, and so on down to 24 pixels or more. The codes of all octaves are averaged to
     a common grid. Then come blocks of a 3×3 convolution, normalised over the batch and rectified.
-    The last map, averaged to a small grid, is the representation. The embedder's default has codes
-    of such dictionaries and oriented gradients, which keep the detail that is lost on the way,
-    beside it: ``Wide(PatchNet(), [PatchDictionary(128, grid=3), OrientedGradients()],
-    weights=[0.5, 0.5])``, or weights of 1.5 and .3 where there are several octaves.
+    The last map, averaged to a small grid, is the representation.
 
     Parameters
     ----------
@@ -159,7 +156,6 @@ class PatchNet(Encoder):
     ConvNet : Learns its first layer too: the default of smaller images.
     ResNet : Learns all of its layers, which takes many more images and much longer.
     skcontrast.features.PatchDictionary : The dictionary alone, as a transformer.
-    skcontrast.features.OrientedGradients : The gradients alone.
 
     References
     ----------

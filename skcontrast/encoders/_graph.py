@@ -41,10 +41,6 @@ class GIN(Encoder):
     there are any, stand behind those of the nodes, summed over the edges that end at a node: so
     undirected edges count twice.
 
-    The embedder's default has features that need no training beside it, ``Wide(GIN(),
-    [GraphSize(), GraphProfile(), WeisfeilerLehman(n_components=256)], weights=[0.5, 1.0, 1.0])``;
-    but not with ``InfoGraph``, which contrasts nodes.
-
     Parameters
     ----------
     n_layers : int, default=3

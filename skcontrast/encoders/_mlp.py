@@ -15,6 +15,8 @@ from torch import Tensor, nn
 from .._checks import POSITIVE_INT, Interval, Numbers, parameter
 from ._base import Encoder, check_build, init_kaiming, last_layer
 
+# Of the representation, where n_components is None.
+_WIDTH = 128
 _ACTIVATIONS = {"relu": nn.ReLU, "gelu": nn.GELU, "silu": nn.SiLU, "tanh": nn.Tanh}
 
 
@@ -22,9 +24,7 @@ class MLP(Encoder):
     """A multilayer perceptron: the default encoder of vectors.
 
     Each hidden layer is a linear map, batch normalisation, a non-linearity and dropout. A last
-    linear layer gives the representation. Images are flattened. The embedder's default has the
-    features that the network gets, from which no detail is lost, beside it:
-    ``Wide(MLP(), [Raw()])`` for vectors of up to 1,000 features.
+    linear layer gives the representation. Images are flattened.
 
     Parameters
     ----------
@@ -36,8 +36,6 @@ class MLP(Encoder):
         Probability, in [0, 1), with which a hidden unit is dropped in training.
     activation : {"relu", "gelu", "silu", "tanh"}, default="relu"
         The non-linearity.
-    n_learned : int, default=128
-        Width of the representation, where the embedder's ``n_components`` is None.
 
     See Also
     --------
@@ -66,7 +64,6 @@ class MLP(Encoder):
     activation: Literal["relu", "gelu", "silu", "tanh"] = parameter(
         set(_ACTIVATIONS), default="relu"
     )
-    n_learned: int = parameter(POSITIVE_INT, default=128)
 
     def build(self, sample_shape: tuple, n_components: int | None = None) -> nn.Module:
         """Return a new perceptron for samples of shape `sample_shape`.
@@ -78,7 +75,7 @@ class MLP(Encoder):
         sample_shape : tuple of int
             Shape of one sample: ``(n_features,)`` or ``(channels, height, width)``.
         n_components : int or None, default=None
-            Width of the representation; None is `n_learned`.
+            Width of the representation; None is 128.
 
         Returns
         -------
@@ -98,8 +95,7 @@ class MLP(Encoder):
         for next_width in widths:
             layers += self._hidden_layer(width, next_width)
             width = next_width
-        n_learned = self.n_learned if n_components is None else n_components
-        return nn.Sequential(*layers, last_layer(width, n_learned))
+        return nn.Sequential(*layers, last_layer(width, n_components or _WIDTH))
 
     def _hidden_layer(self, width: int, next_width: int) -> Iterator[nn.Module]:
         gain_of: Literal["tanh", "relu"] = "tanh" if self.activation == "tanh" else "relu"

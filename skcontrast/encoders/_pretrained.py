@@ -62,9 +62,7 @@ class Pretrained(Encoder):
     normalisation keeps the statistics of the pretraining.
 
     With ``verbose=1`` the embedder prints the preprocessing, the head that was removed and the
-    number of features. It adds training-free features to what it learns: the frozen network's
-    output, patch-dictionary features and HOG features. ``Wide(Pretrained(network))`` leaves them
-    out.
+    number of features.
 
     Parameters
     ----------
@@ -105,7 +103,6 @@ class Pretrained(Encoder):
 
     See Also
     --------
-    Wide : Adds features to an encoder.
     skcontrast.features.Frozen : The network's output without training, as a transformer.
 
     Notes
@@ -127,10 +124,6 @@ class Pretrained(Encoder):
     four times as many on a GPU. The activations of all chunks except the last are computed again
     for the gradient, so that memory stays bounded.
 
-    Next to the adapted network, its frozen output has the same weight, the features of
-    :class:`~skcontrast.features.PatchDictionary` half of it, and those of
-    :class:`~skcontrast.features.OrientedGradients` a quarter.
-
     References
     ----------
     .. [1] C. J. Reed et al., "Self-Supervised Pretraining Improves Self-Supervised Pretraining",
@@ -143,11 +136,11 @@ class Pretrained(Encoder):
     >>> import numpy as np
     >>> from torch import nn
     >>> from skcontrast import ContrastiveEmbedder
-    >>> from skcontrast.encoders import Pretrained, Wide
+    >>> from skcontrast.encoders import Pretrained
     >>> network = nn.Sequential(nn.Conv2d(3, 8, 3, 2), nn.ReLU(), nn.Conv2d(8, 16, 3, 2))
     >>> X = np.random.default_rng(0).integers(0, 256, size=(40, 3, 32, 32)).astype(np.uint8)
     >>> encoder = Pretrained(network, mean=0.5, std=0.5)
-    >>> ContrastiveEmbedder(Wide(encoder), max_epochs=1, random_state=0).fit_transform(X).shape
+    >>> ContrastiveEmbedder(encoder, max_epochs=1, random_state=0).fit_transform(X).shape
     (40, 16)
     """
 

@@ -33,9 +33,6 @@ class SeriesNet(Encoder):
     costs no more than for 1,000 times: the first convolution finds means at its even places and
     deviations, which tell what changes faster, at its odd ones.
 
-    The embedder's default has the shares of fixed kernels beside it, with four times the weight:
-    ``Wide(SeriesNet(), [MiniRocket()], weights=[4.0])``.
-
     Parameters
     ----------
     widths : tuple of int, default=(32, 64, 128)
@@ -45,7 +42,7 @@ class SeriesNet(Encoder):
 
     See Also
     --------
-    skcontrast.features.MiniRocket : The fixed kernels alone, as a transformer.
+    skcontrast.features.MiniRocket : Fixed kernels, which need no training.
 
     References
     ----------

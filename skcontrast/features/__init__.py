@@ -1,7 +1,7 @@
 """Training-free features, as transformers."""
 
 from ._base import Features, Frozen, Raw
-from ._graphs import GraphProfile, GraphSize, WeisfeilerLehman
+from ._graphs import GraphProfile, WeisfeilerLehman
 from ._signals import MiniRocket, OrientedGradients, PatchDictionary
 from ._whitening import PartialWhitening
 
@@ -9,7 +9,6 @@ __all__ = [
     "Features",
     "Frozen",
     "GraphProfile",
-    "GraphSize",
     "MiniRocket",
     "OrientedGradients",
     "PartialWhitening",

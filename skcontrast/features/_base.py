@@ -17,6 +17,7 @@ from .._data._parts import labeled_output
 from .._network._inference import encode
 from .._runtime._modes import plain_modes
 from .._runtime._random import generator_of, seeded_everywhere
+from ..augmentation._views import base_of
 from ..encoders import Encoder
 from ..encoders._base import KindOrName, build_encoder, checked_module, rows_of
 from ..kinds._base import Kind, Request, Schema, with_scaler
@@ -42,9 +43,6 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
     ----------
     kind : {"vectors", "series", "images", "graphs"}, Kind, a tuple of these or None
         The kind of samples, see :class:`skcontrast.kinds.Kind`.
-    one_scale : bool, default=False
-        Whether all columns have one unit, so that :class:`~skcontrast.encoders.Wide` divides them
-        by one number and not each by its own deviation.
 
     See Also
     --------
@@ -67,7 +65,6 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
     """
 
     kind: ClassVar[str | Kind | tuple[str | Kind, ...] | None] = None
-    one_scale: ClassVar[bool] = False
     module_: nn.Module = learned()
     _schema: Schema = learned()
     _scaler: Any = learned()
@@ -138,7 +135,7 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
             If a parameter is outside its range, or X is not as `kind` needs it.
         """
         validate_parameters(self)
-        X, schema = read_samples(X, hint=declared_kind(self), owner=self)
+        X, schema = read_samples(base_of(X), hint=declared_kind(self), owner=self)
         holds = f"but X holds {schema.kind.name}"
         check_fits(self, self.kind, lambda kind: isinstance(schema.kind, type(kind)), holds)
         schema.kind._check_unusual(X, is_declared=False)
@@ -171,7 +168,7 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
         """
         check_is_fitted(self)
         kind, scaler = self._schema.kind, self._scaler
-        samples = kind._read(X, Request(self, self._schema))[0]
+        samples = kind._read(base_of(X), Request(self, self._schema))[0]
         with plain_modes(_CPU):
             found = encode(self.module_, samples, kind, lambda X: scaler.to_tensor(X, _CPU))
         return labeled_output(found, X, self)
@@ -188,7 +185,6 @@ class Raw(Features):
     """The numbers of each sample, standardised as an encoder gets them, as one row.
 
     Of vectors these are the columns, of images and of series of one length all pixels and steps.
-    Beside what is learned, see :class:`~skcontrast.encoders.Wide`, they keep every detail.
 
     Attributes
     ----------
@@ -202,8 +198,6 @@ class Raw(Features):
     >>> Raw().fit_transform(load_digits().images).shape
     (1797, 64)
     """
-
-    one_scale = True
 
     def get_feature_names_out(
         self, input_features: ArrayLike | None = None
@@ -220,7 +214,9 @@ class Raw(Features):
         names : ndarray of shape (n_features,), dtype object
         """
         names = super().get_feature_names_out(input_features)
-        return self._schema.renamed(names, slice(None), input_features)
+        given = self._schema.feature_names_in if input_features is None else input_features
+        own = np.asarray(names if given is None else given, dtype=object)
+        return own if len(set(own)) == len(names) else names
 
     def learn(self, batch: Any, rng: np.random.RandomState) -> nn.Module:
         """Return the identity; see `Features.learn`."""
@@ -247,7 +243,6 @@ class Frozen(Features):
     See Also
     --------
     skcontrast.encoders.Pretrained : A pretrained network as an encoder.
-    skcontrast.encoders.Wide : Puts features beside what is learned.
 
     Examples
     --------

@@ -1,14 +1,12 @@
-"""Graphs as counts: sizes, degrees, triangles, neighbourhoods; and as components of counts."""
+"""Graphs as counts: sizes, degrees, triangles and neighbourhoods."""
 
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.linalg import hadamard
 from scipy.sparse import coo_array, csr_array
 from torch import Tensor, nn
 
@@ -22,8 +20,6 @@ from ._base import Features
 _MOST_ROUNDS = 100
 # Degrees from here on share a column.
 _LARGEST_DEGREE = 9
-# Components that vary less, relative to the first, are rounding.
-_LEAST_SPREAD = 1e-4
 
 
 class GraphProfile(Features):
@@ -44,7 +40,6 @@ class GraphProfile(Features):
 
     See Also
     --------
-    GraphSize : The first two columns.
     WeisfeilerLehman : Counts the neighbourhoods of nodes.
 
     References
@@ -65,33 +60,6 @@ class GraphProfile(Features):
     def learn(self, batch: GraphBatch, rng: np.random.RandomState) -> nn.Module:
         """Return the profile as a module, which learns nothing; see `Features.learn`."""
         return Profile()
-
-
-class GraphSize(Features):
-    """The logarithms of the numbers of nodes and of edges of each graph.
-
-    Attributes
-    ----------
-    module_ : torch.nn.Module
-        The map from graphs to features.
-
-    See Also
-    --------
-    GraphProfile : Has these and more.
-
-    Examples
-    --------
-    >>> import networkx as nx
-    >>> from skcontrast.features import GraphSize
-    >>> GraphSize().fit_transform([nx.cycle_graph(5), nx.star_graph(3)]).shape
-    (2, 2)
-    """
-
-    kind = "graphs"
-
-    def learn(self, batch: GraphBatch, rng: np.random.RandomState) -> nn.Module:
-        """Return the logarithms as a module, which learns nothing; see `Features.learn`."""
-        return Sizes()
 
 
 class WeisfeilerLehman(Features):
@@ -116,9 +84,6 @@ class WeisfeilerLehman(Features):
         graphs at least.
     max_features : int, default=4000
         The most colours, those that occur in the most training graphs.
-    n_components : int, default=None
-        The most principal components of the counts that are returned in their place, rotated so
-        that all vary alike; their number is rounded up to a power of 2. None returns the counts.
 
     Attributes
     ----------
@@ -149,27 +114,10 @@ class WeisfeilerLehman(Features):
     n_rounds: int = parameter([Interval(Integral, 0, _MOST_ROUNDS, closed="both")], default=4)
     min_share: float = parameter(FRACTION, default=0.01)
     max_features: int = parameter(POSITIVE_INT, default=4000)
-    n_components: int | None = parameter([*POSITIVE_INT, None], default=None)
-
-    @property
-    def one_scale(self) -> bool:  # type: ignore[override]
-        """Whether the columns have one unit, as components have."""
-        return self.n_components is not None
 
     def learn(self, batch: GraphBatch, rng: np.random.RandomState) -> nn.Module:
         """Return the counts of the colours of training graphs as a module; see `Features`."""
-        counts = ColourCounts.of(batch, self.n_rounds, self.min_share, self.max_features)
-        most = self.n_components
-        return counts if most is None else Components.of(counts, batch, most)
-
-
-class Sizes(nn.Module):
-    """The columns of :class:`GraphSize`."""
-
-    def forward(self, graphs: GraphBatch) -> Tensor:
-        links, loops = _simple(graphs.topology)
-        n_edges = _over_nodes(links.sum(axis=1) / 2 + loops, graphs.topology)
-        return torch.stack([graphs.topology.sizes.float().log(), n_edges.log1p()], 1)
+        return ColourCounts.of(batch, self.n_rounds, self.min_share, self.max_features)
 
 
 class Profile(nn.Module):
@@ -339,50 +287,3 @@ def _hashed(x: Tensor) -> Tensor:
 def _shifted(x: Tensor, n: int) -> Tensor:
     """Return x shifted to the right, with zeros from the left."""
     return (x >> n) & ((1 << (64 - n)) - 1)
-
-
-class Components(nn.Module):
-    """Principal components of counts, rotated so that every column varies alike.
-
-    Distances and linear models are as before; but a scaler of columns does not blow up the last
-    components, and so does not undo the weights of blocks.
-
-    Parameters
-    ----------
-    block : torch.nn.Module
-        Maps a batch to counts (n, d).
-    mean : Tensor of shape (d,)
-        The mean of the counts.
-    axes : Tensor of shape (d, w)
-        What the centred counts are multiplied by.
-    """
-
-    mean: Tensor
-    axes: Tensor
-
-    def __init__(self, block: nn.Module, mean: Tensor, axes: Tensor):
-        super().__init__()
-        self.block = block
-        self.register_buffer("mean", mean)
-        self.register_buffer("axes", axes)
-
-    @classmethod
-    @torch.no_grad()
-    def of(cls, block: nn.Module, batch: Any, most: int = 256) -> Self:
-        """Return at most `most` components of what a block returns for training samples."""
-        from sklearn.decomposition import PCA
-
-        found = block(batch)
-        counts = found.cpu().numpy()
-        with np.errstate(invalid="ignore"):  # equal rows have no variance to take shares of
-            pca = PCA(min(most, *counts.shape), random_state=0).fit(counts)
-        spread = np.sqrt(pca.explained_variance_)
-        n_kept = max(1, int((spread > _LEAST_SPREAD * spread[0]).sum()))
-        # The entries of Hadamard's matrix are ±1: each column is a sum of all components.
-        width = 1 << (n_kept - 1).bit_length()
-        axes = pca.components_[:n_kept].T @ hadamard(width)[:n_kept] / np.sqrt(width)
-        return cls(block, found.mean(0), torch.from_numpy(axes).to(found))
-
-    def forward(self, x: Any) -> Tensor:
-        """Map n samples to (n, w)."""
-        return (self.block(x) - self.mean) @ self.axes

@@ -45,7 +45,7 @@ class OrientedGradients(Features):
     See Also
     --------
     PatchDictionary : Learns what to look for from the data.
-    skcontrast.encoders.PatchNet : The default encoder, which has both beside what it learns.
+    skcontrast.encoders.PatchNet : Learns convolutions on the codes of a dictionary.
 
     References
     ----------
@@ -187,7 +187,7 @@ class MiniRocket(Features):
 
     See Also
     --------
-    skcontrast.encoders.SeriesNet : Learns, and has these features beside it.
+    skcontrast.encoders.SeriesNet : A network of series, which is trained.
 
     References
     ----------

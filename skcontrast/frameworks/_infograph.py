@@ -100,7 +100,7 @@ class _InfoGraphSession(Session):
         if not hasattr(module.encoder, "nodes"):
             raise ValueError(
                 "InfoGraph contrasts the nodes of graphs with whole graphs: it needs X to be a "
-                "list of graphs, and an encoder of nodes alone, such as GIN() without Wide."
+                "list of graphs, and an encoder of nodes, such as GIN()."
             )
         self.objective = framework.objective
         self.head = copy.deepcopy(module.projector)

@@ -54,26 +54,6 @@ class Schema:
             if (value := getattr(self, name)) is not None:
                 setattr(estimator, f"{name}_", value)
 
-    def renamed(self, names: np.ndarray, place: slice | None, given: Any = None) -> np.ndarray:
-        """Return names of output columns, with those of X where samples stand among them.
-
-        Parameters
-        ----------
-        names : ndarray of shape (n,), dtype object
-            The names without those of X, which stay if all together were not different.
-        place : slice or None
-            Where the samples stand, as encoders get them; None is nowhere.
-        given : array-like of str, default=None
-            The names of X, if it had none in `fit`.
-        """
-        given = self.feature_names_in if given is None else given
-        own = [] if given is None or place is None else list(given)
-        if place is None or len(own) != len(names[place]):
-            return names
-        named = names.copy()
-        named[place] = own
-        return named if len(set(named)) == len(named) else names
-
 
 @dataclass(frozen=True)
 class Request:

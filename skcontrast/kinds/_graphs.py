@@ -11,7 +11,6 @@ from torch import nn
 
 from .._checks import parameter
 from .._data._array_like import refuse_unordered
-from .._layers._wide import WideNetwork
 from .._warnings import warn
 from ..graphs import GraphBatch, pack_graphs
 from ..graphs._batch import EdgeColumns
@@ -95,8 +94,7 @@ class Graphs(Kind):
 
     def _check_encoder(self, module: nn.Module, samples: Callable, name: str) -> None:
         """Warn about features of edges that a module does not read."""
-        deep = module.deep if isinstance(module, WideNetwork) else module
-        edges, reads = samples(2).edges, getattr(deep, "reads", ())
+        edges, reads = samples(2).edges, getattr(module, "reads", ())
         if edges is None or "edge_attr" in reads:
             return
         has_more = edges.width > (edges.weight is not None)
@@ -121,8 +119,7 @@ class Graphs(Kind):
 
     def _adapt(self, module: nn.Module) -> nn.Module:
         """Return a module in the style of PyTorch Geometric as one that takes a GraphBatch."""
-        is_adapted = isinstance(module, (GraphNetwork, WideNetwork))
-        return module if is_adapted else ForeignNetwork(module)
+        return module if isinstance(module, GraphNetwork) else ForeignNetwork(module)
 
     def _rows_per_call(self, X: Any) -> int:
         """Return the number of graphs that have about 32,768 nodes together."""

@@ -131,7 +131,7 @@ class BaselinesDisplay:
         self.points_: dict[str, dict[str, Any]] = {row: {} for row in scores}
         self.lines_ = {}
         for k, column in enumerate(COLUMNS):
-            ours = records[-1][column]
+            ours = scores[OURS][column].mean()
             self.lines_[column] = self.ax_.axvline(
                 ours, color=colors[k], lw=0.8, ls="--", zorder=0
             )

@@ -117,7 +117,7 @@ def test_images_may_be_exported_in_another_dtype_of_the_same_unit(fitted_on, pas
 
 
 @NEEDS_ONNX
-def test_a_pretrained_network_beside_codes_and_gradients_is_exported(tmp_path):
+def test_a_pretrained_network_is_exported(tmp_path):
     noise = np.random.default_rng(0).integers(0, 256, (60, 3, 40, 40), dtype=np.uint8)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)

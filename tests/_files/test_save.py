@@ -29,8 +29,7 @@ from skcontrast.augmentation import (
     MarginalCorruption,
 )
 from skcontrast.datasets import Modalities
-from skcontrast.encoders import GIN, MLP, ConvNet, PatchNet, ResNet, SeriesNet, Wide
-from skcontrast.features import MiniRocket, OrientedGradients, PatchDictionary, WeisfeilerLehman
+from skcontrast.encoders import GIN, MLP, ConvNet, PatchNet, ResNet, SeriesNet
 from skcontrast.frameworks import CMC, InfoGraph, MoCo
 from skcontrast.graphs import pack_graphs
 from skcontrast.kinds import Kind
@@ -93,14 +92,9 @@ CASES = {
     "resnet": (IMAGES, {"encoder": ResNet(18, width=4), "projection_dim": 8}),
     "graphs": (GRAPHS, {"encoder": GIN(width=4), "projection_dim": 8}),
     "graphs with edges": (BONDED, {"encoder": GIN(width=4), "projection_dim": 8}),
-    "graphs with features": (GRAPHS, {"encoder": Wide(GIN(1, 4), [WeisfeilerLehman()])}),
     "graphs by default": (GRAPHS, {}),
-    "series": (SERIES, {"encoder": Wide(SeriesNet((4,), 2), [MiniRocket()])}),
+    "series": (SERIES, {"encoder": SeriesNet((4,), 2)}),
     "series by default": (SERIES, {}),
-    "images with features": (
-        IMAGES,
-        {"encoder": Wide(PATCHES, [PatchDictionary(4, 3), OrientedGradients()])},
-    ),
     "infograph": (GRAPHS, {"encoder": GIN(width=4), "framework": InfoGraph()}),
     "moco": (VECTORS, {**SMALL, "framework": MoCo(queue_size=16)}),
     "cmc": (IMAGES, {**CONV, "framework": CMC()}),

@@ -11,8 +11,7 @@ from torch import nn
 from torch.utils.data import TensorDataset
 
 from skcontrast.callbacks import CollapseWarning
-from skcontrast.encoders import MLP, Wide
-from skcontrast.features import Raw
+from skcontrast.encoders import MLP
 from skcontrast.frameworks import CMC, InfoGraph, MoCo
 from skcontrast.kinds import Vectors
 from tests.common import IMAGES, X_DIGITS, images, small, vectors
@@ -47,13 +46,6 @@ def test_a_collapse_is_noticed_after_a_power_of_two_or_at_the_end(epoch, noticed
     (message,) = collapses(embedder)
     assert f"in or before epoch {noticed}: nearly all samples are alike" in message
     assert "effective rank 1.0" in message and "Lower 'lr'" in message
-
-
-def test_a_collapse_of_the_learned_part_is_noticed_whatever_is_beside_it():
-    (message,) = collapses(
-        small(encoder=Wide(Collapses(2), [Raw()]), max_epochs=4, batch_size=256)
-    )
-    assert "in or before epoch 2: nearly all samples are alike" in message
 
 
 class Fails(Callback):

@@ -21,7 +21,7 @@ def test_silent_unless_asked(capfd):
     ("X", "encoder", "said"),
     [
         (images(20), None, "20 images of shape (3, 6, 6); ConvNet, {} parameters, 128 comp"),
-        (vectors(), None, "60 vectors of shape (5,); MLP, {} parameters, 133 components; cpu"),
+        (vectors(), None, "60 vectors of shape (5,); MLP, {} parameters, 128 components; cpu"),
         (
             vectors(),
             torch.nn.Linear(5, 3),

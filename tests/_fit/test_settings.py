@@ -13,8 +13,7 @@ from skcontrast import ContrastiveEmbedder
 from skcontrast._fit._samples import kind_hint
 from skcontrast._fit._settings import epoch_progress, resolve_settings
 from skcontrast.augmentation import GaussianNoise, MarginalCorruption, RandomAffine, Views
-from skcontrast.encoders import MLP, ConvNet, PatchNet, Pretrained, Wide
-from skcontrast.features import OrientedGradients, PatchDictionary
+from skcontrast.encoders import MLP, ConvNet, PatchNet, Pretrained
 from skcontrast.frameworks import InfoGraph, SimCLR
 from skcontrast.kinds import Images, MultimodalKind, Vectors
 from skcontrast.kinds._base import Schema
@@ -173,10 +172,10 @@ def test_few_images_of_several_octaves_have_800_steps_at_twice_the_rate(
     shape, n_samples, n_epochs
 ):
     expected = n_epochs, 0.001 if 47 in shape else 0.002
-    for encoder in (None, PatchNet(), Wide(PatchNet())):
+    for encoder in (None, PatchNet()):
         assert paced(encoder, n_samples, shape) == expected
     usual = min(n_epochs, 100), 0.001
-    for encoder in (ConvNet(), PatchNet(largest_side=40), nn.Identity(), Wide(nn.Identity())):
+    for encoder in (ConvNet(), PatchNet(largest_side=40), nn.Identity()):
         assert paced(encoder, n_samples, shape) == usual
     schema = Schema(Images(), shape, math.prod(shape))
     given = resolve_settings(ContrastiveEmbedder(lr=0.01, max_epochs=3))
@@ -192,10 +191,8 @@ def test_of_several_encoders_the_most_careful_sets_the_pace():
 
 def test_the_default_given_by_hand_is_trained_alike_to_the_bit():
     X = np.random.default_rng(0).integers(0, 256, size=(40, 48, 48)).astype(np.uint8)
-    features = [PatchDictionary(128, grid=3), OrientedGradients()]
-    by_hand = Wide(PatchNet(), features, weights=[1.5, 0.3])
     lr, found = [], []
-    for encoder in (None, by_hand):
+    for encoder in (None, PatchNet()):
         embedder = ContrastiveEmbedder(encoder, lr_schedule="constant", random_state=0)
         embedder.partial_fit(X)
         lr.append(embedder.history_[-1]["lr"])

@@ -6,10 +6,9 @@ import torch
 from torch import nn
 
 from skcontrast._network._build import Widths, build_network
-from skcontrast.encoders import MLP, PatchNet, Wide
-from skcontrast.features import OrientedGradients, PatchDictionary
+from skcontrast.encoders import MLP
 from skcontrast.frameworks._parts import Split
-from skcontrast.kinds import Images, Vectors
+from skcontrast.kinds import Vectors
 from skcontrast.similarity import Cosine, VonMisesFisher
 from tests.common import X_DIGITS, small
 
@@ -124,26 +123,3 @@ def test_an_encoder_learns_from_2000_samples_at_most(monkeypatch):
     encoder = Learns((8,))
     network, _, batch = network_of(choose_encoder=lambda *part: encoder)
     assert torch.equal(encoder.seen[0], network.encoder[0](batch[::3])), "evenly spread"
-
-
-def test_a_head_reads_what_was_learned_and_not_what_is_beside_it():
-    images = torch.randint(0, 256, (20, 3, 8, 8), dtype=torch.uint8)
-    network, widths = build_network(
-        images,
-        Images(),
-        Images().scaler().fit(images.numpy()),
-        None,
-        choose_encoder=lambda *part: Wide(
-            PatchNet(n_patches=4, patch_size=3, widths=(2,)),
-            [PatchDictionary(4, 3, grid=3), OrientedGradients()],
-        ),
-        n_components=None,
-        projection_dim=0,
-        similarity=Cosine(),
-        owner="Embedder",
-    )
-    deep, wide = 2 * 3**2, 4 * 3**2 + 9 * 2**2
-    assert widths == Widths(representation=deep + wide, projection=deep, beside=wide)
-    h = network.eval().encoder(images)
-    assert torch.equal(network(images), h[:, :deep])
-    assert h[:, deep:].any()

@@ -11,9 +11,8 @@ from torch import nn
 from skcontrast import ContrastiveEmbedder
 from skcontrast._checks import InvalidParameterError
 from skcontrast._fit._defaults import default_encoder
-from skcontrast.encoders import MLP, ConvNet, PatchNet, ResNet, Wide
+from skcontrast.encoders import MLP, ConvNet, PatchNet, ResNet
 from skcontrast.encoders._base import build_encoder, to_channels_last
-from skcontrast.features import Raw
 from skcontrast.kinds import Images, Vectors
 from skcontrast.kinds._recognise import kind_of_shape
 from tests.common import small
@@ -98,12 +97,12 @@ class PartlyFrozen(nn.Sequential):
 @pytest.mark.parametrize(
     "shape, expected, default_width",
     [
-        ((64,), Wide(MLP()), 128),
+        ((64,), MLP(), 128),
         ((1, 8, 8), ConvNet(), 128),
         ((3, 15, 32), ConvNet(), 128),
-        ((3, 32, 32), Wide(PatchNet()), 128 * 3**2),
-        ((3, 20, 33), Wide(PatchNet()), 128 * 3**2),
-        ((3, 96, 130), Wide(PatchNet()), 128 * 3**2),
+        ((3, 32, 32), PatchNet(), 128 * 3**2),
+        ((3, 20, 33), PatchNet(), 128 * 3**2),
+        ((3, 96, 130), PatchNet(), 128 * 3**2),
     ],
     ids=case_id,
 )
@@ -178,8 +177,6 @@ def test_messages_name_the_class_of_the_estimator(given):
 def test_a_callable_must_return_a_module():
     with pytest.raises(TypeError, match=r"callable encoder len must return .*Module, got 1"):
         build_encoder(len, (4,))
-    with pytest.raises(TypeError, match=r"callable deep len must return .*Module, got 1"):
-        build_encoder(Wide(len, [Raw()]), (4,))
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from tests.encoders.graphs_common import WIDTH, as_batch, graphs_of
 
 def test_gin_is_the_default():
     module, width = build_encoder(default_encoder(Graphs(), (None, WIDTH)), (None, WIDTH))
-    assert width == WIDTH + 96 and isinstance(module.deep.message_passing.layers[0], GINLayer)
+    assert width == WIDTH + 96 and isinstance(module.message_passing.layers[0], GINLayer)
 
 
 class Linear(nn.Module):

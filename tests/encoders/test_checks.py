@@ -13,10 +13,8 @@ from skcontrast.encoders import (
     Encoder,
     PatchNet,
     SeriesNet,
-    Wide,
     check_encoder,
 )
-from skcontrast.features import OrientedGradients
 from skcontrast.kinds import Kind
 from tests.common import images, vectors
 
@@ -41,7 +39,7 @@ class Applied(nn.Linear):
         return self.function(super().forward(x))
 
 
-@pytest.mark.parametrize("wrap", [own, Wide, lambda module: module], ids=["own", "wide", "module"])
+@pytest.mark.parametrize("wrap", [own, lambda module: module], ids=["own", "module"])
 @pytest.mark.parametrize(
     "function",
     [
@@ -121,7 +119,7 @@ def test_an_encoder_that_reads_the_padding_is_refused():
     "encoder, samples",
     [
         (MLP((8,)), X),
-        (Wide(ConvNet((4,)), [OrientedGradients()]), images(40)),
+        (ConvNet((4,)), images(40)),
         (PatchNet(4, 3, (4,)), images(40, side=16)),
         (SeriesNet(), np.random.default_rng(0).normal(size=(20, 2, 40))),
         (GIN(1, 4), GRAPHS),

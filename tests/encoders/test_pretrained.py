@@ -19,7 +19,7 @@ from skcontrast._fit import _defaults
 from skcontrast._fit._settings import resolve_settings
 from skcontrast._layers import _pretrained
 from skcontrast.datasets import Modalities
-from skcontrast.encoders import Pretrained, Wide
+from skcontrast.encoders import Pretrained
 from skcontrast.features import Frozen, PatchDictionary
 from skcontrast.frameworks import CMC, MoCo
 from skcontrast.kinds import Images
@@ -75,8 +75,8 @@ class Object:
 
 
 def alone(net, **kwargs):
-    """Return an embedder that learns with nothing beside."""
-    return small(encoder=Wide(pretrained(net)), batch_size=12, device="cpu", **kwargs)
+    """Return an embedder that adapts a network."""
+    return small(encoder=pretrained(net), batch_size=12, device="cpu", **kwargs)
 
 
 def frozen(net, X, **kwargs):
@@ -104,14 +104,11 @@ def test_grey_images_are_repeated(net, grey):
     np.testing.assert_allclose(frozen(net, grey), expected(net, repeated), atol=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore:All parameters of 'encoder' are frozen")
 @pytest.mark.parametrize("kind", ["auto", "images", Images()], ids=repr)
 def test_pixels_are_right_whatever_the_kind_says(net, kind):
-    embedder = small(encoder=pretrained(net), kind=kind, max_epochs=1).fit(X)
-    k = embedder.encoder_[1].beside.learned_width
-    block = embedder.transform(X)[:, k : 2 * k]
-    plain = expected(net, X)
-    for column in np.flatnonzero(plain.std(0) > 1e-4):
-        assert np.corrcoef(block[:, column], plain[:, column])[0, 1] > 0.9999
+    embedder = small(encoder=pretrained(net, rate=0), kind=kind, max_epochs=1).fit(X)
+    np.testing.assert_allclose(embedder.transform(X), expected(net, X), atol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -416,7 +413,7 @@ def test_the_network_is_not_changed_and_its_copy_keeps_what_it_must(net):
     before = {name: value.clone() for name, value in net.train().state_dict().items()}
     embedder = alone(net, max_epochs=2, lr=0.01).fit(X)
     assert net.training and all(before[k].equal(v) for k, v in net.state_dict().items())
-    trained = embedder.encoder_[1].deep.network
+    trained = embedder.encoder_[1].network
     assert isinstance(trained.fc, nn.Identity) and not trained.training
     changed = {k for k, v in trained.state_dict().items() if not before[k].equal(v)}
     # The first of five tensors stays, and so do the statistics.
@@ -435,7 +432,7 @@ def test_the_network_has_a_rate_of_its_own_unless_the_optimizer_has_groups(net):
         return settings.grouped_optimizer.param_groups
 
     encoder = pretrained(net, rate=0.1)
-    assert groups(encoder) == groups(Wide(encoder)) == [("encoder.*", {"lr": pytest.approx(1e-3)})]
+    assert groups(encoder) == [("encoder.*", {"lr": pytest.approx(1e-3)})]
     assert groups(pretrained(net, rate=1.0)) is None
     assert groups(pretrained(net)) == [("encoder.*", {"lr": pytest.approx(5e-3)})]
     no_norm = nn.Sequential(nn.Conv2d(3, 4, 3), nn.GroupNorm(1, 4))
@@ -446,7 +443,7 @@ def test_the_network_has_a_rate_of_its_own_unless_the_optimizer_has_groups(net):
 
 def test_nothing_of_a_network_with_the_rate_0_is_trained(net):
     embedder = small(encoder=pretrained(net, rate=0), max_epochs=1, output="projection").fit(X)
-    trained = embedder.encoder_[1].deep.network.state_dict()
+    trained = embedder.encoder_[1].network.state_dict()
     assert all(net.state_dict()[name].equal(value) for name, value in trained.items())
 
 
@@ -459,10 +456,8 @@ def test_fits_are_short(net, n_samples, n_epochs):
     )
 
 
-def test_the_frozen_output_codes_and_gradients_are_beside_it(net):
-    embedder = small(encoder=pretrained(net), max_epochs=1).fit(X)
-    beside = embedder.encoder_[1].beside
-    assert [len(scale.mean) for scale in beside.scales] == [16, 8 * 9, 64 * 9]
+def test_the_embedding_is_the_adapted_network_alone(net):
+    assert small(encoder=pretrained(net), max_epochs=1).fit_transform(X).shape == (24, 16)
     assert small(encoder=pretrained(net), n_components=3).fit_transform(X).shape == (24, 3)
 
 

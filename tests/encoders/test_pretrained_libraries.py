@@ -8,7 +8,7 @@ import torch
 
 import skcontrast
 from skcontrast._storage._values import rebuilt, recipe_of
-from skcontrast.encoders import Pretrained, Wide
+from skcontrast.encoders import Pretrained
 from skcontrast.features import Frozen
 from tests.common import images, small
 
@@ -101,7 +101,7 @@ def test_a_network_of_transformers_is_read_and_saved_whole(name, tmp_path):
     expected = states[:, 0] if name == "vit" else states.mean((2, 3))
     found = Frozen(encoder).fit_transform(X)
     np.testing.assert_allclose(found, expected.numpy(), atol=1e-4)
-    embedder = small(encoder=Wide(encoder), max_epochs=1).fit(X)
+    embedder = small(encoder=encoder, max_epochs=1).fit(X)
     skcontrast.save(embedder, tmp_path / "a")
     loaded = skcontrast.load(tmp_path / "a")
     np.testing.assert_array_equal(loaded.transform(X), embedder.transform(X))

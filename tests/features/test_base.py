@@ -6,15 +6,19 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 import torch
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from torch import nn
 from torch.utils.data import TensorDataset
 
+from skcontrast import ContrastiveEmbedder
+from skcontrast.augmentation import RandomAffine
+from skcontrast.encoders import ConvNet
 from skcontrast.features import (
     Features,
     GraphProfile,
@@ -253,3 +257,37 @@ def test_raw_features_of_graphs_and_of_unequal_series_are_refused():
         Raw().fit([nx.path_graph(3), nx.path_graph(4)])
     with pytest.raises(TypeError, match="arrays of one shape"):
         Raw().fit([np.arange(3.0), np.arange(4.0)])
+
+
+EMBEDDER = ContrastiveEmbedder(ConvNet((4,)), max_epochs=2, random_state=0)
+
+
+@pytest.mark.parametrize("is_scaled", [False, True])
+def test_in_a_union_after_an_augmentation_the_embedder_gets_views_and_features_get_samples(
+    is_scaled,
+):
+    blocks = [clone(EMBEDDER), clone(PATCHES)]
+    if is_scaled:
+        blocks = [make_pipeline(block, StandardScaler()) for block in blocks]
+    embedder, patches = clone(EMBEDDER), clone(PATCHES)
+    augmentation = RandomAffine(rotation=90)
+    expected = [embedder.set_params(augmentation=augmentation), patches]
+    expected = [block.fit_transform(X) for block in expected]
+    if is_scaled:
+        expected = [StandardScaler().fit_transform(block) for block in expected]
+    pipe = make_pipeline(clone(augmentation), make_union(*blocks))
+    np.testing.assert_allclose(pipe.fit_transform(X), np.hstack(expected), atol=1e-5)
+    np.testing.assert_allclose(pipe.transform(X[:3]), np.hstack(expected)[:3], atol=1e-5)
+
+
+@pytest.mark.parametrize("is_scaled", [False, True])
+def test_groups_reach_the_embedder_of_a_union_by_metadata_routing(is_scaled):
+    groups = np.repeat(np.arange(12), 2)
+    expected = clone(EMBEDDER).set_params(same_group="positive").fit(X, groups=groups)
+    with sklearn.config_context(enable_metadata_routing=True):
+        embedder = clone(EMBEDDER).set_params(same_group="positive").set_fit_request(groups=True)
+        block = make_pipeline(embedder, FunctionTransformer()) if is_scaled else embedder
+        pipe = make_pipeline(make_union(block, clone(PATCHES)), LogisticRegression())
+        H = pipe.fit(X, Y, groups=groups)[0].transform(X)
+    np.testing.assert_array_equal(H[:, :-24], expected.transform(X))
+    assert not np.allclose(H[:, :-24], clone(EMBEDDER).fit_transform(X))
