@@ -11,17 +11,16 @@ Fashion-MNIST as in other studies. Half of a set, 800 images at most, is trained
 of the other half 1,200 at most are judged.
 
 Columns: 5 and 20 labels a class (logistic regression, mean of 10 draws), ten neighbours by cosine,
-plain or half whitened, whichever is better, and a linear probe of all labels. "whole" is
+plain or half whitened, whichever is better, and a linear probe of all labels. "learned" is
 ``ContrastiveEmbedder(Pretrained(network, mean=…, std=…), random_state=seed)`` with nothing else
-chosen, "learned" its learned columns alone, "frozen" what the network returned before, "nothing
-learned" all other columns. ``--variants`` are parameters of
-Pretrained or of the embedder, with semicolons between them; those that have no ``size`` share the
-rows of what is not trained. ``statistics=1`` trains with batch normalisation by the statistics of
-each batch, which Pretrained never does. ``--fine-tune`` is what people do
-instead: the network and a linear layer, which begins as the logistic regression on the frozen
-network (LP-FT, Kumar et al. 2022), trained with five labels a class by cross-entropy and mild
-views; two draws. ``--in-fit SemiSupCon`` gives the same two draws of five labels to ``fit`` with
-that loss, ``no labels`` is the embedder without them, judged by these draws, and ``SetFit`` is the
+chosen, "frozen" what the network returned before, "both" the two next to each other, standardised.
+``--variants`` are parameters of Pretrained or of the embedder, with semicolons between them; those
+that have no ``size`` share the rows of what is not trained. ``statistics=1`` trains with batch
+normalisation by the statistics of each batch, which Pretrained never does. ``--fine-tune`` is what
+people do instead: the network and a linear layer, which begins as the logistic regression on the
+frozen network (LP-FT, Kumar et al. 2022), trained with five labels a class by cross-entropy and
+mild views; two draws. ``--in-fit SemiSupCon`` gives the same two draws of five labels to ``fit``
+with that loss, ``no labels`` is the embedder without them, judged by these draws, and ``SetFit`` is the
 order of Tunstall et al. 2022: the labelled images alone are contrasted by their classes (SupCon)
 before the logistic regression.
 """
@@ -33,7 +32,10 @@ from functools import partial
 
 import numpy as np
 import torch
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import StandardScaler
 
 from benchmarks._photographs import COLUMNS, ZIPS, judge, load, pretrained_network, some_of_each
 from benchmarks._results import Table, make_parser, spread
@@ -140,15 +142,15 @@ def blocks(data, network, variant, seed):
     embedder.fit(X, y if "Supervised" in variant else None)
     spent = time.process_time() - start
     h, h_test = embedder.transform(X), embedder.transform(X_test)
-    beside = embedder.encoder_[1].beside
-    k = beside.learned_width
+    frozen = Frozen(encoder).fit(X)
+    frozen_blocks = (FrozenEstimator(one) for one in (embedder, frozen))
+    both = make_union(*(make_pipeline(one, StandardScaler()) for one in frozen_blocks)).fit(X)
     parts = {
-        "whole": slice(None),
-        "learned": slice(k),
-        "frozen": slice(k, k + len(beside.scales[0].mean)),
-        "nothing learned": slice(k, None),
+        "frozen": (frozen.transform(X), frozen.transform(X_test)),
+        "learned": (h, h_test),
+        "both": (both.transform(X), both.transform(X_test)),
     }
-    found = {name: judge(h[:, s], y, h_test[:, s], y_test) for name, s in parts.items()}
+    found = {name: judge(u, y, v, y_test) for name, (u, v) in parts.items()}
     return found, len(embedder.history_), spent
 
 
@@ -177,14 +179,14 @@ def main():
                 row = {"set": name, "variant": way, "columns": "labels in fit"}
                 table.add(row | {COLUMNS[0]: spread(found)})
             for i, variant in enumerate(() if args.variants == ["none"] else args.variants):
-                untrained = () if i and "size" not in variant else ("frozen", "nothing learned")
+                untrained = () if i and "size" not in variant else ("frozen",)
                 runs = [blocks(data, network, variant, seed) for seed in range(args.seeds)]
-                for block in (*untrained, "learned", "whole"):
+                for block in (*untrained, "learned", "both"):
                     scores = np.array([run[0][block] for run in runs])
                     figures = map(spread, scores.T.tolist())
                     row = {"set": name, "variant": variant or "default", "columns": block}
                     row |= dict(zip(COLUMNS, figures, strict=True))
-                    if block == "whole":
+                    if block == "learned":
                         row |= {
                             "epochs": runs[0][1],
                             "CPU s": float(np.mean([run[2] for run in runs])),
