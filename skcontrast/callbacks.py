@@ -79,7 +79,7 @@ class Evaluation(Callback):
 
     Notes
     -----
-    Next to the column NAME, ``NAME_best`` says whether an epoch has the best score so far, which
+    Next to the column NAME, ``NAME_best`` is whether an epoch has the best score so far, which
     ``skorch.callbacks.Checkpoint(monitor="NAME_best")`` can watch.
 
     Clones share X and y. They are left out of the pickle of a callback that has been used, so

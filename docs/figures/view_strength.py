@@ -26,6 +26,6 @@ for axis, (title, name) in zip(axes, SETS.items(), strict=True):
         axis.plot(strengths, means, style, color=color, label=label, ms=4)
     axis.set_title(title, fontsize=10)
     axis.set_xlabel("strength of the views")
-axes[0].set_ylabel("accuracy, 5 labels a class")
+axes[0].set_ylabel("accuracy, 5 labels per class")
 entries = axes[0].get_legend_handles_labels()
 figure.legend(*entries, loc="outside lower center", ncols=5, fontsize=8)

@@ -29,7 +29,7 @@ _RAISED = (ValueError, TypeError, AttributeError, LookupError, RuntimeError, Ari
 
 
 def checked(**constraints: Any) -> Callable[[_F], _F]:
-    """Return a decorator that checks arguments before a function sees them.
+    """Return a decorator that checks the arguments of a function.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ int in the range [1, 9]. Got True instead.
             try:
                 given = bind(*args, **kwargs).arguments
             except TypeError:
-                return function(*args, **kwargs)  # which says what is wrong, by its name
+                return function(*args, **kwargs)  # which raises the TypeError
             for name, wanted in constraints.items():
                 if name in given:
                     check_argument(owner, name, given[name], wanted)

@@ -48,7 +48,7 @@ def check_values(constraints: dict[str, Any], values: dict[str, Any], owner: str
 
 
 def _advice(name: str, value: Any, constraints: Sequence[Any]) -> str:
-    """Return the end of a message: what to write instead, if that can be told."""
+    """Return the end of a message: what to write instead, or nothing."""
     options = [one.options for one in constraints if isinstance(one, StrOptions)]
     known = sorted(chain(*options))
     meant = SYNONYMS.get(str(value).removeprefix("torch.").lower())

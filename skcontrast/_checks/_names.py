@@ -82,7 +82,7 @@ def advice_on(name: str, known: Iterable[str], *, is_set: bool = False) -> str:
 
 
 def names_checked(function: _F) -> _F:
-    """Return a function that says, if an argument does not exist, which one may be meant."""
+    """Return a function that suggests the argument that may be meant by an unknown one."""
     parameters = inspect.signature(function).parameters.values()
     if any(p.kind is p.VAR_KEYWORD for p in parameters):
         return function

@@ -155,7 +155,7 @@ def row_blocks(X: Any, n_rows: int | None = None) -> Iterator[Any]:
 
 
 def fingerprint(arrays: Iterable[Any]) -> int:
-    """Return a number that tells arrays, by their shapes and a few rows, from different ones.
+    """Return a checksum of arrays, of their shapes and a few rows.
 
     Parameters
     ----------

@@ -51,7 +51,7 @@ def _are_fractions(values: NDArray) -> bool:
 
 
 def known_classes(y: Any, *, needed_by: str) -> tuple[NDArray, NDArray[np.bool_]]:
-    """Return the classes that y knows, one at least, and which entries these are."""
+    """Return the known classes of y, one at least, and which entries these are."""
     _refuse_none(y, needed_by)
     known, is_known = split_known(y, warns=True)
     with naming("y", "an array of classes, shape (n_samples,)"):

@@ -263,7 +263,7 @@ class MultimodalBatch(TensorBatch):
 
 
 class LabeledArray(np.ndarray):
-    """An array that knows the row labels of the table that it was made from.
+    """An array with the row labels of the table that it was made from.
 
     Arrays computed from it, slices too, do not have labels.
 

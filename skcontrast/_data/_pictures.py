@@ -124,7 +124,7 @@ def read_image(path: Path, size: tuple[int, int], mode: str, resize: str) -> NDA
 
     Image.init()
     try:
-        # Not every build of Pillow knows every format.
+        # Not every build of Pillow reads every format.
         with Image.open(path, formats=[name for name in _FORMATS if name in Image.OPEN]) as image:
             # A JPEG file is decoded to half, a quarter or an eighth if that is still large enough.
             image.draft(None, (2 * max(size),) * 2)

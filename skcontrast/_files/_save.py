@@ -114,7 +114,7 @@ def save(
     OSError
         If the file cannot be written.
     TypeError
-        If the embedder holds something that cannot be written, such as a lazy layer that has seen
+        If the embedder holds something that cannot be written, such as a lazy layer that had
         no sample, or a different classifier.
     ValueError
         If the suffix of `path` is that of another format.

@@ -139,7 +139,7 @@ class AutoParameters:
         present = estimable_parameters(loss)
         for owner in {self.declared[name].owner for name in self.due}:
             names = {name for name, found in self.declared.items() if found.owner == owner}
-            # A given τ⁺ is a fact about the classes; a given α tells nothing about the encoder.
+            # A given τ⁺ is a fact about the classes; a given α is independent of the encoder.
             given = self._of_quantity("tau_plus", names) - set(self.settings)
             estimates = estimate_alpha_and_tau_plus(
                 ranks.clip(0, 1),

@@ -1,4 +1,4 @@
-"""One fit: from checked parameters and X to everything that a fitted embedder knows."""
+"""One fit: from checked parameters and X to the state of a fitted embedder."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def _sampler(
 def _context(
     settings: Settings, setup: Fitted, data: TrainingData, processes: Processes
 ) -> FitContext:
-    """Return what the framework's session knows of the fit."""
+    """Return the fit's context for the framework's session."""
     kind, device, widths = setup.schema.kind, settings.device, setup.widths
     bf16 = trains_in_bf16(settings.precision, kind, settings.encoder, device)
 

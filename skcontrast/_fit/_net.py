@@ -46,7 +46,7 @@ class ContrastiveNet(NeuralNet):
     setup : Fitted
         What the training starts from.
     context : FitContext
-        What the framework's session knows of the fit.
+        The fit's context for the framework's session.
     sampler : BatchSampler
         The training samples.
     auto : AutoParameters
@@ -128,7 +128,7 @@ class ContrastiveNet(NeuralNet):
         return self.owner._as_fitted(fitted)
 
     def stop(self) -> None:
-        """Stop the training when all callbacks have been told of the end of the epoch."""
+        """Stop the training when all callbacks have ended the epoch."""
         self.is_stopped_ = True
 
     def initialize_criterion(self) -> Self:

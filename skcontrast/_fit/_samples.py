@@ -80,7 +80,7 @@ def read_training_data(
     if settings.same_group != "neutral" and "groups" not in tensors:
         warn("same_group has no effect: fit got no groups. Pass them by name, fit(X, groups=...).")
     framework = settings.framework
-    # Negatives of other domains would be told by the domain alone.
+    # Negatives of other domains would differ by the domain alone.
     if "domains" in tensors and framework.remembers_samples:
         raise ValueError(
             "domains needs a framework whose negatives are all of the batch, such as SimCLR(): "

@@ -82,8 +82,8 @@ class KernelLayer(nn.Module):
     .. math:: f = \frac{1}{T} \sum_t \big[ (w *_d x)_t > b \big]
 
     for each of the 84 kernels w with weights 2, three times, and -1, six times, a number of
-    dilations d and of thresholds b. Every second convolution sees zeros before and after the
-    series; the others are counted only where the kernel is inside of it. With several channels, a
+    dilations d and of thresholds b. Every second convolution is padded with zeros;
+    the others are counted only where the kernel is inside of it. With several channels, a
     kernel convolves the sum of a few. In series of 1,000 times or more, 500 to 1,000 are counted.
     They are spread evenly, with jitter, so that they do not coincide with periods.
 

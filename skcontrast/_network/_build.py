@@ -61,7 +61,7 @@ class Network(nn.Module):
         return self
 
     def own_named_parameters(self) -> Iterator[tuple[str, nn.Parameter]]:
-        """Yield the parameters, named as in the modules that the user knows."""
+        """Yield the parameters, named as in the user's modules."""
         for name, parameter in self.named_parameters():
             start = next((start for start in self.own_names if name.startswith(start)), "")
             yield self.own_names.get(start, "") + name.removeprefix(start), parameter

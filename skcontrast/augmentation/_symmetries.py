@@ -57,7 +57,7 @@ class ImageSymmetries:
     Attributes
     ----------
     left_right, up_down, half_turn, quarter_turn : float
-        AUC in [0, 1] of the classifier that tells the images from those with left and right
+        AUC in [0, 1] of the classifier of images against those with left and right
         exchanged, top and bottom exchanged, turned by 180° and by 90°: about .5 if it cannot, 1 if
         it always can. NaN where it was not tried.
     shown : tuple of str

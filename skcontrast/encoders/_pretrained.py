@@ -181,7 +181,7 @@ class Pretrained(Encoder):
 
     @torch.no_grad()
     def build(self, sample_shape: tuple, n_components: int | None = None) -> nn.Module:
-        """Return a copy of the network, behind the layer that brings pixels as it knows them.
+        """Return a copy of the network, behind its preprocessing layer.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What losses are judged on: views as an embedder sees them, scores with the truth, and ranks."""
+"""Scores with known labels, projections of views, and ranks."""
 
 from __future__ import annotations
 

@@ -165,7 +165,7 @@ class MiniRocket(Features):
 
     .. math:: \sum_{j=-4}^{4} w_j\, x_{t + jd} > b.
 
-    Every second convolution sees zeros before and after the series, the others are counted only
+    Every second convolution is padded with zeros, the others are counted only
     where the kernel is inside of it; where it is longer than a series, the feature is 0. Times
     behind the end of a shorter series do not count. With several channels, a kernel reads the
     sum of a few, drawn at random, as in the multivariate form of the authors. In series of 1,000

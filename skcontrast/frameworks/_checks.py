@@ -183,7 +183,7 @@ def _check_fields(contrast: Contrast, owner: str) -> None:
             kind = "floating" if value.is_floating_point() else str(value.dtype)[6:]
             fits = kind in dtypes and value.ndim == len(axes)
             fits = fits and value.device == contrast.anchors.device
-            # The first field with an axis says how long it is, and the others must agree.
+            # The first field with an axis defines its length, and the others must agree.
             lengths = zip(axes, value.shape, strict=False)
             fits = fits and all(sizes.setdefault(axis, n) == n for axis, n in lengths)
         if not fits:

@@ -30,7 +30,7 @@ class Schema:
     Attributes
     ----------
     kind : Kind
-        Reads X, and knows what `fit` learned of it.
+        Reads X, and has what `fit` learned of it.
     sample_shape : tuple
         Shape of one sample of X, as its kind gives it; of several parts, the shape of each.
     n_features_in : int or None
@@ -170,7 +170,7 @@ def with_scaler(kind: Kind, X: Any) -> tuple[Any, Any, Any]:
 
 
 def as_given(scaler: Any, batch: Any, X: Any) -> Any:
-    """Return a batch of views of X in its units, if its scaler knows how, else unchanged."""
+    """Return a batch of views of X in its units, if its scaler has an inverse, else unchanged."""
     if hasattr(scaler, "from_tensor"):
         return scaler.from_tensor(batch, X)
     return batch.numpy() if isinstance(batch, Tensor) else batch
@@ -256,7 +256,7 @@ class Kind(ParameterObject):
         Raises
         ------
         ValueError, TypeError
-            If X does not hold such samples; the message says what was expected.
+            If X does not hold such samples; the message names what was expected.
         """
         raise NotImplementedError(f"{type(self).__name__} does not implement check.")
 
@@ -345,7 +345,7 @@ class Kind(ParameterObject):
     def _check_unusual(self, X: Any, *, is_declared: bool) -> None:
         """Warn about checked samples that look like a mistake, or refuse them; once per fit.
 
-        The kind is declared if the embedder's parameter `kind` says what X holds.
+        The kind is declared if it is the parameter `kind` of the embedder.
         """
 
     def _first_layer(self, subset: Any, scaler: Any, *, channels_last: bool) -> nn.Module | None:

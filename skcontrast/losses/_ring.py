@@ -164,7 +164,7 @@ class SoftRing(Loss):
 class SoftSupCon(Loss):
     r"""Contrastive loss that pulls candidates by their probability of sharing the anchor's class.
 
-    As in :class:`SoftRing`, the share u of the candidates that score lower tells how likely a
+    As in :class:`SoftRing`, the share u of the candidates that score lower determines how likely a
     candidate is of the anchor's class, :math:`p_j = p(\mathrm{FN} \mid u_j)` with sharpness k and
     prior τ⁺. Such candidates push less, and part of the pull is theirs:
 

@@ -155,10 +155,9 @@ class SemiSupCon(SupCon):
       of nearest neighbours of the representations [1]_, [2]_. The surest guesses of each class
       serve as labels until the next ones. Given labels are never changed.
 
-    Samples of unknown class have only their own views as positives. If y knows all classes, the
-    fit is that with :class:`SupCon`; if it knows none, that with :class:`InfoNCE`. If it knows
-    samples of one class only, there are no guesses. As a function, outside of `fit`, the loss is
-    :class:`SupCon`.
+    Samples of unknown class have only their own views as positives. If all classes are known, the
+    fit is that with :class:`SupCon`; if none are, that with :class:`InfoNCE`. With
+    labels of one class only, there are no pseudo-labels. Outside of `fit` this is :class:`SupCon`.
 
     Parameters
     ----------

@@ -237,7 +237,7 @@ def neighbor_agreement(z1: ArrayLike, z2: ArrayLike, n_neighbors: int = 10) -> f
     :math:`z_i`, and :math:`N_k(z_i')` the same in the second embedding: the mutual k-nearest
     neighbours of [1]_. For two views it shows whether a sample keeps its neighbourhood when it is
     seen differently. Unlike a comparison of :math:`z_i` with :math:`z_i'`, it asks for samples
-    that belong together, not for a sample to be told from all others. Ties are broken at random,
+    that belong together, not for a sample to differ from all others. Ties are broken at random,
     differently in each embedding, so that a collapsed embedding agrees by chance only,
     k/(n − 1). It also compares two embedders, or a representation with its input.
 

@@ -110,7 +110,7 @@ def compare_paired(
 
     Notes
     -----
-    A p-value tells how surprising the differences were if there were none, not that the difference
+    A p-value is the probability of such differences if there were none, not that the difference
     is large, nor that it exists on other data. Whoever compares twenty settings with one baseline
     finds one with p < .05 by chance.
 

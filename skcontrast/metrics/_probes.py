@@ -123,7 +123,7 @@ def few_label_accuracy(
 ) -> NDArray[np.float64]:
     """Return the accuracies of a logistic regression trained on a few labels per class.
 
-    The measure for data with few labels. One draw of the labeled samples tells little: their
+    The measure for data with few labels. One draw of the labeled samples is unreliable: their
     accuracies differ by several percent, so compare means over the same draws.
 
     Parameters

@@ -30,7 +30,7 @@ def make_embedding_scorer(
     The measures of this module are scorers, too: called with an estimator, X and y, as by
     ``scoring=knn_accuracy``, they do the same with the options that suit them.
 
-    Neither the estimator nor the measure sees the training part: measures with classes judge each
+    Neither the estimator nor the measure uses the training part: measures with classes judge each
     held-out sample by the other held-out samples. To let a classifier learn from the training
     part, end the Pipeline in the classifier and score it as usual.
 
@@ -212,7 +212,7 @@ def split_at_embedder(
 
 
 def _direction(measure: Callable[..., Any], given: bool | None) -> bool:
-    """Return whether greater is better: as the user says, or as the measure does."""
+    """Return whether greater is better, by the argument or by the measure."""
     own = getattr(getattr(measure, "func", measure), "greater_is_better", True)
     return own if given is None else given
 

@@ -73,7 +73,7 @@ def pyplot() -> Any:
 
 
 def class_colors(n: int) -> list[Any]:
-    """Return a colour for each of n classes; up to seven can be told apart by everybody."""
+    """Return a colour for each of n classes; up to seven can be distinguished by everybody."""
     if n <= len(_DISTINCT):
         return list(_DISTINCT[:n])
     colors = pyplot().get_cmap("tab10" if n <= 10 else "tab20" if n <= 20 else "turbo")

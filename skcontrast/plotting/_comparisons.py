@@ -259,7 +259,7 @@ class ReliabilityDisplay:
         random_state: int = 0,
         **kwargs: Any,
     ) -> ReliabilityDisplay:
-        """Compute and draw, from two views of each sample as a fitted embedder sees them.
+        """Compute and draw, from two views of each sample by a fitted embedder.
 
         Parameters
         ----------

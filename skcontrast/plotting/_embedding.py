@@ -21,7 +21,7 @@ from ..metrics._labeled import EMBEDDINGS
 from ..metrics._scorers import embed
 from ._axes import Axes, axes, class_colors, intensities, is_images, one_each, picture
 
-# Classes beyond this number are not told apart by their colours.
+# Classes beyond this number cannot be distinguished by their colours.
 _MOST_CLASSES = 20
 _UNKNOWN = -1
 # Classes in a column of the legend.
