@@ -16,6 +16,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.decomposition import PCA
+from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
@@ -24,6 +25,7 @@ from ._checks import POSITIVE_INT, Interval, StrOptions, check_argument, checked
 from ._data._metadata import validate_labels
 from ._fit._defaults import defaults_of
 from ._warnings import progress
+from ._whitening import ViewWhitening
 from .encoders import Pretrained
 from .features import Features, Frozen, PartialWhitening, Raw
 from .kinds import Kind
@@ -206,6 +208,7 @@ def compare_with_baselines(
     - "patches" of images, "kernels" of series, "profile" and "colours" of graphs, see
       :mod:`skcontrast.features`;
     - "pretrained": what the network of :class:`~skcontrast.encoders.Pretrained` returns unchanged;
+    - "whitened": the last of these rows, by :class:`~skcontrast.ViewWhitening`;
     - "untrained": the same embedder with its first weights;
     - "embedder": what `transform` returns;
     - "concatenated": the embedding next to "pretrained", "patches", "kernels", "profile" and the
@@ -387,9 +390,12 @@ def _rows(
             yield "UMAP", lambda: _umap(_scaled(raw), seed), False
     features = defaults_of(schema.kind).features(seed)
     if isinstance(embedder.encoder, Pretrained):
-        features = {"pretrained": Frozen(embedder.encoder), **features}
+        features |= {"pretrained": Frozen(embedder.encoder)}
     for name, one in features.items():
         yield name, partial(of, one), True
+    if features:  # the last one is fitted by now
+        whitening = ViewWhitening(FrozenEstimator(one), random_state=seed)
+        yield "whitened", lambda: _flat(whitening.fit_transform(X)), True
     yield "untrained", lambda: _flat(_untrained(embedder, seed).fit_transform(X)), True
     yield OURS, lambda: ours, True
     parts = [found[name] for name in features or ("raw",) if name in found]

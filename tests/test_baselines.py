@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from torch import nn
 
-from skcontrast import ContrastiveEmbedder, _baselines
+from skcontrast import ContrastiveEmbedder, ViewWhitening, _baselines
 from skcontrast._fit import _defaults
 from skcontrast.augmentation import FunctionAugmentation, RandomAffine, Unflatten
 from skcontrast.encoders import GIN, PatchNet, Pretrained
@@ -70,9 +70,9 @@ def test_each_kind_has_its_rows(embedder):
     assert rows(embedder) == ["raw", *ours]
     images = np.tile(X_DIGITS[:60].reshape(-1, 1, 8, 8), (1, 1, 2, 2))
     fitted = small(encoder=PatchNet(8, 4, (8,)), max_epochs=1).fit(images)
-    assert rows(fitted, images) == ["raw", "PCA", "gradients", "patches", *ours]
+    assert rows(fitted, images) == ["raw", "PCA", "gradients", "patches", "whitened", *ours]
     graphs = small(encoder=GIN(1, 8), max_epochs=1).fit(GRAPHS)
-    assert rows(graphs, GRAPHS) == ["profile", "colours", *ours]
+    assert rows(graphs, GRAPHS) == ["profile", "colours", "whitened", *ours]
     table = pd.DataFrame({"a": X[:, 0], "b": Y == 1})
     assert rows(small().fit(table), table) == ["raw", *ours]
     # All components of few features are these, rotated, and no row of their own.
@@ -142,6 +142,9 @@ def test_rows_without_training_are_those_of_the_public_features():
     H = StandardScaler().fit_transform(WeisfeilerLehman().fit_transform(GRAPHS))
     expected = few_label_accuracy(H, Y, n_draws=2, scale=False)
     np.testing.assert_array_equal(found.scores["colours"][FEW], expected)
+    H = ViewWhitening(WeisfeilerLehman(), random_state=0).fit_transform(GRAPHS)
+    expected = few_label_accuracy(StandardScaler().fit_transform(H), Y, n_draws=2, scale=False)
+    np.testing.assert_array_equal(found.scores["whitened"][FEW], expected)
 
 
 def test_the_concatenation_has_standardised_blocks_of_equal_weight(embedder):
@@ -176,7 +179,7 @@ def test_a_recipe_is_fitted_once_without_labels_and_is_not_changed(embedder):
 def test_a_pipeline_prepares_x_for_all_rows(embedder):
     images = X_DIGITS[:60]
     pipe = make_pipeline(Unflatten((1, 8, 8)), RandomAffine(), small(max_epochs=1))
-    expected = ["raw", "gradients", "patches", "untrained", "embedder", "concatenated"]
+    expected = ["raw", "gradients", "patches", "whitened", "untrained", "embedder", "concatenated"]
     assert rows(pipe, images) == rows(pipe.fit(images), images) == expected
     assert rows(make_pipeline(embedder)) == rows(embedder)
 
