@@ -51,7 +51,7 @@ _MOST_COMPONENTS = 64
 # half of the time of the fit if that is longer.
 _MOST_REPEATS, _FEWEST_REPEATS = 10, 3
 _LEAST_SECONDS = 10.0
-# Differences with a smaller p-value are not taken for chance.
+# Differences with a smaller p-value are significant.
 LEVEL = 0.05
 
 # A row's name, what returns its representation of X, and whether its columns are to be scaled.
@@ -153,7 +153,7 @@ class BaselineComparison:
         found = self.compare(row, column)
         # Where all repeats differ by the same, there is no p-value.
         sign = int(np.sign(found.mean)) if found.p_t < LEVEL else 0
-        name = ("cannot be told from", "ahead of", "behind")[sign]
+        name = ("not significantly different from", "ahead of", "behind")[sign]
         return sign, f"{name} {row} ({found.mean:+.3f}, p = {found.p_t:.2g})"
 
     def _record(self, row: str) -> dict[str, Any]:
@@ -177,7 +177,7 @@ class BaselineComparison:
         n_repeats = len(self.scores[OURS][COLUMNS[0]])
         return (
             f"Accuracy on {self.n_labeled:,} labeled samples, {n_repeats} repeats; few: "
-            f"{self.n_labels} label{plural} a class; p: against the embedder\n"
+            f"{self.n_labels} label{plural} per class; p: against the embedder\n"
             + "\n".join([*lines, self.verdict])
         )
 
@@ -196,10 +196,9 @@ def compare_with_baselines(
     n_repeats: int | Literal["auto"] = "auto",
     random_state: int | np.random.RandomState | None = None,
 ) -> BaselineComparison:
-    r"""Return whether an embedding is worth its training on your data.
+    r"""Compare an embedder with training-free baselines on your data.
 
-    A table of the embedder and of what needs no training, judged on the same samples by the same
-    labels:
+    All rows of the table are judged on the same samples by the same labels:
 
     - "raw": the features, or the pixels, as the encoder gets them; not for graphs and series of
       unequal lengths; of your own kind, where batches are floats of one shape without gaps;
@@ -215,11 +214,11 @@ def compare_with_baselines(
       like, or next to "raw" where there are none of these; each block is standardised and has the
       same weight, see :ref:`concatenation`.
 
-    And three questions: a logistic regression that knows `n_labels` labels of each class; the 20
+    The columns: a logistic regression on `n_labels` labels per class; the 20
     nearest neighbours in :class:`~skcontrast.features.PartialWhitening`, by the cosine, or fewer
-    where the smallest class has fewer labels; a logistic regression that knows half of the labels,
+    where the smallest class has fewer labels; a logistic regression on half of the labels,
     1,000 at most. The first is tested on all other labeled samples, the others on the other half.
-    No row has seen a label before. All of X, labeled or not, fits the baselines, and the means and
+    No row used a label before. All of X, labeled or not, fits the baselines, and the means and
     standard deviations by which features are standardised; PCA and UMAP keep their scale.
 
     Parameters

@@ -87,7 +87,7 @@ class ViewWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared)
 
     See Also
     --------
-    skcontrast.features : Features that need no training.
+    skcontrast.features : Training-free features.
     skcontrast.features.PartialWhitening : Whitens by the covariance between samples.
 
     References

@@ -36,13 +36,13 @@ def __dir__() -> list[str]:
     return __all__
 
 
-# The default embedder is trained for about so many steps, in at least so many epochs.
+# Steps of the default embedder, about, and its least number of epochs.
 _STEPS, _FEWEST_EPOCHS = 720, 10
 # Principal components of the embedding in which classes are spread to neighbours.
 _N_COMPONENTS = 32
 # The more guesses, the stronger is the penalty that keeps them from being believed.
 _LEAST_C, _ROWS_OF_C = 0.03, 10.0
-# So many rows are learned from in one thread.
+# The largest number of rows that are learned from in one thread.
 _MANY_ROWS = 20_000
 # Rows that are classified at once.
 _BATCH = 8192
@@ -80,7 +80,7 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         it has C = 10 / n, from .03 to 1.
     use_labels : bool, default=False
         Whether the embedder is trained with the known labels too. If its `loss` is None, that is
-        ``SemiSupCon()`` then. It takes a quarter longer, and gains little beside `guess`.
+        ``SemiSupCon()`` then. It takes a quarter longer, and gains little in addition to `guess`.
     guess : bool, default=True
         Whether the classifier is fitted again with guessed classes: those that it gives to rows
         of unknown class, where label spreading along their neighbours gives the same. The rows are

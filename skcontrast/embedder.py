@@ -66,7 +66,7 @@ def __dir__() -> list[str]:
 
 _Network: TypeAlias = Encoder | nn.Module | Callable[[tuple], nn.Module]
 _OUTPUTS = {"representation", "projection"}
-# Of so few samples, `score` compares ten neighbours with all others, or is noise.
+# With fewer samples, `score` is undefined, or mostly noise.
 _FEWEST_SCORED, _FEW_SCORED = 12, 100
 
 
@@ -495,8 +495,8 @@ class ContrastiveEmbedder(
 
         where h and h' are what `transform` returns for two fresh views, and :math:`N_{10}` the ten
         samples with the highest cosines, among at most 1,024 at a time. It needs no labels. The
-        views are those of the default augmentation of the kind of X, whatever the training had,
-        so a search compares like with like; for kinds of your own, those of `augmentation_`. How
+        views are those of the default augmentation of the kind of X, also if `augmentation` is
+        another, so that scores are comparable; for custom kinds, those of `augmentation_`. How
         far it agrees with accuracies: :ref:`label-free`.
 
         Parameters
@@ -532,8 +532,8 @@ class ContrastiveEmbedder(
             X = setup.read(X, self, min_samples=2)
             if len(X) < min_samples:
                 raise ValueError(
-                    f"X must hold {min_samples} samples or more for score, got {len(X)}: the ten "
-                    "nearest neighbours of each must not be all others."
+                    f"X must hold {min_samples} samples or more for score, got {len(X)}: score "
+                    "uses ten nearest neighbours."
                 )
             if len(X) < _FEW_SCORED and min_samples == _FEWEST_SCORED:
                 warn(

@@ -35,7 +35,7 @@ def draw(axis, rows, name):
     other.tick_params(axis="y", labelcolor=MEMORY)
     for each, column in ((axis, "ms"), (other, "MiB")):
         low, high = (pick(row[column] for row in rows) for pick in (min, max))
-        # At least two decades, so that what hardly grows looks flat.
+        # At least two decades, so that small growth looks flat.
         middle = (low * high) ** 0.5
         each.set_ylim(min(low / 1.5, middle / 10), max(high * 1.5, middle * 10))
         each.minorticks_off()

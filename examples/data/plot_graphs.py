@@ -1,17 +1,15 @@
 """
-Isomers: graphs that counting degrees cannot tell apart
-=======================================================
+Isomers: graphs with the same degrees
+=====================================
 
-Isomers are molecules with the same atoms and the same numbers of bonds that are built differently.
-Here, four kinds of graphs are made of the same parts. The numbers of nodes and edges and the
-degrees vary from graph to graph, but do not depend on the kind: only the way in which the parts
-are put together does. An embedder sees 800 such graphs without any labels, and learns to recognise
-a graph that has lost some of its nodes.
+Isomers are molecules with the same atoms and bonds and different structures. The four kinds of
+graphs here have the same distribution of nodes, edges and degrees, and differ in structure alone.
+An embedder is trained on 800 of them without labels.
 
-The result: with few labels, a graph neural network trained without labels beats the
-same network untrained, and counting degrees is no better than guessing. Counting neighbourhoods,
-which needs no training, is level with the trained network, and ahead with one label per class: so
-try it first. With many labels, the training no longer matters here.
+The result: with few labels, a trained graph neural network is more accurate than the same network
+untrained, and counting degrees is no better than chance. Counting neighbourhoods, a training-free
+feature, is level with the trained network, and ahead with one label per class: try it first. With
+many labels, training does not matter here.
 """
 
 # %%

@@ -2,9 +2,9 @@
 Adapting a pretrained network
 =============================
 
-Blood cells under a microscope are not what a network of ImageNet has seen. Here, it is adapted to
-200 of them without labels, and a classifier then learns from 2, 5 or 20 labels of each kind. The
-rival is the same network as it is.
+ImageNet has no blood cells under a microscope. Here, a network of ImageNet is adapted to 200 of
+them without labels, and a classifier is trained with 2, 5 or 20 labels per kind. The baseline is
+the frozen network.
 
 The claim: adapted, the network is about as good with 2 labels of each kind as it was with 5, and
 with 5 most of the way to what it was with 20. Look for the distance between the two curves, and

@@ -2,10 +2,9 @@
 Time series: the state of a machine from its vibrations
 =======================================================
 
-A recording of a machine is cut into windows of two channels. The state of the machine shows in the
-shape of the vibration: a pure tone, one with overtones, repeated knocks, or a tone that comes and
-goes. When a window begins is an accident, and the speed of the machine varies, so that no step of
-a window means anything by itself.
+A recording of a machine is cut into windows of two channels. The shape of the vibration shows its
+state: a pure tone, one with overtones, repeated knocks, or a tone that comes and goes. Windows
+begin at random, and the speed varies, so that a single step has no meaning.
 
 The result: step by step, windows cannot be classified with few labels, in an
 embedding that was learned without labels they can. Fixed convolutions, which need no training, are

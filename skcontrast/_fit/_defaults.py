@@ -60,7 +60,7 @@ class Defaults:
     views : callable
         Returns augmentations for a kind and a shape, by the conditions of `default_chain`.
     features : callable
-        Returns, for a seed, features that need no training, by the names of their rows among the
+        Returns, for a seed, training-free features, by the names of their rows among the
         baselines.
     picture : {"images", "series"} or None, default=None
         How samples and their views are drawn.
@@ -104,8 +104,8 @@ def default_chain(kind: Kind, sample_shape: tuple, **conditions: Any) -> list[Au
     **conditions : dict
         What may change the views: `mixes_channels`, False if channels are contrasted with each
         other and must not be mixed; `takes_one_view`, whether the framework takes one view of
-        each graph, which needs no augmentation; `symmetries`, a tuple of the mirrors and turns
-        that the images show, None where they are not known.
+        each graph, which needs no augmentation; `symmetries`, a tuple of the flips and rotations
+        that the images allow, None where they are not known.
     """
     return defaults_of(kind).views(kind, sample_shape, **conditions)
 
@@ -150,8 +150,8 @@ def _views_of_images(
     """Return the views of images; two views of a sample must not be alike in brightness.
 
     Otherwise that is all the network learns to recognise. Where the images are too few or too
-    small to show their symmetries, colour ones are taken for photographs, and grey ones, which may
-    be characters, are not mirrored.
+    small to show their symmetries, colour ones are flipped like photographs, and grey ones, which
+    may be characters, are not.
     """
     channels = shape[0] if len(shape) == 3 else 1
     takes_colors = channels == 3 and mixes_channels

@@ -191,7 +191,7 @@ def new_setup(
 
 
 def shown_symmetries(array: Any, schema: Schema, scaler: Any) -> tuple[str, ...] | None:
-    """Return the mirrors and turns that images show, None where they are not known.
+    """Return the flips and rotations that images allow, None where they are not known.
 
     They depend on X alone, so that embedders of the same X are scored by the same views.
     """

@@ -23,7 +23,7 @@ from ._base import LAYER_WIDTHS, Encoder, check_build, epochs_of, init_kaiming, 
 
 # A side is halved only if at least this many pixels remain.
 _SMALLEST_SIDE = 4
-# From so many pixels on, images have a third block, which only helps if two poolings leave more
+# From this many pixels on, images have a third block, which only helps if two poolings leave more
 # than a few pixels, and the grid of the last map is the representation. Smaller images, whose grid
 # is little else than a copy of them, gain by a linear layer after it.
 _LARGE_SIDE = 16
@@ -32,9 +32,9 @@ _SMALL_GRID, _LARGE_GRID = 2, 4
 _SMALL_COMPONENTS = 128
 # Soft threshold of the code of a patch.
 _THRESHOLD = 1.0
-# What is learned sees each second patch of each second row, and 2×2 of their codes averaged: with
+# The layers read each second patch of each second row, and 2×2 of their codes averaged: with
 # all patches, 3×3 averaged, a fit took a third longer and was no better. Along a side of an octave
-# about so many patches begin, and the codes of several octaves are averaged to one grid. The grid
+# about this many patches begin. The codes of several octaves are averaged to one grid. The grid
 # of elongated images of one octave has no more cells than that of 47×47 pixels.
 _STRIDE, _PLACES, _GRID, _MOST_CELLS = 2, 22, 5, 100
 # Groups of channels in each block after the first, as in ResNeXt: a fit takes a third less.

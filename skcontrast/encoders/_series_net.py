@@ -27,7 +27,7 @@ class SeriesNet(Encoder):
     by its stride, the others by a max-pooling before them, and from block to block the dilation
     doubles, so that three blocks see some 170 times at once, and each further one four times as
     many [1]_. The maps of all blocks are averaged over the cells of a grid, from the beginning to
-    the end of each series, however long it is, and their greatest values stand beside them. Times
+    the end of each series, of any length, and concatenated with their greatest values. Times
     behind the end of a series count nowhere. A series of 1,000 times or more is read in 250 to
     500 stretches of one length, as their means and standard deviations in turn, so that a step
     costs no more than for 1,000 times: the first convolution finds means at its even places and
@@ -42,7 +42,7 @@ class SeriesNet(Encoder):
 
     See Also
     --------
-    skcontrast.features.MiniRocket : Fixed kernels, which need no training.
+    skcontrast.features.MiniRocket : Fixed kernels, training-free.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Features that need no training: their base class, raw samples, and frozen encoders."""
+"""Training-free features: their base class, raw samples, and frozen encoders."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _CPU = torch.device("cpu")
 
 
 class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
-    """Base class of features that need no training by gradient: plain transformers.
+    """Base class of training-free features, which are transformers.
 
     They cost seconds, and a trained embedding must be worth more. A subclass sets `kind` and
     implements :meth:`learn`.

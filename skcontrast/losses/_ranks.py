@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-# Bits of a sorted integer that hold a score, if the columns leave so many: more than float32 has
+# Bits of a sorted integer that hold a score, if the columns leave enough: more than float32 has
 # digits, and fewer than float64 has, so that equal samples tie in spite of rounding.
 _SCORE_BITS = 46
 

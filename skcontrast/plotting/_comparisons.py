@@ -26,8 +26,8 @@ class BaselinesDisplay:
     """Accuracies of an embedder and of training-free baselines, row by row.
 
     A point is the mean over the repeats, its bar one standard deviation on either side. A hollow
-    point cannot be told from the embedder: the paired t-test has p ≥ 0.05. Dashed lines are at the
-    means of the embedder.
+    point is not significantly different from the embedder (paired t-test, p ≥ 0.05). Dashed lines
+    are at the means of the embedder.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ class BaselinesDisplay:
                     values.mean(), place + offset, xerr=values.std(), **style
                 )
         n_labels = self.comparison.n_labels
-        few = f"{n_labels} label{'' if n_labels == 1 else 's'} a class"
+        few = f"{n_labels} label{'' if n_labels == 1 else 's'} per class"
         names = [few if column == "few labels" else column for column in COLUMNS]
         # The last row is the embedder's, whose points are filled.
         handles = list(self.points_[records[-1]["row"]].values())

@@ -1,4 +1,4 @@
-"""The display draws the means of a comparison, and which cannot be told from the embedder."""
+"""The display draws the means of a comparison, and which are not significantly different."""
 
 import inspect
 from unittest.mock import create_autospec
@@ -32,7 +32,7 @@ def test_points_are_means_and_bars_deviations():
             assert ends == pytest.approx(np.mean(values) + np.array([-1, 1]) * np.std(values))
     assert display.lines_["linear"].get_xdata()[0] == pytest.approx(np.mean(SCORES["embedder"]))
     names = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert names == ["5 labels a class", "neighbours", "linear"]
+    assert names == ["5 labels per class", "neighbours", "linear"]
 
 
 def test_the_legend_covers_no_row():
