@@ -55,6 +55,15 @@ def test_the_version_is_the_same_everywhere():
     assert "version" in project()["dynamic"] and cited == skcontrast.__version__
 
 
+def test_the_bibtex_file_has_the_papers_of_the_citation_file():
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    bibtex = (ROOT / "docs" / "_extra" / "references.bib").read_text(encoding="utf-8")
+    titles = re.findall(r'^    title: "(.+)"$', citation, flags=re.MULTILINE)
+    assert titles == re.findall(r"title = \{\{(.+)\}\}", bibtex)
+    numbers = re.findall(r"arXiv:(\d+\.\d+)", citation)
+    assert numbers == re.findall(r"eprint = \{(.+)\}", bibtex)
+
+
 def test_the_version_is_not_that_of_stale_metadata(monkeypatch):
     monkeypatch.setattr(_version, "version", lambda name: f"installed {name}")
     assert _version.versions(["skcontrast", "torch"]) == {
