@@ -6,9 +6,9 @@ A recording of a machine is cut into windows of two channels. The shape of the v
 state: a pure tone, one with overtones, repeated knocks, or a tone that comes and goes. Windows
 begin at random, and the speed varies, so that a single step has no meaning.
 
-The result: step by step, windows cannot be classified with few labels, in an
-embedding that was learned without labels they can. Fixed convolutions, which need no training, are
-level with it here, and a part of it by default: so try them first.
+The result: with few labels, windows can be classified in an embedding that was learned without
+labels, and not step by step. Fixed convolutions, which are training-free, are more accurate here:
+try them first.
 """
 
 # %%
