@@ -200,6 +200,8 @@ class ContrastiveEmbedder(
         The last values of the loss's hyperparameters that are "auto".
     n_epochs_ : int
         Epochs trained in total.
+    adapted_ : bool
+        Whether weights of the encoder were trained; ``Pretrained`` may leave its network frozen.
     n_features_in_ : int
         Numbers per sample: features, or channels × height × width. Absent for graphs and series.
     feature_names_in_ : ndarray of str
@@ -281,6 +283,7 @@ class ContrastiveEmbedder(
     history_: History = learned()
     estimates_: dict[str, float] = learned()
     n_epochs_: int = learned()
+    adapted_: bool = learned()
     n_features_in_: int = learned()
     feature_names_in_: NDArray[np.str_] = learned()
     _fitted: Fitted = learned()
@@ -431,6 +434,7 @@ class ContrastiveEmbedder(
             projector_=fitted.network.projector,
             history_=fitted.history,
             n_epochs_=fitted.n_epochs,
+            adapted_=any(one.requires_grad for one in fitted.network.encoder.parameters()),
             estimates_=fitted.estimates,
         )
         fitted.schema.assign_names(self)

@@ -15,7 +15,7 @@ from .._data._batches import BatchSampler, Source, is_streamed
 from .._data._metadata import check_descriptions
 from .._network._inference import in_bf16, trains_in_bf16
 from .._runtime._random import seeded_rng
-from .._warnings import warn
+from .._warnings import say, warn
 from ..callbacks import Evaluation
 from ..frameworks import FitContext
 from ..kinds._recognise import is_custom, naming_kind
@@ -26,8 +26,8 @@ from ._net import ContrastiveNet
 from ._processes import Processes, checksum_in_memory, joined
 from ._samples import TrainingData, read_training_data
 from ._settings import Settings, plain_callbacks
-from ._setup import Fitted, continued_setup, new_setup
-from ._watch import Announcement, Epochs, ProgressBar, check_embeddings
+from ._setup import Fitted, continued_setup, keeps_pretrained, new_setup
+from ._watch import Announcement, Epochs, ProgressBar, check_embeddings, description
 
 # Warn if the previous fit had this many times the samples.
 _FEWER = 10
@@ -69,6 +69,10 @@ def fit_network(
     with torch.inference_mode(False), torch.enable_grad():
         settings = replace(settings, seed=epoch_state.seed)
         setup = _setup(settings, data, past)
+        if keeps_pretrained(setup.network, settings.output):
+            if settings.verbose:
+                say(description(settings, setup, len(data.X)))
+            return replace(setup, network=setup.network.eval(), n_samples=n_samples)
         with processes.synced(setup.network, settings.device):
             net = _net(settings, setup, data, past, epoch_state, processes, owner)
             processes.copy_from_first(net.module_, net.criterion_)

@@ -14,6 +14,7 @@ from torch import nn
 
 from .._data._arrays import representative_array
 from .._layers._images import Reduced
+from .._layers._pretrained import PretrainedNetwork
 from .._network._build import Directions, Network, Widths, build_network
 from .._network._inference import Measure, embedded_views, on_cpu, score_views
 from .._runtime._random import seeded_everywhere
@@ -303,7 +304,13 @@ def _new_network(
     def choose_encoder(place: int, kind: Kind, shape: tuple) -> Any:
         several = isinstance(settings.encoder, (list, tuple))
         encoder = settings.encoder[place] if several else settings.encoder
-        return default_encoder(kind, shape) if encoder is None else encoder
+        encoder = default_encoder(kind, shape) if encoder is None else encoder
+        # Labels and pairs tell more about the images than the frozen network can.
+        has_relations = settings.loss.requires_y or settings.same_group == "positive"
+        if getattr(encoder, "adapt", None) == "auto" and has_relations:
+            encoder = copy.copy(encoder)
+            encoder.adapt = True
+        return encoder
 
     _check_encoders(settings, split, schema)
     # The encoder depends on what a part holds: each part asks for its own while it is built.
@@ -322,6 +329,14 @@ def _new_network(
     return network, widths
 
 
+def keeps_pretrained(network: Network, output: str) -> bool:
+    """Return whether `transform` returns what a pretrained network returned before the fit."""
+    encoder = network.encoder
+    is_pretrained = any(isinstance(one, PretrainedNetwork) for one in encoder.modules())
+    is_open = any(weights.requires_grad for weights in encoder.parameters())
+    return is_pretrained and not is_open and output == "representation"
+
+
 def _check_encoders(settings: Settings, split: Split | GivenParts | None, schema: Schema) -> None:
     """Raise ValueError if there is a list of encoders, but not one for each part."""
     if not isinstance(settings.encoder, (list, tuple)):
@@ -336,6 +351,8 @@ def _check_encoders(settings: Settings, split: Split | GivenParts | None, schema
 
 def _check_trainable(network: Network, settings: Settings) -> None:
     """Raise ValueError if nothing can be trained; warn if `transform` would not show it."""
+    if keeps_pretrained(network, settings.output):
+        return
     if not any(parameter.requires_grad for parameter in network.parameters()):
         raise ValueError(
             "There is nothing to train: 'encoder' has no trainable parameters and "

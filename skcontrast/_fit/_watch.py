@@ -166,7 +166,7 @@ class ProgressBar(Callback):
 
     def on_train_begin(self, net: Any, **kwargs: Any) -> None:
         """Say what is trained, and show the bar."""
-        say(_description(net))
+        say(description(net.settings, net.setup, len(net.sampler_.source)))
         options = {"unit": "epoch", "desc": net.settings.owner, "leave": False}
         self.bar_ = progress(total=net.max_epochs, is_asked_for=True, **options)
 
@@ -189,9 +189,8 @@ class ProgressBar(Callback):
         say(f"{net.settings.owner}: {text}. {scores or ''}")
 
 
-def _description(net: Any) -> str:
+def description(settings: Any, setup: Any, n_samples: int) -> str:
     """Return the data, the encoder, its size and the device."""
-    settings, setup = net.settings, net.setup
     modules = [one for one in setup.network.modules() if isinstance(one, PretrainedNetwork)]
     # Of several parts, the first.
     schema, encoder = (setup.schema.parts or [setup.schema])[0], encoders_of(settings.encoder)[0]
@@ -199,7 +198,7 @@ def _description(net: Any) -> str:
     name = modules[0].description if modules else getattr(encoder, "__name__", None)
     n_parameters = sum(one.numel() for one in setup.network.encoder.parameters())
     return (
-        f"{settings.owner}: {len(net.sampler_.source):,} {schema.kind.name} of shape "
+        f"{settings.owner}: {n_samples:,} {schema.kind.name} of shape "
         f"{schema.sample_shape}; {name or type(encoder).__name__}, {n_parameters:,} parameters, "
         f"{setup.widths.representation} components; {settings.device}"
     )

@@ -142,8 +142,8 @@ class Pixels(nn.Module):
     ----------
     mean, std : ndarray of shape (channels,)
         Of its training images.
-    size, size_in_training : (int, int)
-        Height and width of the images, and of the views in training.
+    size : (int, int)
+        Height and width.
     patch : (int, int)
         Height and width of what becomes a token.
     """
@@ -155,37 +155,25 @@ class Pixels(nn.Module):
         self,
         mean: np.ndarray,
         std: np.ndarray,
-        size: tuple[int, int],
-        size_in_training: tuple[int, int],
-        patch: tuple[int, int] = (1, 1),
+        size: tuple[int, ...],
+        patch: tuple[int, ...] = (1, 1),
     ):
         super().__init__()
-        self.size, self.size_in_training, self.patch = size, size_in_training, patch
+        self.size, self.patch = size, patch
         self.register_buffer("mean", torch.tensor(mean).float()[:, None, None])
         self.register_buffer("std", torch.tensor(std).float()[:, None, None])
-
-    @property
-    def current_size(self) -> tuple[int, int]:
-        """Height and width in the mode of this module."""
-        return self.size_in_training if self.training else self.size
 
     @property
     def description(self) -> str:
         """The preprocessing."""
         mean, std = (", ".join(f"{one:.3g}" for one in m.flatten()) for m in (self.mean, self.std))
-        size = self._described(self.size)
-        if self.size_in_training != self.size:
-            size += f", {self._described(self.size_in_training)} in training"
-        return f"input {size}, mean ({mean}), std ({std})"
-
-    def _described(self, size: tuple[int, int]) -> str:
-        """Return a size, with its tokens."""
-        n_tokens = (size[0] // self.patch[0]) * (size[1] // self.patch[1])
-        return f"{size[0]}×{size[1]}" + (f" ({n_tokens} tokens)" if max(self.patch) > 1 else "")
+        n_tokens = math.prod(self.size) // math.prod(self.patch)
+        tokens = f" ({n_tokens} tokens)" if max(self.patch) > 1 else ""
+        return f"input {self.size[0]}×{self.size[1]}{tokens}, mean ({mean}), std ({std})"
 
     def forward(self, x: Tensor) -> Tensor:
         """Map (n, 1 or channels, height, width) to (n, channels, *size)."""
-        sides, size = tuple(x.shape[-2:]), self.current_size
+        sides, size = tuple(x.shape[-2:]), self.size
         if sides != size:
             shrinks = sides[0] > size[0] or sides[1] > size[1]
             x = F.interpolate(x, size, mode="bilinear", antialias=shrinks)
@@ -209,14 +197,21 @@ class PretrainedNetwork(nn.Module):
 
     Attributes
     ----------
-    description : str
-        Its preprocessing, its head and its width.
+    notes : list of str
+        What was done with it.
     """
 
     def __init__(self, pixels: Pixels, network: nn.Module, pool: str | None = None):
         super().__init__()
-        self.pixels, self.network, self.description = pixels, network.eval(), ""
+        self.pixels, self.network = pixels, network.eval()
+        self.notes: list[str] = []
         self.pool = _usual_pool(network) if pool is None else pool
+
+    @property
+    def description(self) -> str:
+        """The name of the network, its preprocessing, and what was done with it."""
+        name = type(self.network).__name__
+        return f"{name}: {', '.join([self.pixels.description, *self.notes])}"
 
     def train(self, mode: bool = True) -> PretrainedNetwork:
         """Switch the mode of this module; the network keeps its statistics and drops nothing."""
@@ -231,7 +226,7 @@ class PretrainedNetwork(nn.Module):
         the gradient (Chen et al., "Training Deep Nets with Sublinear Memory Cost", 2016).
         """
         n_pixels = _PIXELS if x.device.type == "cpu" else _PIXELS_ON_DEVICE
-        n = max(1, n_pixels // math.prod(self.pixels.current_size))
+        n = max(1, n_pixels // math.prod(self.pixels.size))
         if not (self.training and torch.is_grad_enabled()) or len(x) <= n:
             return self._rows(x)
         *others, last = x.chunk(-(-len(x) // n))

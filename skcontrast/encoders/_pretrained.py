@@ -15,7 +15,6 @@ import torch
 from torch import Tensor, nn
 
 from .._checks import (
-    NON_NEGATIVE,
     POSITIVE,
     POSITIVE_INT,
     Interval,
@@ -33,7 +32,7 @@ from .._layers._pretrained import (
     patch_of,
     without_head,
 )
-from .._warnings import warn
+from .._warnings import say, warn
 from ..frameworks._moco import BATCH_NORM
 from ..kinds import Images
 from ._base import Encoder, check_build, epochs_of, last_layer
@@ -45,6 +44,9 @@ _DARKEST = 3.5 / 255
 # Sides to which images are brought: smaller ones leave networks too few cells or patches.
 _LEAST_SIDE, _LEAST_PATCHES, _MOST_SIDE = 96, 6, 224
 _MOST_TOKENS = 256
+# Images whose features decide, the number encoded at once, and the most directions in which they
+# vary where adapting pays: 13 for steel and 21 for cells, 46 to 63 for photographs and textures.
+_N_DECIDING, _BATCH, _MOST_DIRECTIONS = 300, 32, 30
 _FINITE = Interval(Real, None, None, closed="neither")
 # What image processors of transformers do, unless they say otherwise.
 _USUAL = {
@@ -77,19 +79,21 @@ class Pretrained(Encoder):
         one number or one per channel. None reads them from `processor`, or from a network of timm.
     size : int or (int, int), default=None
         Height and width to which images are resized; bilinear, and antialiased where they shrink.
-        None brings the shorter side of the images to between 96 and 224 pixels, and the views in
-        training to at most 96 × 96 pixels. Transformers get the nearest multiple of their patches,
-        at most 256 tokens. A network that takes only one size gets this size.
+        None brings the shorter side to between 96 and 224 pixels for a frozen network, and the
+        area to at most 96 × 96 pixels for one that is adapted. Transformers get the nearest
+        multiple of their patches, at most 256 tokens. A network of one size gets this size.
     pool : {"token", "mean", "both"}, default=None
         The row of a transformer: its class token, the mean of its patches, or both. None is what
         the network returns, and the class token of DINOv3.
     processor : object, default=None
         Object with the mean and the std: an image processor of transformers, or the transforms of
         torchvision's weights, of timm or of open_clip.
+    adapt : bool or "auto", default="auto"
+        Whether `fit` trains the network. False leaves it frozen: `transform` returns its features,
+        and `fit` takes seconds. "auto" decides by its features of 300 images, see Notes.
     rate : float, default=None
-        Learning rate of the network, relative to that of the projection head; 0 trains the head
-        alone. None is 0.5 for networks with batch normalisation and 0.05 for others, such as
-        transformers.
+        Learning rate of the network, relative to that of the projection head. None is 0.5 for
+        networks with batch normalisation and 0.05 for others, such as transformers.
     frozen : float, default=0.33
         Share of the network's parameter tensors, the first ones, that are not trained; in [0, 1).
 
@@ -159,7 +163,10 @@ class Pretrained(Encoder):
         [StrOptions({"token", "mean", "both"}), None], default=None, kw_only=True
     )
     processor: Any = parameter(default=None, kw_only=True)
-    rate: float | None = parameter([*NON_NEGATIVE, None], default=None, kw_only=True)
+    adapt: bool | Literal["auto"] = parameter(
+        ["boolean", StrOptions({"auto"})], default="auto", kw_only=True
+    )
+    rate: float | None = parameter([*POSITIVE, None], default=None, kw_only=True)
     frozen: float = parameter([Interval(Real, 0, 1, closed="left")], default=0.33, kw_only=True)
 
     @property
@@ -167,7 +174,7 @@ class Pretrained(Encoder):
         """Learning rate of the network, relative to that of the projection head."""
         if self.rate is not None:
             return self.rate
-        return 0.5 if any(isinstance(one, BATCH_NORM) for one in self._source.modules()) else 0.05
+        return 0.5 if _has_batch_norm(self._source) else 0.05
 
     @property
     def _channels_last(self) -> bool:  # type: ignore[override]
@@ -206,12 +213,12 @@ class Pretrained(Encoder):
         """
         check_build(self, sample_shape, n_components)
         network = for_any_size(copy.deepcopy(self._source).to("cpu", torch.float32))
-        end, name = without_head(network), type(network).__name__
+        end = without_head(network)
         module = PretrainedNetwork(self._pixels(network, sample_shape), network, self.pool)
         width = self._width(module, torch.zeros(2, *sample_shape))
-        module.description = f"{name}: {module.pixels.description}, {end}, {width} features"
+        module.notes += [end, f"{width} features"]
         parameters = list(network.parameters())
-        n_frozen = len(parameters) if self.rate == 0 else int(self.frozen * len(parameters))
+        n_frozen = int(self.frozen * len(parameters)) if self.adapt else len(parameters)
         for weights in parameters[:n_frozen]:
             weights.requires_grad_(False)
         if n_components is None:
@@ -219,7 +226,7 @@ class Pretrained(Encoder):
         return nn.Sequential(module, last_layer(width, n_components))
 
     def learn(self, module: nn.Module, batch: Tensor, rng: np.random.RandomState) -> None:
-        """Learn nothing; raise ValueError for pixels that are not in [0, 1]."""
+        """Decide whether to train; raise ValueError for pixels that are not in [0, 1]."""
         low, high = float(batch.min()), float(batch.max())
         if low < -_TOLERANCE * max(high, 0) or high > 1 + _TOLERANCE:
             # Pixels of 8 bits, or of 16.
@@ -235,6 +242,21 @@ class Pretrained(Encoder):
                 f"The brightest pixel in X is {high:.2g}, and Pretrained takes 1 for white: was X "
                 "divided by 255 twice?"
             )
+        network: Any = module[0] if isinstance(module, nn.Sequential) else module
+        is_open = any(weights.requires_grad for weights in network.parameters())
+        if not is_open:
+            return
+        if self.adapt == "auto":
+            some = batch[torch.from_numpy(rng.permutation(len(batch))[:_N_DECIDING])]
+            adapts, reason = _decision(network, some)
+            network.notes.append(f"{'adapted' if adapts else 'frozen'}: {reason}")
+            if not adapts:
+                network.requires_grad_(False)
+                say(f"Pretrained leaves the network frozen: {reason}. adapt=True trains it.")
+                return
+        network.pixels.size = self._sizes(network.network, batch.shape[-2:])[1]
+        with torch.no_grad():
+            self._width(network, batch[:2])
 
     def pace(self, n_batches: int, sides: Sequence[int] | None = None) -> tuple[float, int]:
         """Return a learning rate of .001, and the epochs that have about 140 steps."""
@@ -256,33 +278,50 @@ class Pretrained(Encoder):
         given = zip((self.mean, self.std), _of_processor(source), strict=True)
         mean, std = (read if own is None else own for own, read in given)
         _check_statistics(name, channels, mean, std)
-        patch = patch_of(network)
-        if self.size is None:
-            size, in_training = _free_sizes(sample_shape[-2:], patch)
-        else:
-            with naming("size", "an int, or height and width, in Pretrained", self.size):
-                size = in_training = tuple(np.broadcast_to(self.size, 2).tolist())
         mean, std = (np.resize(one, channels) for one in (mean, std))
-        return Pixels(mean, std, size, in_training, patch)
+        size, _ = self._sizes(network, sample_shape[-2:])
+        return Pixels(mean, std, size, patch_of(network))
+
+    def _sizes(self, network: nn.Module, sides: Sequence[int]) -> tuple[Any, Any]:
+        """Return the size for the frozen network, and for the one that is adapted."""
+        if self.size is None:
+            return _free_sizes(sides, patch_of(network))
+        with naming("size", "an int, or height and width, in Pretrained", self.size):
+            return (tuple(np.broadcast_to(self.size, 2).tolist()),) * 2
 
     def _width(self, module: PretrainedNetwork, images: Tensor) -> int:
         """Return the number of features, and set the size if the network takes only one."""
         network, pixels = module.network, module.pixels
         try:
-            # Views in training may be smaller than images, and the network must take both.
-            found = [module.train(mode)(images) for mode in (True, False)]
-            return check_rows("it", found[-1], 2, "images").shape[1]
+            return check_rows("it", module.eval()(images), 2, "images").shape[1]
         except Exception as error:
             declared = declared_size(network)
-            both = {pixels.size, pixels.size_in_training}
-            if self.size is None and declared is not None and both != {declared}:
-                pixels.size = pixels.size_in_training = declared
+            if self.size is None and declared not in (None, pixels.size):
+                pixels.size = declared
                 return self._width(module, images)
             raise ValueError(
                 f"The network {type(network).__name__} of Pretrained failed on images of "
                 f"{pixels.size[0]} × {pixels.size[1]} pixels: {error}. Pass a module that maps a "
                 "batch of float32 images to one tensor, and its size= if it takes only one."
             ) from error
+
+
+def _has_batch_norm(network: nn.Module) -> bool:
+    return any(isinstance(layer, BATCH_NORM) for layer in network.modules())
+
+
+@torch.no_grad()
+def _decision(network: PretrainedNetwork, images: Tensor) -> tuple[bool, str]:
+    """Return whether adapting pays, and the reason."""
+    if not _has_batch_norm(network):
+        return False, "no batch normalisation"
+    features = torch.cat([network.eval()(part) for part in images.split(_BATCH)]).double()
+    rows = nn.functional.normalize(features - features.mean(0))
+    scores = rows @ rows.T
+    n_directions = float(scores.trace() ** 2 / scores.square().sum())
+    sign = "≤" if n_directions <= _MOST_DIRECTIONS else ">"
+    text = f"features vary in {n_directions:.0f} {sign} {_MOST_DIRECTIONS} directions"
+    return n_directions <= _MOST_DIRECTIONS, text
 
 
 def _check_statistics(name: str, channels: int, mean: Any, std: Any) -> None:
@@ -306,7 +345,7 @@ def _check_statistics(name: str, channels: int, mean: Any, std: Any) -> None:
 
 
 def _free_sizes(sides: Sequence[int], patch: Sequence[int]) -> tuple[Any, Any]:
-    """Return the sizes of images of these sides, and of their views in training."""
+    """Return the sizes of images of these sides, for a frozen and for an adapted network."""
     least, most = min(sides), max(sides)
     enough = max(_LEAST_SIDE, _LEAST_PATCHES * max(patch))
     factor = min(max(least, enough), _MOST_SIDE) / least

@@ -270,6 +270,7 @@ class Frozen(Features):
         kind = next((one for one in kinds if one._describes(shape)), None) or kind_of_shape(shape)
         shape = kind._encoded_shape(shape)
         module, _ = build_encoder(self.encoder, shape, kind=kind, owner=type(self).__name__)
+        module.requires_grad_(False)  # so that Pretrained does not decide whether to train it
         if isinstance(self.encoder, Encoder):
             self.encoder.learn(module, batch, rng)
         return module

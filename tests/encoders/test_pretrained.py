@@ -1,6 +1,7 @@
 """Pretrained: right pixels or a clear error; a network that stays what it was, at its own rate."""
 
 import pickle
+import re
 import sys
 import warnings
 from typing import ClassVar
@@ -24,6 +25,7 @@ from skcontrast.features import Frozen, PatchDictionary
 from skcontrast.frameworks import CMC, MoCo
 from skcontrast.kinds import Images
 from skcontrast.kinds._base import Schema
+from skcontrast.losses import SupCon
 from skcontrast.optimizers import Optimizer
 from tests.common import images, small
 
@@ -104,10 +106,9 @@ def test_grey_images_are_repeated(net, grey):
     np.testing.assert_allclose(frozen(net, grey), expected(net, repeated), atol=1e-5)
 
 
-@pytest.mark.filterwarnings("ignore:All parameters of 'encoder' are frozen")
 @pytest.mark.parametrize("kind", ["auto", "images", Images()], ids=repr)
 def test_pixels_are_right_whatever_the_kind_says(net, kind):
-    embedder = small(encoder=pretrained(net, rate=0), kind=kind, max_epochs=1).fit(X)
+    embedder = small(encoder=pretrained(net, adapt=False), kind=kind, max_epochs=1).fit(X)
     np.testing.assert_allclose(embedder.transform(X), expected(net, X), atol=1e-5)
 
 
@@ -217,8 +218,16 @@ def test_networks_of_timm_are_read():
     assert module.pixels.size == (96, 96) and isinstance(net.fc, nn.Linear)
 
 
+def sizes(encoder, shape):
+    """Return the size of images for a frozen network, and for one that is adapted."""
+    module = encoder.build(shape)
+    size = module.pixels.size
+    encoder.set_params(adapt=True).learn(module, torch.rand(3, *shape), np.random.RandomState(0))
+    return size, module.pixels.size
+
+
 @pytest.mark.parametrize(
-    "shape, size, in_training",
+    "shape, size, adapted",
     [
         ((3, 8, 8), (96, 96), (96, 96)),
         ((3, 96, 96), (96, 96), (96, 96)),
@@ -227,19 +236,13 @@ def test_networks_of_timm_are_read():
         ((3, 16, 400), (16, 400), (16, 400)),
     ],
 )
-def test_images_are_brought_to_224_pixels_at_most_and_views_to_96(shape, size, in_training):
-    module = Pretrained(Net(), mean=0.5, std=0.5).build(shape)
-    assert (module.pixels.size, module.pixels.size_in_training) == (size, in_training)
-    seen = []
-    module.network.stem.register_forward_pre_hook(lambda _, x: seen.append(x[0].shape[-2:]))
-    for mode in (True, False):
-        module.train(mode)(torch.zeros(2, *shape))
-    assert seen == [in_training, size]
+def test_images_have_224_pixels_at_most_and_96_where_the_network_is_adapted(shape, size, adapted):
+    assert sizes(Pretrained(Net(), mean=0.5, std=0.5), shape) == (size, adapted)
 
 
-def test_a_size_that_is_passed_is_that_of_the_views_too():
-    pixels = Pretrained(Net(), mean=0.5, std=0.5, size=(50, 70)).build((3, 128, 128)).pixels
-    assert pixels.size == pixels.size_in_training == (50, 70)
+def test_a_size_that_is_passed_is_kept():
+    encoder = Pretrained(Net(), mean=0.5, std=0.5, size=(50, 70))
+    assert sizes(encoder, (3, 128, 128)) == ((50, 70), (50, 70))
 
 
 class FixedSize(Net):
@@ -267,12 +270,11 @@ def test_a_network_of_one_size_declares_it_or_raises():
     ids=["transformers", "torchvision", "timm", "timm, changed"],
 )
 @pytest.mark.parametrize("side", [32, 224])
-def test_a_network_of_one_size_gets_it_in_training_too(declared, side):
+def test_a_network_of_one_size_gets_it_whether_adapted_or_not(declared, side):
     net = FixedSize()
     for name, value in declared.items():
         setattr(net, name, value)
-    pixels = pretrained(net, size=None).build((3, side, side)).pixels
-    assert pixels.size == pixels.size_in_training == (224, 224)
+    assert sizes(pretrained(net, size=None), (3, side, side)) == ((224, 224), (224, 224))
 
 
 class Transformer(nn.Module):
@@ -299,7 +301,7 @@ class Transformer(nn.Module):
 
 
 @pytest.mark.parametrize(
-    "patch, shape, size, in_training",
+    "patch, shape, size, adapted",
     [
         (14, (96, 96), (98, 98), (98, 98)),
         (14, (200, 200), (196, 196), (98, 98)),
@@ -310,11 +312,11 @@ class Transformer(nn.Module):
     ],
 )
 def test_transformers_get_multiples_of_their_patches_and_at_most_256_tokens(
-    patch, shape, size, in_training
+    patch, shape, size, adapted
 ):
-    pixels = Pretrained(Transformer(patch)).build((3, *shape)).pixels
-    assert (pixels.size, pixels.size_in_training) == (size, in_training)
-    assert Pretrained(Transformer(14), size=518).build((3, 96, 96)).pixels.size == (518, 518)
+    assert sizes(Pretrained(Transformer(patch)), (3, *shape)) == (size, adapted)
+    asked = (14 * patch, 37 * patch)
+    assert sizes(Pretrained(Transformer(patch), size=asked), (3, *shape)) == (asked, asked)
 
 
 def test_the_row_of_a_transformer_is_chosen():
@@ -347,10 +349,10 @@ def test_a_pool_that_a_network_lacks_is_refused(net):
 
 def test_tokens_are_printed(capsys):
     large = images(24, side=128)
-    encoder = Pretrained(Transformer(14))
-    small(encoder=encoder, max_epochs=1, verbose=1).fit(large)
-    printed = "input 126×126 (81 tokens), 98×98 (49 tokens) in training, mean (0.5"
-    assert printed in capsys.readouterr().err
+    for adapt, printed in ((False, "126×126 (81 tokens)"), (True, "98×98 (49 tokens)")):
+        encoder = Pretrained(Transformer(14), adapt=adapt)
+        small(encoder=encoder, max_epochs=1, verbose=1).fit(large)
+        assert f"Transformer: input {printed}, mean (0.5" in capsys.readouterr().err
 
 
 class Returns(Net):
@@ -441,10 +443,66 @@ def test_the_network_has_a_rate_of_its_own_unless_the_optimizer_has_groups(net):
     assert groups(encoder, optimizer=Optimizer(param_groups=own)) == own
 
 
-def test_nothing_of_a_network_with_the_rate_0_is_trained(net):
-    embedder = small(encoder=pretrained(net, rate=0), max_epochs=1, output="projection").fit(X)
+# Whether the network is trained
+
+
+class Varied(Net):
+    """Returns features that vary in many directions, the pixels of a few rows."""
+
+    def features(self, x):
+        return x[:, :, :2].flatten(1) + 0 * super().features(x).mean()
+
+    def forward(self, x):
+        return self.features(x)
+
+
+@pytest.mark.parametrize(
+    "made, is_adapted, reason",
+    [
+        (Net, True, r"adapted: features vary in \d+ ≤ 30 directions"),
+        (Varied, False, r"frozen: features vary in \d+ > 30 directions"),
+        (Transformer, False, "frozen: no batch normalisation"),
+    ],
+)
+def test_a_network_is_trained_where_its_features_vary_in_few_directions(
+    made, is_adapted, reason, capsys
+):
+    noise = images(100, side=32)
+    embedder = small(encoder=pretrained(made()), max_epochs=1, verbose=1).fit(noise)
+    assert embedder.adapted_ == is_adapted and embedder.n_epochs_ == is_adapted
+    printed = capsys.readouterr().err
+    assert re.search(reason, printed)
+    assert ("Pretrained leaves the network frozen" in printed) == (not is_adapted)
+
+
+def test_a_frozen_network_is_what_transform_returns_and_fits_in_all_ways(net, tmp_path):
+    embedder = small(encoder=pretrained(net, adapt=False), projection_dim=0)
+    h = embedder.fit_transform(X)
+    assert not embedder.adapted_ and len(embedder.history_) == 0
+    np.testing.assert_array_equal(embedder.partial_fit(X).transform(X), h)
+    np.testing.assert_array_equal(embedder.set_params(warm_start=True).fit(X).transform(X), h)
+    skcontrast.save(embedder, tmp_path / "a")
+    name = f"{Net.__module__}.Net"
+    loaded = skcontrast.load(tmp_path / "a", custom_objects={name: net})
+    np.testing.assert_array_equal(loaded.transform(X), h)
+    assert not loaded.adapted_ and loaded.score(X) == embedder.score(X)
+
+
+@pytest.mark.parametrize(
+    "given, y", [({"loss": SupCon()}, np.arange(24) % 2), ({"same_group": "positive"}, None)]
+)
+def test_labels_and_pairs_are_learned_whatever_the_features(given, y):
+    groups = {} if y is not None else {"groups": np.arange(24) // 2}
+    embedder = small(encoder=pretrained(Transformer()), max_epochs=1, **given)
+    assert embedder.fit(X, y, **groups).adapted_
+
+
+def test_a_projection_of_a_frozen_network_is_trained_alone(net):
+    encoder = pretrained(net, adapt=False)
+    embedder = small(encoder=encoder, max_epochs=1, output="projection").fit(X)
     trained = embedder.encoder_[1].network.state_dict()
     assert all(net.state_dict()[name].equal(value) for name, value in trained.items())
+    assert embedder.n_epochs_ == 1 and not embedder.adapted_
 
 
 @pytest.mark.parametrize("n_samples, n_epochs", [(100, 100), (800, 20), (100_000, 1)])
@@ -527,7 +585,8 @@ def test_an_interrupted_fit_is_resumed_with_the_same_bits(net, tmp_path, monkeyp
         ({"std": 0}, "'std' parameter of Pretrained"),
         ({"mean": "imagenet"}, "'mean' parameter of Pretrained"),
         ({"size": 0}, "'size' parameter of Pretrained"),
-        ({"rate": -1}, "'rate' parameter of Pretrained"),
+        ({"rate": 0}, "'rate' parameter of Pretrained"),
+        ({"adapt": "never"}, "'adapt' parameter of Pretrained"),
         ({"frozen": 2}, "'frozen' parameter of Pretrained"),
     ],
 )
