@@ -161,7 +161,7 @@ class ContrastiveEmbedder(
     precision : {"auto", "float32", "bf16"}, default="auto"
         The precision of the network in training; weights, losses and `transform` are float32.
         "bf16" is bfloat16 where that is safe; "auto" chooses it for images, on processors that
-        support it, with built-in encoders other than `Pretrained`.
+        support it, with built-in encoders; with `Pretrained` on GPUs alone.
     memory_budget : float, default=None
         The most gigabytes of samples held on the device, at least 0; more are read batch by
         batch, with the same result. None is half of the free memory.

@@ -204,8 +204,8 @@ def trains_in_bf16(precision: str, kind: Kind, encoder: Any, device: torch.devic
     """Return whether the network trains in bfloat16.
 
     "auto" chooses bfloat16 for the package's encoders of images on processors with bfloat16
-    instructions; other modules may use operations that do not support it, or are slower in it, as
-    depthwise convolutions are on CPUs.
+    instructions. Other modules may use operations that do not support it. Pretrained networks may
+    have depthwise convolutions, which are slower in it on CPUs.
 
     Parameters
     ----------
@@ -219,17 +219,15 @@ def trains_in_bf16(precision: str, kind: Kind, encoder: Any, device: torch.devic
         Where the network is trained.
     """
     every = encoder if isinstance(encoder, (list, tuple)) else [encoder]
-    is_ours = all(
-        one is None or (isinstance(one, Encoder) and not isinstance(one, Pretrained))
-        for one in every
-    )
+    is_ours = all(one is None or isinstance(one, Encoder) for one in every)
     if precision != "auto" or not kind._trains_in_bf16 or not is_ours:
         return precision == "bf16"
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
+    if device.type != "cpu" or any(isinstance(one, Pretrained) for one in every):
+        return False
     # torch has no public name for this yet; if the private one is gone, float32 is always right.
-    computes_bf16 = getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
-    return device.type == "cpu" and bool(computes_bf16())
+    return bool(getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)())
 
 
 def in_bf16(network: Callable, x: Any) -> Any:

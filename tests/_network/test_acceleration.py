@@ -9,7 +9,7 @@ from torch import nn
 from skcontrast import ContrastiveEmbedder
 from skcontrast._network._inference import trains_in_bf16
 from skcontrast.augmentation import RandomAffine
-from skcontrast.encoders import ConvNet
+from skcontrast.encoders import ConvNet, Pretrained
 from skcontrast.kinds import Images, Vectors
 from tests.common import small
 
@@ -87,6 +87,7 @@ def test_auto_is_bf16_for_our_image_encoders_where_the_processor_has_it(monkeypa
         assert trains_in_bf16("auto", images, None, cpu) == has_it
         assert trains_in_bf16("auto", images, ConvNet(), cpu) == has_it
         assert not trains_in_bf16("auto", images, nn.Flatten(), cpu)
+        assert not trains_in_bf16("auto", images, Pretrained(nn.Flatten()), cpu)
         assert not trains_in_bf16("auto", vectors, None, cpu)
         assert not trains_in_bf16("float32", images, None, cpu)
         assert trains_in_bf16("bf16", vectors, None, cpu)
@@ -102,5 +103,6 @@ def test_auto_is_bf16_for_our_image_encoders_where_the_gpu_computes_it(monkeypat
         monkeypatch.setattr(
             torch.cuda, "is_bf16_supported", lambda has_it=has_it, **kwargs: has_it
         )
-        assert trains_in_bf16("auto", Images(), None, torch.device("cuda")) == has_it
+        for encoder in (None, Pretrained(nn.Flatten())):
+            assert trains_in_bf16("auto", Images(), encoder, torch.device("cuda")) == has_it
     assert not trains_in_bf16("auto", Images(), None, torch.device("mps"))

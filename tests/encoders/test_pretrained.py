@@ -628,6 +628,16 @@ def test_large_batches_are_computed_twice_with_the_same_gradient(net, monkeypatc
     torch.testing.assert_close(*gradients, rtol=1e-12, atol=1e-14)
 
 
+def test_a_network_is_adapted_in_bf16(net, monkeypatch):
+    monkeypatch.setattr(_pretrained, "_PIXELS", 5 * 32 * 32)
+    losses = {}
+    for precision in ("float32", "bf16"):
+        embedder = small(encoder=pretrained(net), max_epochs=2, lr=0.01, precision=precision)
+        losses[precision] = embedder.fit(X).history_[:, "train_loss"]
+    assert losses["bf16"] != losses["float32"]
+    assert losses["bf16"] == pytest.approx(losses["float32"], rel=0.01)
+
+
 # What is a classification head
 
 
