@@ -21,10 +21,9 @@ def extension(name):
     return module
 
 
-def test_every_page_of_the_guide_has_a_row_and_a_place_in_the_sidebar():
+def test_every_page_of_the_guide_is_listed():
     pages = sorted(path.stem for path in (ROOT / "docs" / "guide").glob("*.rst"))
     text = (ROOT / "docs" / "user_guide.rst").read_text(encoding="utf-8")
-    assert sorted(re.findall(r"^   \* - :doc:`guide/(\w+)`", text, flags=re.MULTILINE)) == pages
     assert sorted(re.findall(r"^   guide/(\w+)$", text, flags=re.MULTILINE)) == pages
 
 
