@@ -65,7 +65,7 @@ class ViewWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared)
     augmentation : augmentation, list or Pipeline of augmentations, default=None
         Draws the views. None takes the views that come with X; those of `transformer`, if it is an
         embedder; or else the default of the kind of data.
-    shrinkage : float, default=0.75
+    shrinkage : float, default=0.9
         s in (0, 1], as in scikit-learn's ``LinearDiscriminantAnalysis``: 1 only standardises.
     n_views : int, default=6
         Views of each sample, V, at least 2.
@@ -112,7 +112,7 @@ class ViewWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared)
     # checked with a better message
     transformer: Any = parameter()
     augmentation: Any = parameter(default=None)
-    shrinkage: float = parameter([Interval(Real, 0, 1, closed="right")], default=0.75)
+    shrinkage: float = parameter([Interval(Real, 0, 1, closed="right")], default=0.9)
     n_views: int = parameter([Interval(Integral, 2, None, closed="left")], default=6)
     random_state: int | np.random.RandomState | None = parameter(["random_state"], default=None)
 
