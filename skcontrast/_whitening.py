@@ -67,7 +67,7 @@ class ViewWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared)
         embedder; or else the default of the kind of data.
     shrinkage : float, default=0.9
         s in (0, 1], as in scikit-learn's ``LinearDiscriminantAnalysis``: 1 only standardises.
-    n_views : int, default=6
+    n_views : int, default=3
         Views of each sample, V, at least 2.
     random_state : int, RandomState instance or None, default=None
         Seeds the views. `transformer` has its own seed.
@@ -113,7 +113,7 @@ class ViewWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared)
     transformer: Any = parameter()
     augmentation: Any = parameter(default=None)
     shrinkage: float = parameter([Interval(Real, 0, 1, closed="right")], default=0.9)
-    n_views: int = parameter([Interval(Integral, 2, None, closed="left")], default=6)
+    n_views: int = parameter([Interval(Integral, 2, None, closed="left")], default=3)
     random_state: int | np.random.RandomState | None = parameter(["random_state"], default=None)
 
     def fit(self, X: Any, y: ArrayLike | None = None) -> Self:

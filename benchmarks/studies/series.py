@@ -64,7 +64,7 @@ WHITENED = {
     "whitened, shrinkage .5": {"shrinkage": 0.5},
     "whitened, shrinkage .75": {"shrinkage": 0.75},
     "whitened, shrinkage .95": {"shrinkage": 0.95},
-    "whitened, 3 views": {"n_views": 3},
+    "whitened, 6 views": {"n_views": 6},
     "whitened, 12 views": {"n_views": 12},
     "whitened, crops from .8": {"augmentation": [TimeCrop((0.8, 1.0)), *LATER]},
     "whitened, no crops": {"augmentation": LATER},
