@@ -164,9 +164,9 @@ def test_a_seed_decides_the_views():
 
 
 def test_of_many_numbers_some_samples_are_enough(monkeypatch):
-    monkeypatch.setattr(_whitening, "_MOST_NUMBERS", 10 * 6 * 5)
+    monkeypatch.setattr(_whitening, "_MOST_NUMBERS", 10 * 3 * 5)
     model, views = with_views(0.5)
-    assert views.shape == (6, 10, 5)
+    assert views.shape == (3, 10, 5)
     assert model.transform(VECTORS).shape == VECTORS.shape
 
 
