@@ -26,7 +26,6 @@ READING_ORDER = (
     "plot_class_densities",
     "plot_simulated_scores",
     "plot_estimator_error",
-    "plot_estimator_mean",
     "plot_mutual_likelihood",
 )
 

@@ -4,8 +4,8 @@ Which loss is the best estimate without labels?
 
 With labels, the mean of :math:`e^s` over an anchor's true negatives is a mean over some of its
 candidates. Without labels, a loss has to estimate it. Here, the scores are drawn from BCL's own
-model, so the true value is known. This is Figure 5 of the BCL paper, made with the losses of this
-package, which are given the true α and τ⁺.
+model, so the true value is known. These are Figures 5 and 8 of the BCL paper, made with the losses
+of this package, which are given the true α and τ⁺, and with their importance weights.
 
 The result: under its own model BCL has the smallest error, but beyond α = .8 only
 if the empirical cdf of the candidates is inverted. The form printed in the paper, which uses that
@@ -21,15 +21,17 @@ cdf as Φ, keeps a bias no matter how many candidates there are.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from benchmarks._bcl_scores import ScoreModel, compare_estimators
+from skcontrast.estimation import ScoreSample, importance_weights
+from skcontrast.losses import BCL, DCL, InfoNCE, Supervised
 
 styles = {
     "BIASED": ("#555555", "s"),
     "DCL": ("#0072B2", "o"),
     "BCL (printed)": ("#D55E00", "D"),
     "BCL (inverted)": ("#009E73", "^"),
+    "oracle": ("black", ""),
 }
-names = list(styles)
+names = list(styles)[:-1]
 panels = {
     "alpha": np.linspace(0.5, 1, 11),
     "tau_plus": np.linspace(0.02, 0.4, 11),
@@ -50,21 +52,66 @@ labels = {
 }
 
 
-def simulate(parameter, **settings):
-    """Return the comparisons of the estimators along the values of one parameter."""
+def lower_or_upper(lower, rng):
+    """Draw from [0, 1] the lower of two numbers with a probability, else the upper one."""
+    p = 1 - rng.random(lower.shape)
+    return p / (lower + np.sqrt(np.maximum(lower**2 + (1 - 2 * lower) * p, 0)))
+
+
+def drawn(rng, alpha=0.9, tau_plus=0.1, temperature=0.5, gamma=0.1, **sizes):
+    """Return the scores of anchors that have a true negative, and the truth."""
+    m, n, k = (
+        sizes.get(*one) for one in (("n_anchors", 1000), ("n_candidates", 64), ("n_positives", 10))
+    )
+    is_negative = rng.random((m, n)) >= tau_plus
+    candidates = lower_or_upper(np.where(is_negative, alpha, 1 - alpha), rng)
+    positives = lower_or_upper(np.full((m, k), 1 - alpha), rng)
+    # Cosines in an interval of length 1, which is shifted by up to γ of what there is room for.
+    shift = rng.uniform(-gamma / 2, gamma / 2, (m, 1)) - 0.5
+    parts = (candidates + shift) / temperature, is_negative, (positives + shift) / temperature
+    kept = is_negative.any(axis=1)
+    return ScoreSample(*(part[kept] for part in parts), lower_bound=-1 / temperature)
+
+
+def estimate(loss, sample):
+    """Return a loss's estimate of the mean of e^s over true negatives, by anchor."""
+    a, b = loss.coefficients()
+    weighted = (importance_weights(loss, sample) * np.exp(sample.scores)).mean(axis=1)
+    found = a * weighted - b * np.exp(sample.positives).mean(axis=1)
+    return np.maximum(found, np.exp(sample.lower_bound))
+
+
+def simulate(parameter):
+    """Return the estimates by loss along the values of one parameter."""
     rng, curve = np.random.default_rng(0), []
     for value in panels[parameter].tolist():
-        size, given = {"n_anchors": 1000}, dict(settings)
-        (size if parameter.startswith("n_") else given)[parameter] = value
-        curve.append(compare_estimators(ScoreModel(**given), random_state=rng, **size))
+        sample = drawn(rng, **{parameter: value})
+        true = {"alpha": 0.9, "tau_plus": 0.1}
+        true |= {parameter: value} if parameter in true else {}
+        losses = (
+            InfoNCE(),
+            DCL(tau_plus=true["tau_plus"]),
+            BCL(**true, form="printed"),
+            BCL(**true),
+        )
+        found = zip(styles, (*losses, Supervised()), strict=True)
+        curve.append({name: estimate(loss, sample) for name, loss in found})
     return curve
+
+
+def summary(estimates, name, metric):
+    """Return the mean "mse", "bias" or "mean" of an estimator, and its standard error."""
+    values = estimates[name]
+    if metric != "mean":
+        values = (values - estimates["oracle"]) ** (2 if metric == "mse" else 1)
+    return values.mean(), values.std(ddof=1) / np.sqrt(len(values))
 
 
 def draw(axis, parameter, curve, metric="mse", names=names):
     """Draw a metric of the estimators with bands of two Monte-Carlo standard errors."""
     values = panels[parameter]
     for name in names:
-        mean, error = np.transpose([comparison.summary(metric)[name] for comparison in curve])
+        mean, error = np.transpose([summary(estimates, name, metric) for estimates in curve])
         color, marker = styles[name]
         axis.plot(values, mean, color=color, marker=marker, markersize=4, label=name)
         axis.fill_between(values, mean - 2 * error, mean + 2 * error, color=color, alpha=0.15)
@@ -100,22 +147,21 @@ figure.savefig("estimator_error.png", dpi=120)
 # ----------
 
 print("bias of      printed              inverted")
-for n, comparison in zip(panels["n_candidates"], curves["n_candidates"], strict=True):
-    bias = comparison.summary("bias")
-    printed, inverted = bias["BCL (printed)"], bias["BCL (inverted)"]
-    print(
-        f"N = {n:5d}   {printed[0]:+.4f} ± {printed[1]:.4f}   "
-        f"{inverted[0]:+.4f} ± {inverted[1]:.4f}"
+for n, estimates in zip(panels["n_candidates"], curves["n_candidates"], strict=True):
+    printed, inverted = (
+        "{:+.4f} ± {:.4f}".format(*summary(estimates, name, "bias")) for name in names[2:]
     )
+    print(f"N = {n:5d}   {printed}   {inverted}")
 
 # %%
-# The paper's own scale
-# ---------------------
-# The paper draws scores from the range of a cosine divided by t², and divides them by t once more
-# before taking the exponential. The picture is the same.
+# How much false negatives add
+# ----------------------------
+# The means themselves, as in Figure 8. The better the encoder, the higher its false negatives
+# score, and the more they add to the estimate of InfoNCE (BIASED).
 
-figure, axes = plt.subplots(1, 2, figsize=(7, 3.2), layout="constrained")
-for axis, parameter in zip(axes, ["alpha", "n_candidates"], strict=True):
-    draw(axis, parameter, simulate(parameter, form="printed"))
-axes[0].set_ylabel("mean squared error of the mean of $e^s$")
-axes[0].legend()
+figure, axes = plt.subplots(1, 2, figsize=(7, 3.4), layout="constrained")
+for axis, parameter in zip(axes, ("gamma", "alpha"), strict=True):
+    draw(axis, parameter, curves[parameter], "mean", [*styles])
+axes[0].set_ylabel("estimated mean of $e^s$")
+axes[0].legend(fontsize="small")
+figure.savefig("estimator_mean.png", dpi=120)
