@@ -75,6 +75,11 @@ class Contrast:
             return None
         return _same(self.anchor_groups[rows], self.candidate_groups, self.excluded[rows])
 
+    def scores_of_positives(self, rows: slice, scores: Tensor) -> Tensor:
+        """Return the scores of the positives, (n, n_positives), of anchors with these scores."""
+        positives = self.positives[rows]
+        return positives if positives.is_floating_point() else scores.gather(1, positives)
+
     def take(self, rows: slice | Tensor) -> Contrast:
         """Return the contrast of a subset of the anchors with all candidates."""
         required, known = ("anchors", "positives", "excluded"), ("anchor_labels", "anchor_groups")
@@ -90,7 +95,6 @@ def _same(of_anchors: Tensor, of_candidates: Tensor, excluded: Tensor) -> Tensor
 
 def in_batch(
     views: Tensor,
-    similarity: Similarity,
     labels: Tensor | None = None,
     weights: Tensor | None = None,
     groups: Tensor | None = None,
@@ -101,8 +105,6 @@ def in_batch(
     ----------
     views : Tensor of shape (n_views, n, k)
         Embedded views; ``views[v, i]`` is view v of sample i.
-    similarity : Similarity
-        Scores the positives.
     labels : Tensor of shape (n,), dtype int64, default=None
         Classes of the samples; negative where unknown.
     weights : Tensor of shape (n_views, n), default=None
@@ -116,28 +118,19 @@ def in_batch(
         With n_views · n anchors, n_views − 1 positives each, N = n_views · (n − 1).
     """
     n_views, n = views.shape[:2]
-    # Row i of view v has the scores with the other views w in order, and s(v, w) = s(w, v).
-    order, by_view = range(n_views), views.unbind(0)
-    of_pair = {(v, w): similarity.pairs(by_view[v], by_view[w]) for w in order for v in range(w)}
-    others = [[of_pair[min(v, w), max(v, w)] for w in order if w != v] for v in order]
-    positives = views.new_empty(n, 0)
-    if n_views > 1:
-        positives = torch.cat([torch.stack(scores, 1) for scores in others])
     flat = views.flatten(0, 1)
-    # All views of sample i are rows i, n + i, 2n + i, … of the flat ones.
-    own = torch.arange(n, device=views.device)[:, None] + n * torch.arange(
-        n_views, device=views.device
-    )
-    excluded = own.repeat(n_views, 1)
+    # The views of the sample of row i are rows i, i + n, i + 2n, …, of the first view again after
+    # those of the last.
+    rows, steps = (torch.arange(0, len(flat), step, device=views.device) for step in (1, n))
+    own = (rows[:, None] + steps) % len(flat)
     labels = None if labels is None else labels.repeat(n_views)
     groups = None if groups is None else groups.repeat(n_views)
-    weights = None if weights is None else weights.flatten()
     return Contrast(
         anchors=flat,
         candidates=flat,
-        positives=positives,
-        excluded=excluded,
-        weights=weights,
+        positives=own[:, 1:],
+        excluded=own,
+        weights=None if weights is None else weights.flatten(),
         anchor_labels=labels,
         candidate_labels=labels,
         anchor_groups=groups,

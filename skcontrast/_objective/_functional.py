@@ -95,7 +95,8 @@ def contrastive_loss(
     queue_y : Tensor of shape (m,), dtype int, default=None
         The same for the queue.
     sample_weight : Tensor of shape (n,), default=None
-        Factors ≥ 0 on the losses of the samples. The sum is divided by n, not by their sum.
+        Factors ≥ 0 on the losses of the samples, which are not checked on a GPU. The sum is
+        divided by n, not by theirs.
     groups : Tensor of shape (n,), dtype int, default=None
         Groups of samples that are known to belong together, −1 where there is none. Candidates of
         the anchor's group are no negatives: the estimate is over the others.
@@ -189,7 +190,7 @@ def _contrast(
     if queue is None:
         if sample_weight is not None:
             sample_weight = sample_weight.expand(len(views), -1)
-        return in_batch(embedded, similarity, labels[0], sample_weight, groups[0])
+        return in_batch(embedded, labels[0], sample_weight, groups[0])
     # With a queue only view 1 has anchors: its positives are the other views (n, M), and no key
     # of the queue is of the same sample, so none is excluded.
     positives = pairs_with(embedded[0], embedded[1:], similarity)
@@ -237,6 +238,7 @@ def _check_weights(weights: Any, first: Tensor) -> Tensor | None:
         raise ValueError(f"sample_weight must be a tensor of shape ({n},), got {got}.")
     if weights.requires_grad:
         raise ValueError("sample_weight must not require a gradient: pass sample_weight.detach().")
-    if not ((weights >= 0) & weights.isfinite()).all():
+    # To look at numbers on a GPU would mean to wait for it.
+    if weights.device.type == "cpu" and not ((weights >= 0) & weights.isfinite()).all():
         raise ValueError("sample_weight must hold no negative numbers, no infinity and no NaN.")
     return weights.to(first.dtype)

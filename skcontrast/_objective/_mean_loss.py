@@ -7,6 +7,7 @@ its square. The sums over candidates, and their slopes, are those of ``losses/_r
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any, Literal, TypeAlias
 
@@ -59,16 +60,17 @@ def objective_value(
             f"{type(loss).__name__} is more than an estimate over negatives and has no "
             "Jensen–Shannon form: pass framework=InfoGraph(objective='contrastive')."
         )
-    losses = _contrastive if objective == "contrastive" else _jensen_shannon
+    losses_of = _contrastive if objective == "contrastive" else _jensen_shannon
 
-    def evaluate(part: slice, u: Tensor, scores: Tensor) -> tuple[Rows, Tensor]:
-        """Return what the loss read of a tile, and the share of its anchors in the mean loss."""
+    def evaluate(part: slice, u: Tensor, scores: Tensor) -> tuple[Rows, Tensor, Tensor]:
+        """Return what the loss read of a tile, the losses, and the share of each in the mean."""
         rows = _rows(contrast, loss, similarity, same_group, part, u, scores)
         pulls_group = same_group == "positive" and not loss.pulls
-        found = losses(rows, loss, contrast.same_group(part) if pulls_group else None)
+        losses = losses_of(rows, loss, contrast.same_group(part) if pulls_group else None)
+        shares = torch.full_like(losses, 1 / len(contrast.anchors))
         if contrast.weights is not None:
-            found = found * contrast.weights[part].to(found.dtype)
-        return rows, found.sum() / len(contrast.anchors)
+            shares *= contrast.weights[part]
+        return rows, losses, shares
 
     # Under autocast the products would be taken in half precision, which 1/temperature magnifies.
     with torch.autocast(contrast.anchors.device.type, enabled=False):
@@ -83,19 +85,19 @@ class _MeanLoss(torch.autograd.Function):
     def forward(
         ctx: Any,
         similarity: Similarity,
-        evaluate: Callable[[slice, Tensor, Tensor], tuple[Rows, Tensor]],
+        evaluate: Callable[[slice, Tensor, Tensor], tuple[Rows, Tensor, Tensor]],
         anchors: Tensor,
         candidates: Tensor,
         positives: Tensor,
     ) -> Tensor:
-        *_, of_anchors, of_candidates, of_positives = ctx.needs_input_grad
-        needs_gradient = of_anchors or of_candidates or of_positives
-        value = anchors.new_zeros(())
-        d_anchors, d_positives = torch.zeros_like(anchors), torch.empty_like(positives)
-        are_same = anchors is candidates and of_candidates  # then there is one gradient
-        d_candidates = d_anchors if are_same else None
-        if of_candidates and not are_same:
+        *_, of_candidates, of_positives = ctx.needs_input_grad
+        needs_gradient = any(ctx.needs_input_grad)
+        value, d_anchors = anchors.new_zeros(()), torch.zeros_like(anchors)
+        # Anchors that are the candidates have one gradient.
+        d_candidates = d_anchors if anchors is candidates else None
+        if of_candidates and d_candidates is None:
             d_candidates = torch.zeros_like(candidates)
+        d_positives = torch.zeros_like(positives) if of_positives else None
         for part in tiles(anchors, len(candidates)):
             u = anchors[part].detach().requires_grad_(needs_gradient)
             v = candidates.detach().requires_grad_(of_candidates)
@@ -103,21 +105,20 @@ class _MeanLoss(torch.autograd.Function):
                 scores = similarity.scores(u, v)
             check_returned(f"{type(similarity).__name__}.scores", scores, (len(u), len(v)))
             with torch.set_grad_enabled(needs_gradient):
-                rows, loss = evaluate(part, u, scores.detach())
-            value += loss.detach()
+                rows, losses, shares = evaluate(part, u, scores.detach())
+            value += (losses.detach() * shares).sum()
             if not needs_gradient:
                 continue
-            d_scores, d_positive, (d_self,) = rows.gradients(loss, [u])
-            if positives.is_floating_point():
+            own = [u] if isinstance(rows.highest, Tensor) else []
+            d_scores, d_positive, d_own = rows._gradients(losses, shares, *own)
+            if d_positives is not None:
                 d_positives[part] = d_positive
-            else:  # places among the candidates
+            elif not positives.is_floating_point():  # places among the candidates
                 d_scores.scatter_add_(1, positives[part], d_positive)
-            d_u, d_v = _pull_back(similarity, scores, u, v, d_scores, are_same)
-            d_anchors[part] += d_u if d_self is None else d_u + d_self
-            if d_candidates is not None and d_v is not None:
-                d_candidates += d_v
-        others = None if are_same else d_candidates, d_positives if of_positives else None
-        ctx.gradients = d_anchors, *others
+            _add_gradients(similarity, scores, u, v, d_scores, d_anchors[part], d_candidates)
+            for further in d_own:
+                d_anchors[part] += further
+        ctx.gradients = d_anchors, None if d_candidates is d_anchors else d_candidates, d_positives
         return value
 
     @staticmethod
@@ -130,16 +131,24 @@ class _MeanLoss(torch.autograd.Function):
         return None, None, *gradients
 
 
-def _pull_back(
-    similarity: Similarity, scores: Tensor, u: Tensor, v: Tensor, d_scores: Tensor, are_same: bool
-) -> tuple[Tensor, Tensor | None]:
-    """Return the gradients of vectors u and v from that of their scores; u's may hold both."""
-    if similarity.bilinear and are_same and len(u) == len(v):  # both in one product
-        return (d_scores + d_scores.T) @ v.detach(), None
+def _add_gradients(
+    similarity: Similarity,
+    scores: Tensor,
+    u: Tensor,
+    v: Tensor,
+    d_scores: Tensor,
+    d_u: Tensor,
+    d_v: Tensor | None,
+) -> None:
+    """Add the gradients of vectors u and, if there is `d_v`, of v from that of their scores."""
     if similarity.bilinear:
-        return d_scores @ v.detach(), d_scores.T @ u.detach() if v.requires_grad else None
-    d_u, *d_v = torch.autograd.grad(scores, [u, v] if v.requires_grad else [u], d_scores)
-    return d_u, d_v[0] if d_v else None
+        d_u.addmm_(d_scores, v)
+        if d_v is not None:
+            d_v.addmm_(d_scores.T, u)
+        return
+    vectors, totals = ([u], [d_u]) if d_v is None else ([u, v], [d_u, d_v])
+    for total, found in zip(totals, torch.autograd.grad(scores, vectors, d_scores), strict=True):
+        total += found
 
 
 def tiles(anchors: Tensor, n_candidates: int) -> Iterator[slice]:
@@ -160,9 +169,6 @@ def _rows(
     scores: Tensor,
 ) -> Rows:
     """Return what a loss reads of a few anchors, of vectors u and scores with all candidates."""
-    positives, excluded = contrast.positives[part], contrast.excluded[part]
-    if not positives.is_floating_point():
-        positives = scores.gather(1, positives)
     group = contrast.same_group(part)
     same_class = contrast.same_class(part) if loss.requires_y else None
     hidden = group
@@ -174,10 +180,10 @@ def _rows(
     weights = contrast.pair_weights
     return Rows(
         scores,
-        positives,
-        excluded,
+        contrast.scores_of_positives(part, scores),
+        contrast.excluded[part],
         bounds=similarity.bounds(contrast.anchors.shape[1]),
-        self_scores=lambda: similarity.self_scores(u),
+        highest=similarity.self_scores(u),
         same_class=same_class,
         hidden=hidden,
         pair_weights=None if weights is None else weights[part].to(scores.dtype),
@@ -192,7 +198,7 @@ def _contrastive(rows: Rows, loss: Loss, group: Tensor | None) -> Tensor:
         raise ValueError(f"{owner} must return what autograd can differentiate, without detach.")
     if group is None:
         return losses
-    return losses + _attraction(rows.positives, *rows.weighted_sum_of_group(group))
+    return losses + _attraction(rows.positives, *rows._weighted_sum(rows._of_pairs(group)))
 
 
 def _attraction(own: Tensor, total: Tensor, mass: Tensor) -> Tensor:
@@ -211,24 +217,23 @@ def _attraction(own: Tensor, total: Tensor, mass: Tensor) -> Tensor:
 
 def _jensen_shannon(rows: Rows, loss: Loss, group: Tensor | None) -> Tensor:
     """Return softplus(−s⁺) + Ê⁻[softplus] for each anchor, by autograd on its row."""
-    scores, c, (a, b) = rows.finite_scores(), rows.weights(loss), loss.coefficients()
-    logits = torch.zeros_like(scores).masked_fill(~rows.is_candidate(), -torch.inf)
-    if c is not None:
-        logits = logits + c.log()
-    if loss.hardness():
-        logits = logits + loss.hardness() * (scores.detach() if loss.detach_weights else scores)
-    counted = logits > -torch.inf
+    scores, positives, (a, b) = rows._finite_scores, rows.positives, loss.coefficients()
+    c = rows.weights(loss)
+    if c is None:
+        c = rows._of_candidates(torch.ones_like(scores))
+    logits = c.log() + loss.hardness() * (scores.detach() if loss.detach_weights else scores)
     if loss.sum_of_weights == "free":
         weights = logits.exp() / rows.n_candidates
     else:  # N does not occur here: weights whose sum replaces it are scaled, too
-        weights = logits.masked_fill(~counted.any(1, keepdim=True), 0.0).softmax(1)
-    negative = a * (weights * F.softplus(scores)).masked_fill(~counted, 0.0).sum(1)
-    if b:
-        negative = (negative - b * F.softplus(rows.positives).mean(1)).clamp_min(0.0)
-    losses = F.softplus(-rows.positives).mean(1) + negative
+        none = c == 0
+        weights = logits.masked_fill(none.all(1, keepdim=True), 0.0).softmax(1)
+        weights = weights.masked_fill(none, 0.0)
+    negative = a * (weights * F.softplus(scores)).sum(1) - b * F.softplus(positives).mean(1)
+    floor = math.log1p(math.exp(rows.lowest))
+    losses = negative.clamp_min(floor) - F.logsigmoid(positives).mean(1)
     if group is None:
         return losses
     # What pulls is −softplus(−s).
-    weights = rows.of_pairs(group)
+    weights = rows._of_pairs(group)
     total = (weights * F.logsigmoid(scores)).sum(1)
-    return losses + _attraction(F.logsigmoid(rows.positives), total, weights.sum(1))
+    return losses + _attraction(F.logsigmoid(positives), total, weights.sum(1))

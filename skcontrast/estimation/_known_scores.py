@@ -201,7 +201,8 @@ def push_share(loss: Loss, sample: ScoreSample) -> Estimate:
     is_false = torch.tensor(~sample.is_negative)
     with torch.enable_grad():
         rows = _rows(loss, sample)
-        d_scores, *_ = rows.gradients(loss.losses(rows).sum(), [])
+        losses = loss.losses(rows)
+        d_scores, *_ = rows._gradients(losses, torch.ones_like(losses))
     # A loss pushes a candidate away where its gradient is positive; what it pulls does not count.
     push = d_scores.clamp_min(0)
     total = push.sum(1)

@@ -114,7 +114,7 @@ class ScoreSample(NamedTuple):
         with torch.no_grad():
             scores = torch.cat([part for _, part in _scores_by_tile(contrast, similarity)])
         # The other views, as in a fit, or those of another sample of the class.
-        of_positives = contrast.positives
+        of_positives = contrast.scores_of_positives(slice(None), scores)
         if positives == "same class":
             of_positives = _of_classmates(scores, labels, len(views))
         # Every anchor leaves out as many, so what is left is a matrix again.
@@ -254,10 +254,12 @@ def count_outscored(contrast: Contrast, similarity: Similarity) -> Tensor:
         From 0 to N.
     """
     counts = torch.empty_like(contrast.positives, dtype=torch.int64)
-    for tile, scores in _scores(contrast, similarity):
-        for m, positive in enumerate(contrast.positives[tile].unbind(1)):
+    for tile, scores in _scores_by_tile(contrast, similarity):
+        positives = contrast.scores_of_positives(tile, scores)
+        scores = scores.scatter(1, contrast.excluded[tile], torch.inf)
+        for m, positive in enumerate(positives.unbind(1)):
             counts[tile, m] = (scores <= positive[:, None]).sum(1)
-    return counts.sub_(contrast.excluded.shape[1])
+    return counts
 
 
 def class_aucs(contrast: Contrast, similarity: Similarity) -> Tensor:
@@ -273,7 +275,8 @@ def class_aucs(contrast: Contrast, similarity: Similarity) -> Tensor:
         class or without such pairs.
     """
     aucs = torch.empty_like(contrast.anchors[:, 0])
-    for tile, scores in _scores(contrast, similarity):
+    for tile, scores in _scores_by_tile(contrast, similarity):
+        scores = scores.scatter(1, contrast.excluded[tile], -torch.inf)
         same = contrast.same_class(tile)
         other = _are_known(contrast, tile) & ~same
         ordered, order = scores.sort(1)
@@ -291,13 +294,6 @@ def _are_known(contrast: Contrast, rows: slice) -> Tensor:
         raise ValueError("The contrast has no labels.")
     known = (contrast.anchor_labels[rows, None] >= 0) & (contrast.candidate_labels >= 0)
     return known.scatter_(1, contrast.excluded[rows], False)
-
-
-@torch.no_grad()
-def _scores(contrast: Contrast, similarity: Similarity) -> Iterator[tuple[slice, Tensor]]:
-    """Yield slices of the anchors and their scores; those of excluded candidates are −inf."""
-    for tile, scores in _scores_by_tile(contrast, similarity):
-        yield tile, scores.scatter_(1, contrast.excluded[tile], -torch.inf)
 
 
 def contrast_of(
@@ -325,7 +321,7 @@ def contrast_of(
     n = len(views[0][0] if isinstance(views[0], tuple) else views[0])
     if labels is not None and len(labels) != n:
         raise ValueError(f"y must have one entry per sample, {n}, got {len(labels)}.")
-    return in_batch(embed_views(views, similarity), similarity, labels), similarity
+    return in_batch(embed_views(views, similarity), labels), similarity
 
 
 def _in_double(view: Any) -> Tensor:
@@ -334,6 +330,7 @@ def _in_double(view: Any) -> Tensor:
     )
 
 
+@torch.no_grad()
 def _scores_by_tile(contrast: Contrast, similarity: Similarity) -> Iterator[tuple[slice, Tensor]]:
     """Yield slices of the anchors and their scores with all candidates."""
     for part in tiles(contrast.anchors, len(contrast.candidates)):

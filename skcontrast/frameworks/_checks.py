@@ -76,7 +76,7 @@ def check_framework(framework: Framework) -> None:
     >>> class WithoutLabels(Framework):
     ...     def contrast(self, network, views, similarity, batch):
     ...         z = similarity.embed(network(torch.stack(views)))
-    ...         return in_batch(z, similarity, None, batch.anchor_weights(z), batch.groups)
+    ...         return in_batch(z, None, batch.anchor_weights(z), batch.groups)
     >>> check_framework(WithoutLabels())
     Traceback (most recent call last):
     ...

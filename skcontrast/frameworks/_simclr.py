@@ -51,6 +51,4 @@ class SimCLR(Framework):
     ) -> Contrast:
         """Encode all views in one call and contrast them within the batch."""
         z = network(torch.cat(views)).float().unflatten(0, (len(views), -1))
-        return in_batch(
-            similarity.embed(z), similarity, batch.labels, batch.anchor_weights(z), batch.groups
-        )
+        return in_batch(similarity.embed(z), batch.labels, batch.anchor_weights(z), batch.groups)

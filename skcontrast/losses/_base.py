@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar, Literal, dataclass_transform
 
-import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from .._checks import ParameterObject, learned, parameter
@@ -146,8 +146,8 @@ class Loss(ParameterObject):
 
     def _from_estimate(self, rows: Rows, log_expectation: Tensor) -> Tensor:
         """Return the loss of each anchor from the logarithm of the estimate of its negatives."""
-        excess = math.log(rows.n_candidates) + log_expectation[:, None] - rows.positives
-        return torch.logaddexp(excess, torch.zeros_like(excess)).mean(1)
+        log_negatives = math.log(rows.n_candidates) + log_expectation
+        return -F.logsigmoid(rows.positives - log_negatives[:, None]).mean(1)
 
     def true_negative_probability(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
         """Return the probability that a candidate is a true negative, by its rank.

@@ -6,6 +6,7 @@ import math
 from typing import Literal
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from .._checks import check_component, parameter
@@ -297,8 +298,8 @@ class PositiveDebiased(Loss):
         if self.negatives is not None:
             log_negative = rows.log_expectation(self.negatives)
         log_scale = math.log(rows.n_candidates * self.tau_plus)
-        excess = log_scale + log_negative[:, None] - self._log_numerator(rows, log_mean, highest)
-        return torch.logaddexp(excess, torch.zeros_like(excess)).mean(1)
+        log_numerator = self._log_numerator(rows, log_mean, highest)
+        return -F.logsigmoid(log_numerator - log_scale - log_negative[:, None]).mean(1)
 
     def _log_numerator(self, rows: Rows, log_mean: Tensor, highest: Tensor | float) -> Tensor:
         """Return log(P − τ⁻ g), floored, shape (n_anchors, n_positives)."""
@@ -314,7 +315,8 @@ class PositiveDebiased(Loss):
         numerator = mean - (1 - tau_plus) * g
         log_floor = math.log(tau_plus) + rows.lowest
         above = ~(numerator.detach().clamp_min(0).log() + top <= log_floor)
-        if n + 2 < 2 / tau_plus and not bool(above.all()):
+        # With more candidates no term can be floored, and a GPU need not be waited for.
+        if n + 2 < 1 / tau_plus and not bool(above.all()):
             warn(
                 f"PositiveDebiased: with tau_plus={tau_plus} and {n} candidates positive terms "
                 "are negative and floored. Raise 'tau_plus' or the batch."

@@ -6,9 +6,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-# Bits of a sorted integer that hold a score, if the columns leave enough: more than float32 has
-# digits, and fewer than float64 has, so that equal samples tie in spite of rounding.
-_SCORE_BITS = 46
+# Scores closer than this share of the largest one tie: equal samples do in spite of rounding.
+_ROUNDING = 2.0**-44
+_LEAST = 1e-280
 
 
 class Ranking:
@@ -24,48 +24,45 @@ class Ranking:
 
     def __init__(self, scores: Tensor, excluded: Tensor):
         keys, bits = _sorted_keys(scores, excluded)
-        self._like, self._n_excluded = scores, excluded.shape[1]  # those come first
-        separate = 2 ** (bits + 1)
-        gaps = F.pad(keys[:, 1:] - keys[:, :-1], (1, 0))
-        gaps[:, : self._n_excluded + 1] = separate
+        self._like = scores
+        gaps = keys[:, 1:] - keys[:, :-1]
+        rounding = torch.maximum(keys.abs_()[:, 0], keys[:, -1]).clamp_min(_LEAST) * _ROUNDING
+        # The columns in the last bits change a score by less than this share of it.
+        gaps.sub_(keys[:, 1:], alpha=2.0 ** (bits - 51))
+        self._order = keys.view(torch.int64).bitwise_and_(2**bits - 1)
+        tied = torch.arange(len(scores), device=scores.device)
         # Rows without ties are left alone on a CPU; on a GPU, to ask for them would mean to wait.
-        all_rows, has_ties = (
-            torch.arange(len(scores), device=scores.device),
-            gaps.amin(1) < separate,
-        )
-        self._tied = all_rows if scores.is_cuda else all_rows[has_ties]
-        self._is_new = gaps[self._tied] >= separate
-        self._order = keys.bitwise_and_(2**bits - 1)
+        if scores.device.type == "cpu" and gaps.shape[1]:
+            tied = tied[gaps.amin(1) < rounding]
+        self._tied = tied
+        self._is_new = F.pad(gaps[tied] >= rounding[tied, None], (1, 0), value=True)
 
     def place(self, weights: Tensor) -> Tensor:
         """Return weights at ranks 1 (the farthest) to N, shape (N,), as those of the candidates.
 
         They have the shape and the dtype of the scores; tied candidates share the mean of theirs.
         """
-        by_place = F.pad(weights.double(), (self._n_excluded, 0))
-        placed = by_place.to(self._like.dtype).expand_as(self._like)
+        weights, like = weights.double(), self._like
+        placed = weights.to(like.dtype).expand_as(self._order)
         if len(self._tied):
             placed = placed.clone()
-            placed[self._tied] = _means_of_runs(by_place, self._is_new).to(placed.dtype)
-        return torch.empty_like(self._like).scatter_(1, self._order, placed)
+            placed[self._tied] = _means_of_runs(weights, self._is_new).to(like.dtype)
+        return torch.zeros_like(like).scatter_(1, self._order, placed)
 
 
 def _sorted_keys(scores: Tensor, excluded: Tensor) -> tuple[Tensor, int]:
-    """Return sorted integers with a score in the upper bits and its column in the lower ones."""
-    columns = torch.arange(scores.shape[1], device=scores.device)
-    bits = (len(columns) - 1).bit_length()
-    high = scores.scatter(1, excluded, -torch.inf).amax(1, keepdim=True)
-    scores = scores.scatter(1, excluded, high.expand_as(excluded))
-    low, high = scores.amin(1, keepdim=True).double(), high.double()
-    top = 2.0 ** min(_SCORE_BITS, 62 - bits)
-    scale = top / (high - low).clamp_min(torch.finfo(high.dtype).tiny * top)
-    levels = scores.double().sub_(low).mul_(scale).to(torch.int64)
-    keys = torch.add(columns, levels, alpha=2**bits)
-    keys.scatter_(1, excluded, excluded - 2**bits)  # below all others
+    """Return the sorted scores of the candidates, float64, with their columns in the last bits."""
+    n_columns = scores.shape[1]
+    bits = (n_columns - 1).bit_length()
+    keys = scores.to(torch.float64, copy=True)
+    columns = torch.arange(n_columns, device=scores.device)
+    keys.view(torch.int64).bitwise_and_(-(2**bits)).bitwise_or_(columns)
+    keys.scatter_(1, excluded, -torch.inf)  # below all others
     if scores.device.type == "cpu":
         keys.numpy().sort(1)  # several times as fast as torch's
-        return keys, bits
-    return keys.sort(1).values, bits
+    else:
+        keys = keys.sort(1).values
+    return keys[:, excluded.shape[1] :], bits
 
 
 def _means_of_runs(by_place: Tensor, is_new: Tensor) -> Tensor:

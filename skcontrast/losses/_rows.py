@@ -11,6 +11,7 @@ autograd, which then only sees vectors with one number for each anchor.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -44,6 +45,8 @@ class Rows:
         The number N of candidates of each anchor.
     lowest : float
         The lowest score there can be.
+    highest : Tensor of shape (n_anchors,) or float
+        The score of each anchor with itself, or one number for all.
 
     See Also
     --------
@@ -57,7 +60,7 @@ class Rows:
         excluded: Tensor,
         *,
         bounds: tuple[float, float],
-        self_scores: Callable[[], Tensor | float] | None = None,
+        highest: Tensor | float | None = None,
         same_class: Tensor | None = None,
         hidden: Tensor | None = None,
         pair_weights: Tensor | None = None,
@@ -65,13 +68,12 @@ class Rows:
         self.positives = positives.detach().requires_grad_(torch.is_grad_enabled())
         self.same_class: Any = same_class
         self.n_candidates = scores.shape[1] - excluded.shape[1]
-        self.lowest = bounds[0]
-        self._scores, self._excluded, self._bounds = scores, excluded, bounds
-        self._self_scores = self_scores
-        self._hidden, self._pair_weights = hidden, pair_weights
-        # The sums that were taken, each a leaf of the graph, with the slopes of its summands.
-        self._sums: list[tuple[Tensor, Tensor, float]] = []
-        self._leaf: Tensor | None = None
+        self.lowest, self.highest = bounds[0], bounds[1] if highest is None else highest
+        self._scores, self._excluded, self._hidden = scores, excluded, hidden
+        self._pair_weights = pair_weights
+        self._largest = max(-bounds[0], bounds[1])
+        # What a loss has read, as leaves of its graph, and how their gradients reach the scores.
+        self._leaves: list[tuple[Tensor, Callable[[Tensor], Tensor]]] = []
         self._ranking: Ranking | None = None
 
     @property
@@ -79,24 +81,15 @@ class Rows:
         """Scores of the candidates, differentiable by autograd; excluded ones hold −inf."""
         if self._pair_weights is not None:
             raise ValueError("A loss that reads rows.scores takes no pair_weights of a Contrast.")
-        return self.finite_scores().masked_fill(~self.is_candidate(), -torch.inf)
-
-    def finite_scores(self) -> Tensor:
-        """Return `scores` with 0 instead of −inf, and those of a hidden group as they are."""
-        if self._leaf is None:
-            leaf = self._scores.scatter(1, self._excluded, 0.0)
-            self._leaf = leaf.requires_grad_(torch.is_grad_enabled())
-        return self._leaf
-
-    def is_candidate(self) -> Tensor:
-        """Return where a column is a candidate, shape (n_anchors, n), dtype bool."""
         kept = torch.ones_like(self._scores, dtype=torch.bool).scatter_(1, self._excluded, False)
-        return kept if self._hidden is None else kept & ~self._hidden
+        if self._hidden is not None:
+            kept &= ~self._hidden
+        return self._finite_scores.masked_fill(~kept, -torch.inf)
 
-    @property
-    def highest(self) -> Tensor | float:
-        """The score of each anchor with itself, shape (n_anchors,), or one number for all."""
-        return self._bounds[1] if self._self_scores is None else self._self_scores()
+    @functools.cached_property
+    def _finite_scores(self) -> Tensor:
+        """Return `scores` with 0 instead of −inf, and those of a hidden group as they are."""
+        return self._leaf(self._scores.scatter(1, self._excluded, 0.0), Tensor.contiguous)
 
     def log_expectation(self, loss: Loss, weights: Tensor | None = None) -> Tensor:
         r"""Return the logarithm of a loss's estimate of the mean of e^s over true negatives.
@@ -119,12 +112,12 @@ class Rows:
         log_mean, (a, b) = self.log_mean(loss, weights), loss.coefficients()
         if b == 0:
             return log_mean + math.log(a) if a != 1 else log_mean
-        top = torch.maximum(log_mean, self.positives.amax(1)).detach()
-        mean_positive = (self.positives - top[:, None]).exp().mean(1)
-        estimate = a * (log_mean - top).exp() - b * mean_positive
-        above = ~(estimate <= (self.lowest - top).exp())  # NaN is not floored
-        log_estimate = torch.where(above, estimate, 1.0).log() + top
-        return torch.where(above, log_estimate, self.lowest)
+        # Relative to the mean, which the subtrahend may exceed so far that all is floored.
+        excess = (self.positives - log_mean[:, None]).clamp_max(_LARGEST_EXPONENT)
+        relative = a - b * excess.exp().mean(1)
+        floored = relative <= (self.lowest - log_mean.detach()).exp()  # NaN is not floored
+        log_estimate = log_mean + relative.masked_fill(floored, 1.0).log()
+        return log_estimate.masked_fill(floored, self.lowest)
 
     def log_mean(self, loss: Loss, weights: Tensor | None = None) -> Tensor:
         r"""Return the logarithm of the weighted mean of e^s over the candidates.
@@ -147,24 +140,19 @@ class Rows:
             The lowest score for an anchor without negatives.
         """
         c = self.weights(loss) if weights is None else self._of_candidates(weights)
-        beta, scaled = loss.hardness(), loss.sum_of_weights == "N"
-        flows = beta > 0 and not loss.detach_weights
-        terms, top = self._exponentials(1 + beta, c)
-        total = self._sum(terms, 1 + beta if flows else 1.0)
-        mass: Tensor | None = None  # N
-        if scaled and beta > 0:
-            terms, top_of_mass = self._exponentials(beta, c)
-            mass, top = self._sum(terms, beta if flows else 0.0), top - top_of_mass
-        elif scaled and c is not None:
-            mass = c.scatter(1, self._excluded, 0.0).sum(1)
-        # An anchor without any negative has an estimate at the floor, and no gradient from it.
-        empty = total == 0
-        log_mean = top + total.masked_fill(empty, 1.0).log()
-        if mass is None:
-            log_mean = log_mean - math.log(self.n_candidates)
-        else:
-            log_mean = log_mean - mass.masked_fill(mass == 0, 1.0).log()
-        return log_mean.masked_fill(empty, self.lowest)
+        beta = loss.hardness()
+        slope = 0.0 if loss.detach_weights else beta
+        log_total = self._log_sum(1 + beta, c, 1 + slope)
+        log_mass: Tensor | float = math.log(self.n_candidates)
+        if loss.sum_of_weights == "N" and beta > 0:
+            log_mass = self._log_sum(beta, c, slope)
+        elif loss.sum_of_weights == "N" and c is not None:
+            log_mass = c.sum(1).log()
+        log_mean = log_total - log_mass
+        if c is None:
+            return log_mean
+        # Without any negative: an estimate at the floor, and no gradient from it.
+        return log_mean.masked_fill(log_total == -torch.inf, self.lowest)
 
     def weighted_sum(self, weights: Tensor) -> tuple[Tensor, Tensor]:
         """Return a weighted sum of the scores of the candidates, and the sum of the weights.
@@ -183,32 +171,21 @@ class Rows:
             raise ValueError(f"A loss that reads rows.same_class {_NO_LABELS}")
         return self._weighted_sum(self._of_candidates(weights))
 
-    def weighted_sum_of_group(self, group: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the same of the members of a group, which is hidden from the loss."""
-        return self._weighted_sum(self.of_pairs(group))
-
-    def of_pairs(self, weights: Tensor) -> Tensor:
-        """Return weights of the candidates times those of the pairs, in the dtype of scores."""
-        weights = weights.to(self._scores.dtype)
-        return weights if self._pair_weights is None else weights * self._pair_weights
-
     def weights(self, loss: Loss) -> Tensor | None:
         """Return the factors c of the candidates, shape (n_anchors, n), or None where all are 1.
 
         They are those of the loss by rank and by class, times those of the pairs; 0 for
-        candidates of the anchor's group.
+        excluded candidates and those of the anchor's group.
         """
-        c = None
-        if loss.overrides("rank_weights"):
-            c = self.rank_weights(loss)
+        c = self.rank_weights(loss) if loss.overrides("rank_weights") else None
         if loss.overrides("class_weights"):
             if self.same_class is None:
                 raise ValueError(f"{type(loss).__name__} {_NO_LABELS}")
             by_class = loss.class_weights(self.same_class)
             check_returned(f"{type(loss).__name__}.class_weights", by_class, self._scores.shape)
-            c = by_class.to(self._scores.dtype) if c is None else c * by_class
-        if c is None and self._hidden is None:
-            return self._pair_weights
+            c = by_class if c is None else c * by_class
+        if c is None and self._hidden is None and self._pair_weights is None:
+            return None
         return self._of_candidates(torch.ones_like(self._scores) if c is None else c)
 
     def rank_weights(self, loss: Loss) -> Tensor:
@@ -221,65 +198,70 @@ class Rows:
         check_returned(f"{type(loss).__name__}.rank_weights", found, ranks.shape)
         return self._ranking.place(found).to(self._scores.device)
 
-    def gradients(
-        self, total: Tensor, further: list[Tensor]
-    ) -> tuple[Tensor, Tensor, list[Tensor | None]]:
-        """Return the gradient of a function of these rows.
+    def _gradients(
+        self, losses: Tensor, shares: Tensor, *further: Tensor
+    ) -> tuple[Tensor, Tensor, list[Tensor]]:
+        """Return the gradient of a sum of losses.
 
         Parameters
         ----------
-        total : Tensor of shape ()
-            Computed from `positives`, `scores`, and the methods above.
-        further : list of Tensor
-            Other tensors that it was computed from.
+        losses, shares : Tensor of shape (n_anchors,)
+            Computed from `positives`, `highest`, `scores`, and the methods above; and the factor
+            of each.
+        *further : Tensor
+            Other tensors that they were computed from.
 
         Returns
         -------
         d_scores : Tensor of shape (n_anchors, n)
             0 where excluded.
         d_positives : Tensor of shape (n_anchors, n_positives)
-        d_further : list of Tensor, or None where the function does not depend on it
+        d_further : list of Tensor
         """
-        of_scores = [] if self._leaf is None else [self._leaf]
-        leaves = [self.positives, *further, *of_scores, *(leaf for leaf, _, _ in self._sums)]
-        found = list(torch.autograd.grad(total, leaves, allow_unused=True))
-        d_positives, n = found.pop(0), len(further)
-        d_further: list[Tensor | None] = [*found[:n]]
-        found = found[n:]
-        d_scores = found.pop(0) if of_scores else None
-        for (_, slopes, factor), d_sum in zip(self._sums, found, strict=True):
-            if d_sum is not None:
-                part = slopes.mul_((d_sum * factor)[:, None])
-                d_scores = part if d_scores is None else d_scores.add_(part)
-        d_scores = torch.zeros_like(self._scores) if d_scores is None else d_scores
-        d_positives = torch.zeros_like(self.positives) if d_positives is None else d_positives
-        return d_scores, d_positives, d_further
+        leaves = [self.positives, *further, *(leaf for leaf, _ in self._leaves)]
+        d_positives, *found = torch.autograd.grad(losses, leaves, shares, materialize_grads=True)
+        n = len(further)
+        parts = [
+            pull_back(part) for (_, pull_back), part in zip(self._leaves, found[n:], strict=True)
+        ]
+        d_scores = functools.reduce(Tensor.add_, parts or [torch.zeros_like(self._scores)])
+        return d_scores, d_positives, found[:n]
 
     def _weighted_sum(self, weights: Tensor) -> tuple[Tensor, Tensor]:
-        weights = weights.scatter(1, self._excluded, 0.0)
-        scores = self._scores.scatter(1, self._excluded, 0.0)
-        return self._sum(weights, 1.0, (weights * scores).sum(1)), weights.sum(1)
+        """Return the same for weights that are 0 where excluded, of a hidden group, too."""
+        total = (weights * self._finite_scores.detach()).sum(1)
+        leaf = self._leaf(total, lambda d: weights.mul_(d[:, None]))
+        return leaf, weights.sum(1)
+
+    def _of_pairs(self, weights: Tensor) -> Tensor:
+        """Return weights times those of the pairs, in the dtype of scores; 0 where excluded."""
+        weights = weights.to(self._scores.dtype)
+        if self._pair_weights is not None:
+            weights = weights * self._pair_weights
+        return weights.scatter(1, self._excluded, 0.0)
 
     def _of_candidates(self, weights: Tensor) -> Tensor:
-        """Return weights times those of the pairs, and 0 for candidates of the anchor's group."""
-        weights = self.of_pairs(weights)
-        return weights if self._hidden is None else weights.masked_fill(self._hidden, 0.0)
+        """Return the same, and 0 for candidates of the anchor's group."""
+        weights = self._of_pairs(weights)
+        return weights if self._hidden is None else weights.masked_fill_(self._hidden, 0.0)
 
-    def _exponentials(self, factor: float, c: Tensor | None) -> tuple[Tensor, Tensor | float]:
-        """Return c e^(factor s), over e^top, and top; 0 where excluded."""
-        logits = (self._scores * factor).scatter_(1, self._excluded, -torch.inf)
+    def _log_sum(self, factor: float, c: Tensor | None, slope: float) -> Tensor:
+        """Return log Σ c e^(factor · s) over candidates, with the gradient of another factor."""
+        terms = (self._scores * factor).scatter_(1, self._excluded, -torch.inf)
         top: Tensor | float = 0.0
-        if factor * max(-self._bounds[0], self._bounds[1]) > _LARGEST_EXPONENT:
+        if factor * self._largest > _LARGEST_EXPONENT:
             if c is not None:
-                logits.masked_fill_(c == 0, -torch.inf)
-            top = logits.amax(1).clamp_min(torch.finfo(logits.dtype).min / 4)
-            logits.sub_(top[:, None])
-        terms = logits.exp_()
-        return terms if c is None else terms.mul_(c), top
+                terms.masked_fill_(c == 0, -torch.inf)
+            top = terms.amax(1).clamp_min(torch.finfo(terms.dtype).min / 4)
+            terms.sub_(top[:, None])
+        terms.exp_()
+        if c is not None:
+            terms.mul_(c)
+        total = terms.sum(1)
+        share = slope / total.clamp_min(torch.finfo(total.dtype).tiny)
+        return self._leaf(total.log() + top, lambda d: terms.mul_((d * share)[:, None]))
 
-    def _sum(self, slopes: Tensor, factor: float, value: Tensor | None = None) -> Tensor:
-        """Return a sum over candidates as a leaf; the slope of a summand is factor · slopes."""
-        leaf = (slopes.sum(1) if value is None else value).requires_grad_(torch.is_grad_enabled())
-        if torch.is_grad_enabled() and factor:
-            self._sums.append((leaf, slopes, factor))
-        return leaf
+    def _leaf(self, value: Tensor, pull_back: Callable[[Tensor], Tensor]) -> Tensor:
+        if torch.is_grad_enabled():
+            self._leaves.append((value.requires_grad_(), pull_back))
+        return value

@@ -6,6 +6,7 @@ import math
 from numbers import Real
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from .._checks import FRACTION, POSITIVE_INT, Interval, parameter
@@ -139,9 +140,8 @@ class SINCERE(Loss):
         negatives = torch.cat([scores.masked_fill(same_class, -torch.inf), nothing], 1)
         log_negative = negatives.logsumexp(1, keepdim=True)
         pulled = torch.cat([torch.ones_like(positives, dtype=torch.bool), same_class], 1)
-        excess = log_negative - torch.cat([positives, scores], 1)
-        excess = excess.masked_fill(~pulled, -torch.inf)
-        return torch.logaddexp(excess, torch.zeros_like(excess)).sum(1) / pulled.sum(1)
+        excess = torch.cat([positives, scores], 1) - log_negative
+        return -F.logsigmoid(excess.masked_fill(~pulled, torch.inf)).sum(1) / pulled.sum(1)
 
 
 class SemiSupCon(SupCon):

@@ -85,7 +85,7 @@ def test_alpha_from_labels_is_that_of_the_macro_auc():
         loss = PositiveDebiased(negatives=BCL(alpha=Auto(every=1), form=form))
         auto = AutoParameters(loss, labels)
         auto.start_epoch(0)
-        auto.observe(in_batch(Cosine().embed(z), Cosine(), labels), Cosine())
+        auto.observe(in_batch(Cosine().embed(z), labels), Cosine())
         auto.end_epoch(loss)
         assert auto.values["negatives__alpha"] == pytest.approx(expected)
 
@@ -175,7 +175,7 @@ def test_a_step_without_pairs_does_not_count():
     for steps in ([labels], [labels, torch.zeros(40)]):
         auto.start_epoch(0)
         for known in steps:
-            auto.observe(in_batch(Cosine().embed(z), Cosine(), known), Cosine())
+            auto.observe(in_batch(Cosine().embed(z), known), Cosine())
         auto.end_epoch(BCL())
         values.append(auto.values["alpha"])
     assert values[1] == values[0] > 0.6

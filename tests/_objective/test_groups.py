@@ -374,7 +374,7 @@ def test_pairs_of_weight_0_are_neutral_groups(loss, objective):
     for by_weight in (False, True):
         z, y = views(), torch.arange(N) % 4
         embedded = Cosine(0.5).embed(z)
-        contrast = in_batch(embedded, Cosine(0.5), y, groups=None if by_weight else GROUPS)
+        contrast = in_batch(embedded, y, groups=None if by_weight else GROUPS)
         if by_weight:
             groups = GROUPS.repeat(2)
             weights = 1.0 - ((groups[:, None] == groups) & (groups >= 0)).double()
@@ -387,12 +387,13 @@ def test_pairs_of_weight_0_are_neutral_groups(loss, objective):
 
 def test_weights_of_pairs_are_factors_of_candidates():
     z, weights = views(), torch.rand(2 * N, 2 * N, generator=torch.Generator().manual_seed(0))
-    contrast = in_batch(Cosine(0.5).embed(z), Cosine(0.5))
+    contrast = in_batch(Cosine(0.5).embed(z))
     weighted = replace(contrast, pair_weights=weights)
     value = objective_value(weighted, InfoNCE(), Cosine(0.5))
     scores = contrast.anchors @ contrast.candidates.T
     w = weights.double().scatter(1, contrast.excluded, 0.0)
     n = scores.shape[1] - contrast.excluded.shape[1]
     estimate = n * (w * scores.exp()).sum(1) / w.sum(1)
-    expected = (1 + estimate / contrast.positives[:, 0].exp()).log().mean()
+    positive = contrast.scores_of_positives(slice(None), scores)[:, 0]
+    expected = (1 + estimate / positive.exp()).log().mean()
     torch.testing.assert_close(value, expected)

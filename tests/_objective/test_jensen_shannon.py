@@ -25,7 +25,7 @@ from skcontrast.losses import (
     Ring,
     SupCon,
 )
-from skcontrast.similarity import DotProduct
+from skcontrast.similarity import Cosine, DotProduct
 from tests.common import LOSSES, golden_cases, golden_input
 from tests.naive_losses import coefficients, log_weights
 
@@ -84,11 +84,11 @@ def naive_value(nodes, graphs, loss, similarity, objective, weights=None):
         others = torch.tensor([k for k in range(N_GRAPHS) if k != own])
         s, p = scores[others], scores[own]
         same = (LABELS[others] == LABELS[own]) & (LABELS[own] >= 0)
+        lowest = math.exp(similarity.bounds(1)[0])
         if objective == "jensen-shannon":
-            negative = naive_estimate(loss, s, p, same, F.softplus).clamp_min(0)
+            negative = naive_estimate(loss, s, p, same, F.softplus).clamp_min(math.log1p(lowest))
             losses.append(F.softplus(-p) + negative)
         else:
-            lowest = math.exp(similarity.bounds(1)[0])
             negative = naive_estimate(loss, s, p, same, torch.exp).clamp_min(lowest)
             losses.append(-(p.exp() / (p.exp() + N_NEGATIVES * negative)).log())
     losses = torch.stack(losses)
@@ -98,9 +98,9 @@ def naive_value(nodes, graphs, loss, similarity, objective, weights=None):
 @pytest.mark.parametrize("objective", ["jensen-shannon", "contrastive"])
 @pytest.mark.parametrize("loss", HAVE_BOTH, ids=repr)
 def test_both_objectives_equal_the_naive_formula(loss, objective):
-    for weighted in [False, True]:
+    default = InfoGraph(objective).default_similarity()
+    for weighted, similarity in product([False, True], [default, Cosine(0.3)]):
         for scale in [0.3, 1.0, 3.0]:
-            similarity = InfoGraph(objective).default_similarity()
             nodes, graphs = vectors(scale)
             weights = torch.linspace(0, 2, len(OWNER), dtype=torch.float64) if weighted else None
             value = objective_value(

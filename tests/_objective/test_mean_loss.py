@@ -1,5 +1,6 @@
 """The walk over tiles of anchors: the same values and gradients as in one piece."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
@@ -20,8 +21,9 @@ from skcontrast.losses import (
     SupCon,
     Supervised,
 )
-from skcontrast.similarity import Cosine
+from skcontrast.similarity import Cosine, VonMisesFisher
 from tests._objective.common import NotBilinear
+from tests.common import LOSSES as EVERY_LOSS
 from tests.common import evaluate, random_views
 
 LOSSES = [
@@ -58,7 +60,7 @@ def test_gradcheck_of_both_objectives_with_a_custom_similarity(name):
     views = torch.stack(random_views(4, 3)).requires_grad_()
 
     def value(views):
-        contrast = in_batch(views, NotBilinear())
+        contrast = in_batch(views)
         return objective_value(contrast, HCL(beta=0.5), NotBilinear(), objective=name)
 
     assert torch.autograd.gradcheck(value, views)
@@ -82,7 +84,7 @@ def test_a_second_derivative_is_refused():
 
 def test_candidates_without_gradient_may_share_their_memory_with_the_anchors():
     views = torch.stack(random_views(6, 4)).requires_grad_()
-    contrast = in_batch(Cosine().embed(views), Cosine())
+    contrast = in_batch(Cosine().embed(views))
     alias = contrast.candidates.detach()
     gradients = [
         torch.autograd.grad(
@@ -150,12 +152,12 @@ def test_a_queue_without_gradient_leaves_that_of_the_anchors(similarity):
 def test_a_contrast_without_labels_is_refused_where_the_loss_reads_them():
     z = Cosine().embed(torch.stack(random_views(4, 3)))
     with pytest.raises(ValueError, match="The contrast has no labels"):
-        objective_value(in_batch(z, Cosine()), Supervised(), Cosine())
+        objective_value(in_batch(z), Supervised(), Cosine())
 
 
 def test_pair_weights_are_refused_by_a_loss_that_reads_whole_rows():
     z, labels = Cosine().embed(torch.stack(random_views(4, 3))), torch.arange(4) % 2
-    contrast = replace(in_batch(z, Cosine(), labels), pair_weights=torch.ones(8, 8))
+    contrast = replace(in_batch(z, labels), pair_weights=torch.ones(8, 8))
     with pytest.raises(ValueError, match=r"rows\.scores takes no pair_weights"):
         objective_value(contrast, SINCERE(), Cosine())
 
@@ -166,6 +168,19 @@ def test_no_gradient_is_computed_where_none_is_needed():
         value = contrastive_loss(*views)
     leaves = [view.requires_grad_() for view in views]
     torch.testing.assert_close(contrastive_loss(*leaves).detach(), value)
+
+
+@pytest.mark.parametrize("loss", EVERY_LOSS, ids=repr)
+def test_no_step_waits_for_a_gpu(monkeypatch, loss):
+    """Tensors without data, in which a step cannot look anything up."""
+    monkeypatch.setattr(torch, "autocast", lambda *args, **kwargs: nullcontext())
+    classes = torch.empty(300, dtype=torch.int64, device="meta")
+    for similarity, same_group in [(Cosine(), "neutral"), (VonMisesFisher(), "positive")]:
+        views = torch.empty(2, 300, 5, device="meta", requires_grad=True)
+        weights = torch.empty(2, 300, device="meta")
+        contrast = in_batch(similarity.embed(views), classes, weights, classes)
+        value = objective_value(contrast, loss, similarity, same_group=same_group)
+        assert torch.autograd.grad(value, views)[0].shape == views.shape
 
 
 def test_scores_of_a_wrong_shape_are_refused_by_the_name_of_the_method():

@@ -151,9 +151,10 @@ def grouped(loss):
     """Return the loss of views A and B with C as a further positive of both."""
     similarity = Cosine(0.5)
     a, b, c = (similarity.embed(golden_input(v, 8, 16)) for v in "ABC")
-    contrast = in_batch(torch.stack([a, b]), similarity)
-    further = torch.cat([similarity.pairs(a, c), similarity.pairs(b, c)])[:, None]
-    contrast = replace(contrast, positives=torch.cat([contrast.positives, further], 1))
+    contrast = in_batch(torch.stack([a, b]))
+    further = torch.cat([similarity.pairs(a, c), similarity.pairs(b, c)])
+    own = similarity.pairs(a, b).repeat(2)
+    contrast = replace(contrast, positives=torch.stack([own, further], 1))
     return objective_value(contrast, loss, similarity)
 
 
@@ -171,11 +172,11 @@ def test_several_positives_agree_with_the_authors_code():
 def test_the_correction_by_several_positives_agrees_with_the_authors_code():
     similarity = Cosine(0.5)
     a, b, c = (similarity.embed(golden_input(v, 8, 16)) for v in "ABC")
-    contrast = in_batch(torch.stack([a, b]), similarity)
+    contrast = in_batch(torch.stack([a, b]))
     further = torch.cat([similarity.pairs(a, c), similarity.pairs(b, c)])[:, None]
     scores = contrast.anchors @ contrast.candidates.T
     apart = torch.ones(16, 16, dtype=torch.bool).scatter_(1, contrast.excluded, False)
-    scores, own = scores[apart].view(16, 14), contrast.positives
+    scores, own = scores[apart].view(16, 14), similarity.pairs(a, b).repeat(2)[:, None]
     positives = torch.cat([own, further], 1)
     none = torch.empty(16, 0, dtype=torch.int64)
     rows = Rows(scores, positives, none, bounds=similarity.bounds(16))

@@ -216,10 +216,13 @@ def test_tiled_equals_autograd_on_all_scores(monkeypatch, objective, n_views, ro
     monkeypatch.setattr(_mean_loss, "_LEAST_ROWS", rows)
 
     def value(of_engine):
-        contrast = in_batch(similarity.embed(views), similarity)
+        contrast = in_batch(similarity.embed(views))
+        every = similarity.scores(contrast.anchors, contrast.candidates)
+        positives = contrast.scores_of_positives(slice(None), every)
         if with_queue:
-            none = contrast.excluded[:, :0]
-            contrast = replace(contrast, candidates=similarity.embed(keys), excluded=none)
+            none, candidates = contrast.excluded[:, :0], similarity.embed(keys)
+            new = {"candidates": candidates, "excluded": none, "positives": positives}
+            contrast = replace(contrast, **new)
         if of_engine:
             return objective_value(contrast, InfoNCE(), similarity, objective)
         u, v, d = contrast.anchors, contrast.candidates, 5
@@ -228,8 +231,8 @@ def test_tiled_equals_autograd_on_all_scores(monkeypatch, objective, n_views, ro
         apart = torch.ones_like(scores).scatter(1, contrast.excluded, 0) > 0
         rest = scores[apart].view(len(scores), -1)
         if objective == "jensen-shannon":
-            return (F.softplus(-contrast.positives).mean(1) + F.softplus(rest).mean(1)).mean()
-        return (rest.logsumexp(1, keepdim=True) - contrast.positives).exp().log1p().mean()
+            return (F.softplus(-positives).mean(1) + F.softplus(rest).mean(1)).mean()
+        return (rest.logsumexp(1, keepdim=True) - positives).exp().log1p().mean()
 
     leaves = [views, keys] if with_queue else [views]
     results = [(v, torch.autograd.grad(v, leaves)) for v in (value(True), value(False))]
