@@ -172,6 +172,21 @@ def growth():
     return [row for row in fits if row["exponent of time"] != "–"], [content]
 
 
+def paper_losses():
+    """Return how far losses at the values of their papers are from InfoNCE, by data."""
+    path, found, contents = "studies/results/paper_losses", [], []
+    names = ["loss", "5 labels", "Δ 5 labels", "95 %, 5 labels", "20-NN", "Δ 20-NN"]
+    names += ["95 %, 20-NN", "Δ linear", "95 %, linear", "n"]
+    for data in load(FOLDER / f"{path}.json"):
+        content, rows = stored(path, data)
+        contents.append(content)
+        for row in rows:
+            if int(row["n"]) > 1:
+                of = {"data": data, **row, "loss": row["row"]}
+                found.append({name: of.get(name, "–") for name in ("data", *names)})
+    return found, contents
+
+
 def best_of_each():
     """Return the losses at the temperatures that were chosen on other seeds."""
     content, rows = stored("studies/results/papers_axes", "best of each")
@@ -261,7 +276,7 @@ MEASURED = {
     "growth": growth,
     "peers": partial(joined, "speed/results/peers_end_to_end", PEER_SETS, PEER_COLUMNS),
 }
-HELP = {"best of each": best_of_each}
+HELP = {"paper losses": paper_losses, "best of each": best_of_each}
 DOCUMENTED = {MEASURED_PAGE: MEASURED, HELP_PAGE: HELP}
 
 

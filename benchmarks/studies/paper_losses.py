@@ -25,6 +25,8 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+
 from benchmarks._protocol import SETS, gin, judged, split, use_threads
 from benchmarks._results import Table, make_parser, paired, spread
 from benchmarks.studies._digit_fits import Figures
@@ -160,16 +162,13 @@ def table_rows(found):
     """Return the rows of a table: means, and differences from InfoNCE with the same seeds."""
     for row, runs in found.items():
         reference = f"{REFERENCE}, t .2" if row.endswith("t .2") else REFERENCE
-        if not runs:
-            yield {"row": row}
-            continue
-        columns = {c: [one[c] for one in runs.values()] for c in next(iter(runs.values()))}
+        columns = {c: [one[c] for one in runs.values()] for c in next(iter(runs.values()), ())}
         made = {"row": row, **{c: spread(of) for c, of in columns.items()}}
-        for c in columns if row != reference else ():
-            seeds = [seed for seed in runs if seed in found[reference]]
-            ours, theirs = ([found[r][s][c] for s in seeds] for r in (row, reference))
-            made[f"Δ {c}"] = sum(ours) / len(seeds) - sum(theirs) / len(seeds) if seeds else None
-            made[f"95 %, {c}"] = paired(ours, theirs, c)[f"95 %, {c}"] if len(seeds) > 1 else None
+        seeds = [seed for seed in runs if seed in found[reference]]
+        for c in columns if row != reference and len(seeds) > 1 else ():
+            ours, theirs = ([found[one][seed][c] for seed in seeds] for one in (row, reference))
+            made[f"Δ {c}"] = f"{np.mean(ours) - np.mean(theirs):+.3f}"
+            made[f"95 %, {c}"] = paired(ours, theirs, c)[f"95 %, {c}"]
         yield {**made, "n": len(runs)}
 
 
