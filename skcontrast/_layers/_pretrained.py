@@ -22,8 +22,8 @@ _INTERPOLATES = "interpolate_pos_encoding"
 _PLACES = ("_name_or_path", "attn_implementation", "_attn_implementation", "auto_map")
 # First convolutions whose stride is their side, and so large, cut images into patches.
 _LEAST_PATCH = 8
-# Pixels that are encoded at once in training: the 256 views of a step at 96 pixels, 47 at 224.
-_PIXELS, _PIXELS_ON_DEVICE = 256 * 96**2, 4 * 256 * 96**2
+# Pixels that are encoded at once in training: the 256 views of a step at 98 pixels, 49 at 224.
+_PIXELS, _PIXELS_ON_DEVICE = 256 * 98**2, 4 * 256 * 98**2
 
 
 def without_head(network: nn.Module) -> str:

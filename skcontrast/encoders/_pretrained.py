@@ -124,7 +124,7 @@ class Pretrained(Encoder):
     Freezing the first third saves two fifths of the time of a fit with EfficientNet-lite0 at 96
     pixels, and the memory of the largest maps. ``frozen=0.66`` saves a fifth of the rest.
 
-    Large batches are encoded in chunks, at most 256 images of 96 pixels or 47 of 224 pixels, and
+    Large batches are encoded in chunks, at most 256 images of 98 pixels or 49 of 224 pixels, and
     four times as many on a GPU. The activations of all chunks except the last are computed again
     for the gradient, so that memory stays bounded.
 
