@@ -176,7 +176,7 @@ def test_samples_that_transform_refuses_are_refused(X, message, tmp_path):
 
 def test_only_an_embedder_is_exported(tmp_path):
     with pytest.raises(
-        TypeError, match=r"export writes a ContrastiveEmbedder or .* got .* Of a Pip"
+        TypeError, match=r"export writes a ContrastiveEmbedder or .* got .* From a Pip"
     ):
         export(5, tmp_path / "a.pt2", VECTORS)
 
