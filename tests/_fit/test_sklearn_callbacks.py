@@ -1,6 +1,6 @@
 """The callbacks of scikit-learn, where the installed version has them, follow a fit."""
 
-import subprocess
+import importlib
 import sys
 from collections import Counter
 
@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from skcontrast import ContrastiveClassifier, ContrastiveEmbedder
 from skcontrast.augmentation import RandomAffine
 from skcontrast.callbacks import Evaluation
-from tests.common import X_DIGITS, small
+from tests.common import X_DIGITS, in_a_process, small
 
 callbacks = pytest.importorskip("sklearn.callback", reason="scikit-learn has no callbacks")
 IMAGES, Y = X_DIGITS.reshape(-1, 8, 8), np.arange(len(X_DIGITS)) % 3
@@ -143,19 +143,20 @@ def test_the_progress_bar_of_scikit_learn_shows_the_fit(capfd):
     assert "Pipeline - fit" in shown and "ContrastiveEmbedder" in shown
 
 
+def fit_without_them():
+    """Import the package as before scikit-learn 1.9, and fit; return what takes callbacks."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == "skcontrast"]:
+        del sys.modules[name]
+    sys.modules["sklearn.callback"] = None
+    augmentation = importlib.import_module("skcontrast.augmentation").GaussianNoise()
+    embedder = importlib.import_module("skcontrast").ContrastiveEmbedder(max_epochs=2)
+    model = importlib.import_module("skcontrast").ContrastiveClassifier(embedder)
+    model.fit(X_DIGITS, Y)
+    assert model.embedder_.n_epochs_ == 2
+    return [
+        hasattr(it, "set_callbacks") for it in (model, model.embedder_, augmentation.fit(X_DIGITS))
+    ]
+
+
 def test_without_them_estimators_fit_as_before():
-    code = """
-import sys
-sys.modules["sklearn.callback"] = None  # as before scikit-learn 1.9
-import skcontrast._sklearn_compat
-del sys.modules["sklearn.callback"]
-from skcontrast import ContrastiveClassifier, ContrastiveEmbedder
-from skcontrast.augmentation import GaussianNoise
-from sklearn.datasets import load_digits
-X, y = load_digits(return_X_y=True)
-model = ContrastiveClassifier(ContrastiveEmbedder(max_epochs=2)).fit(X[:99], y[:99])
-one = model, model.embedder_, GaussianNoise().fit(X)
-assert not any(hasattr(it, "set_callbacks") for it in one)
-assert model.embedder_.n_epochs_ == 2
-"""
-    subprocess.run([sys.executable, "-c", code], check=True)
+    assert in_a_process(fit_without_them) == [False] * 3
