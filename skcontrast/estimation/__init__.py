@@ -29,13 +29,7 @@ from ._estimates import (
     positive_ranks,
     tau_plus_from_labels,
 )
-from ._known_scores import (
-    Reliability,
-    importance_weights,
-    negative_bias,
-    push_share,
-    reliability,
-)
+from ._known_scores import Reliability, importance_weights, negative_bias, push_share, reliability
 from ._samples import Estimate, ScoreSample, project_views
 
 __all__ = [

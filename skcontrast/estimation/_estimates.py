@@ -38,9 +38,6 @@ from ._samples import (
     true_negatives_by_rank,
 )
 
-# Where the search for the best SoftRing begins.
-_SHARPNESSES = np.geomspace(0.1, 10.0, 9)
-_FLOOR = 0.1
 # Bounds of the logarithm of the sharpness, and of the floor.
 _BOUNDS = [(np.log(0.01), np.log(100.0)), (0.0, 1.0)]
 
@@ -235,10 +232,7 @@ def _fit_posterior(observed: Tensor, tau_plus: float) -> tuple[float, float]:
         k, f = parameters(point)
         return float(weights @ (false_negative_probability(u, k, tau_plus, f) - observed) ** 2)
 
-    start = min((np.array([np.log(k), _FLOOR]) for k in _SHARPNESSES), key=error)
-    options = {"xatol": 1e-3, "fatol": 1e-9, "maxiter": 200}
-    found = minimize(error, start, method="Nelder-Mead", bounds=_BOUNDS, options=options)
-    return parameters(found.x)
+    return parameters(minimise(error, _BOUNDS))
 
 
 _ALPHA_RANGE = (0.5, 1.0)
@@ -303,8 +297,8 @@ def estimate_alpha_and_tau_plus(
         Class prior τ⁺ in [0, 1), if it is known.
     n_candidates : int, default=None
         N, the number of candidates of each anchor. If given, the likelihood is that of a rank
-        among N, :math:`\int \mathrm{Binom}(Nv; N, v') f(v')\, dv'`; else ranks are taken to be
-        exact, which biases the estimates where N is small.
+        among N, :math:`\int \mathrm{Binom}(Nv; N, v') f(v')\, dv'`; else, and for N > 1,024,
+        ranks are taken to be exact, which biases the estimates where N is small.
 
     Returns
     -------
@@ -346,7 +340,10 @@ def estimate_alpha_and_tau_plus(
 
     # What is given is held. The others are where the mean likelihood is greatest, and their errors
     # follow from its curvature there.
-    point = minimise(negative_log_likelihood, [bounds[name] for name in free])
+    point = minimise(
+        lambda point: negative_log_likelihood(torch.from_numpy(point)).item(),
+        [bounds[name] for name in free],
+    )
     errors = standard_errors(negative_log_likelihood, point, len(shares))
     estimates = map(Estimate, point.tolist(), errors.tolist())
     found = dict(zip(free, estimates, strict=True))
@@ -354,7 +351,7 @@ def estimate_alpha_and_tau_plus(
     return {**known, **found}
 
 
-# Ranks among more candidates than this are replaced by ranks in a random subset of this size.
+# Ranks among more candidates than this are taken to be exact.
 _MOST_CANDIDATES = 1024
 _NODES = 512
 
@@ -363,16 +360,16 @@ class Likelihood:
     """Mean log-likelihood of ranks as a function of α and τ⁺, float64 tensors or floats."""
 
     def __init__(self, ranks: np.ndarray, n_candidates: int | None):
-        if n_candidates is None:
+        if n_candidates is None or n_candidates > _MOST_CANDIDATES:
             self.table = None
             self.v = torch.from_numpy(ranks.clip(1e-6, 1 - 1e-6))
             return
-        counts, n = _thinned(np.rint(ranks * n_candidates).astype(np.int64), int(n_candidates))
+        counts = np.rint(ranks * n_candidates).astype(np.int64)
         observed, times = np.unique(counts, return_counts=True)
         self.times = torch.from_numpy(times / len(ranks))
         nodes, weights = np.polynomial.legendre.leggauss(_NODES)
         self.v = torch.from_numpy((nodes + 1) / 2)
-        table = binom.pmf(observed[:, None], n, self.v.numpy()) * weights / 2
+        table = binom.pmf(observed[:, None], int(n_candidates), self.v.numpy()) * weights / 2
         self.table = torch.from_numpy(table)
 
     def __call__(self, alpha: float | Tensor, tau_plus: float | Tensor) -> Tensor:
@@ -384,30 +381,13 @@ class Likelihood:
         return self.times @ (self.table @ density).log()
 
 
-def _thinned(counts: np.ndarray, n: int) -> tuple[np.ndarray, int]:
-    """Return the counts in a random subset of the candidates, and its size."""
-    if n <= _MOST_CANDIDATES:
-        return counts, n
-    rng = np.random.default_rng(0)
-    return rng.hypergeometric(counts, n - counts, _MOST_CANDIDATES), _MOST_CANDIDATES
-
-
 def minimise(
-    function: Callable[[Tensor], Tensor], bounds: list[tuple[float, float]]
+    function: Callable[[np.ndarray], float], bounds: list[tuple[float, float]]
 ) -> np.ndarray:
     """Return the point of a box at which a smooth function of few variables is lowest."""
-
-    def value_and_gradient(point: np.ndarray) -> tuple[float, np.ndarray]:
-        leaf = torch.tensor(point, dtype=torch.float64, requires_grad=True)
-        value = function(leaf)
-        return value.item(), torch.autograd.grad(value, leaf)[0].numpy()
-
     inner = [np.linspace(low, high, 9)[1:-1] for low, high in bounds]
     starts = np.stack([axis.ravel() for axis in np.meshgrid(*inner)], axis=1)
-    with torch.no_grad():
-        start = min(starts, key=lambda point: function(torch.from_numpy(point)).item())
-    result = minimize(value_and_gradient, start, jac=True, method="L-BFGS-B", bounds=bounds)
-    return result.x
+    return minimize(function, min(starts, key=function), method="L-BFGS-B", bounds=bounds).x
 
 
 def standard_errors(function: Callable[[Tensor], Tensor], point: np.ndarray, n: int) -> np.ndarray:
