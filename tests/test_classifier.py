@@ -51,9 +51,14 @@ def model(embedder=None, classifier=None, **kwargs):
     "estimator",
     [
         model(),
-        model(classifier=KNeighborsClassifier(3), guess=False, use_labels=True),
-        pytest.param(model(use_labels=True), marks=pytest.mark.slow),
-        pytest.param(model(guess=False), marks=pytest.mark.slow),
+        *(
+            pytest.param(it, marks=pytest.mark.slow)
+            for it in (
+                model(classifier=KNeighborsClassifier(3), guess=False, use_labels=True),
+                model(use_labels=True),
+                model(guess=False),
+            )
+        ),
     ],
     ids=["default", "neighbours", "labels", "no guesses"],
 )

@@ -58,7 +58,13 @@ OTHER_LOSSES = [
 ]
 
 
-@pytest.mark.parametrize("estimator", VARIANTS, ids=range(len(VARIANTS)))
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        pytest.param(it, marks=[pytest.mark.slow] * (k % 2), id=f"{k}")
+        for k, it in enumerate(VARIANTS)
+    ],
+)
 def test_estimator_checks(estimator):
     check_sklearn_contract(estimator)
 

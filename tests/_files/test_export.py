@@ -56,7 +56,7 @@ CASES = {
     "grey": (PHOTOS[:, 0], CONV),
     "lightness and colour": (PHOTOS, {**CONV, "framework": CMC()}),
 }
-QUICK = ("patches", "vectors of uint8")
+QUICK = ("patches",)
 HAS_ONNX = all(importlib.util.find_spec(name) for name in ("onnx", "onnxscript", "onnxruntime"))
 NEEDS_ONNX = pytest.mark.skipif(not HAS_ONNX, reason="needs onnxruntime")
 SUFFIXES = [pytest.param(".onnx", marks=NEEDS_ONNX), ".pt2"]

@@ -97,7 +97,9 @@ TOY = {
 }
 
 
-SLOW = {"speed.augmentation", "speed.gpu", "speed.overhead", "speed.processes"}
+SLOW = {"speed.augmentation", "speed.gpu", "speed.loss_engine", "speed.overhead"}
+SLOW |= {"speed.peers_end_to_end", "speed.processes", "speed.soak"}
+SLOW |= {"studies.graph_worth", "studies.paper_losses", "studies.simulation"}
 SLOW |= {"studies.image_sizes", "studies.image_views", "studies.pretrained"}
 SLOW |= {"studies.classifier", "studies.long_series", "studies.papers_axes", "studies.real_scores"}
 

@@ -168,7 +168,7 @@ def test_grid_search_reaches_into_the_framework():
 
 
 SOME = [
-    small(framework=CMC(), max_epochs=1),
+    pytest.param(small(framework=CMC(), max_epochs=1), marks=pytest.mark.slow),
     small(
         framework=MoCo(queue_size=8, symmetric=True),
         loss=SupCon(),
