@@ -92,7 +92,7 @@ class Pretrained(Encoder):
         Whether `fit` trains the network. False leaves it frozen: `transform` returns its features,
         and `fit` takes seconds. "auto" decides by its features of 300 images, see Notes.
     rate : float, default=None
-        Learning rate of the network, relative to that of the projection head. None is 0.5 for
+        Learning rate of the network, relative to that of the projection head. None is 0.2 for
         networks with batch normalisation and 0.05 for others, such as transformers.
     frozen : float, default=0.33
         Share of the network's parameter tensors, the first ones, that are not trained; in [0, 1).
@@ -174,7 +174,7 @@ class Pretrained(Encoder):
         """Learning rate of the network, relative to that of the projection head."""
         if self.rate is not None:
             return self.rate
-        return 0.5 if _has_batch_norm(self._source) else 0.05
+        return 0.2 if _has_batch_norm(self._source) else 0.05
 
     @property
     def _channels_last(self) -> bool:  # type: ignore[override]

@@ -436,7 +436,7 @@ def test_the_network_has_a_rate_of_its_own_unless_the_optimizer_has_groups(net):
     encoder = pretrained(net, rate=0.1)
     assert groups(encoder) == [("encoder.*", {"lr": pytest.approx(1e-3)})]
     assert groups(pretrained(net, rate=1.0)) is None
-    assert groups(pretrained(net)) == [("encoder.*", {"lr": pytest.approx(5e-3)})]
+    assert groups(pretrained(net)) == [("encoder.*", {"lr": pytest.approx(2e-3)})]
     no_norm = nn.Sequential(nn.Conv2d(3, 4, 3), nn.GroupNorm(1, 4))
     assert groups(pretrained(no_norm)) == [("encoder.*", {"lr": pytest.approx(5e-4)})]
     own = [("encoder.*", {"lr": 0.5})]
