@@ -1,6 +1,7 @@
 """Data that tests in several folders share. Lists and helpers for parametrising: see common.py."""
 
 import functools
+import gc
 import os
 import signal
 from pathlib import Path
@@ -25,6 +26,16 @@ def pytest_xdist_auto_num_workers(config):
     """Share the tests among the CPUs, but run a single file at once in this process."""
     paths = {Path(arg.partition("::")[0]) for arg in config.args}
     return 0 if len(paths) == 1 and paths.pop().is_file() else min(joblib.cpu_count(), 8)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Make the thousands of tests without looking for garbage, of which there is none."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 @pytest.fixture(scope="session")

@@ -229,15 +229,27 @@ def test_images_that_unpack_to_too_much_are_refused(tmp_path, monkeypatch):
 # As X
 
 
-@pytest.fixture
-def paths(tmp_path):
-    """Twenty-four files of different sizes."""
-    folder = tmp_path / "files"
-    folder.mkdir()
+def written(folder):
+    """Return the paths of twenty-four files of different sizes."""
     for k in range(24):
         pixels = RNG.integers(0, 256, size=(10 + k, 30 - k, 3), dtype=np.uint8)
         Image.fromarray(pixels).save(folder / f"{k:02}.png")
     return [str(path) for path in sorted(folder.iterdir())]
+
+
+@pytest.fixture
+def paths(tmp_path):
+    folder = tmp_path / "files"
+    folder.mkdir()
+    return written(folder)
+
+
+@pytest.fixture(scope="module")
+def embedded(tmp_path_factory):
+    """Return paths, and the embedding of the folder that holds them."""
+    path = tmp_path_factory.mktemp("files")
+    paths, folder = written(path), ImageFolder(path)
+    return paths, small_images().fit(folder).transform(folder)
 
 
 FORMS = {
@@ -254,10 +266,9 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_paths_in_any_form_are_the_folder_that_holds_them(paths, form):
+def test_paths_in_any_form_are_the_folder_that_holds_them(embedded, form):
+    paths, expected = embedded
     X = FORMS[form](paths)
-    folder = ImageFolder(Path(paths[0]).parent)
-    expected = small_images().fit(folder).transform(folder)
     fitted = small_images(kind="images" if form == "list" else "auto").fit(X)
     np.testing.assert_array_equal(fitted.transform(X), expected)
     assert fitted.get_feature_names_out(["file"]).shape == expected.shape[1:]

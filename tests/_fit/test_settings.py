@@ -190,7 +190,7 @@ def test_of_several_encoders_the_most_careful_sets_the_pace():
 
 
 def test_the_default_given_by_hand_is_trained_alike_to_the_bit():
-    X = np.random.default_rng(0).integers(0, 256, size=(40, 48, 48)).astype(np.uint8)
+    X = np.random.default_rng(0).integers(0, 256, size=(12, 48, 48)).astype(np.uint8)
     lr, found = [], []
     for encoder in (None, PatchNet()):
         embedder = ContrastiveEmbedder(encoder, lr_schedule="constant", random_state=0)

@@ -203,9 +203,9 @@ WITH_ZERO_AT = {
 
 @pytest.mark.parametrize("name", WITH_ZERO_AT)
 def test_where_zero_is_does_not_count(name):
+    embedder, at = WITH_ZERO_AT[name]
+    expected = np.asarray(embedder.fit_transform(at(0.0)))
+    assert expected.std() > 0
     for c in [1.7e9, -4.5e6]:
-        embedder, at = WITH_ZERO_AT[name]
-        expected = np.asarray(embedder.fit_transform(at(0.0)))
         found = np.asarray(embedder.fit_transform(at(c)))
-        assert expected.std() > 0
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-2 * np.abs(expected).max())
