@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import top_k_accuracy_score
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -39,16 +38,6 @@ def test_without_a_test_part_the_probe_is_cross_validated():
     folds = StratifiedKFold(4, shuffle=True, random_state=0)
     expected = cross_val_score(probe(), H, Y, cv=folds).mean()
     assert linear_probe(H, Y, cv=4) == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("k", [1, 2, 3])
-def test_top_k_is_that_of_scikit_learn(k):
-    probability = probe().fit(H, Y).predict_proba(H_TEST)
-    assert linear_probe(*DATA, top_k=k) == top_k_accuracy_score(Y_TEST, probability, k=k)
-
-
-def test_every_class_is_among_the_most_probable_five():
-    assert linear_probe(*DATA, top_k=5) == linear_probe(*DATA, top_k=100) == 1
 
 
 def test_classes_that_were_not_learned_count_as_wrong():
@@ -112,7 +101,7 @@ def test_a_parameter_outside_its_range_is_named(wrong):
         few_label_accuracy(*DATA, **wrong)
 
 
-@pytest.mark.parametrize(("name", "value"), [("top_k", 0), ("C", -1.0), ("C", np.nan)])
+@pytest.mark.parametrize(("name", "value"), [("C", -1.0), ("C", np.nan)])
 def test_a_parameter_of_the_probe_outside_its_range_is_named(name, value):
     with pytest.raises(ValueError, match=f"{name}.* must be"):
         linear_probe(*DATA, **{name: value})
