@@ -228,10 +228,9 @@ class Rows:
         return d_scores, d_positives, found[:n]
 
     def _weighted_sum(self, weights: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the same for weights that are 0 where excluded, of a hidden group, too."""
-        total = (weights * self._finite_scores.detach()).sum(1)
-        leaf = self._leaf(total, lambda d: weights.mul_(d[:, None]))
-        return leaf, weights.sum(1)
+        """Return a sum with weights that are 0 where excluded, and the sum of the weights."""
+        total = (weights * self._scores.scatter(1, self._excluded, 0.0)).sum(1)
+        return self._leaf(total, lambda d: weights.mul_(d[:, None])), weights.sum(1)
 
     def _of_pairs(self, weights: Tensor) -> Tensor:
         """Return weights times those of the pairs, in the dtype of scores; 0 where excluded."""
@@ -241,7 +240,7 @@ class Rows:
         return weights.scatter(1, self._excluded, 0.0)
 
     def _of_candidates(self, weights: Tensor) -> Tensor:
-        """Return the same, and 0 for candidates of the anchor's group."""
+        """Return the same, and 0 for candidates of a hidden group."""
         weights = self._of_pairs(weights)
         return weights if self._hidden is None else weights.masked_fill_(self._hidden, 0.0)
 
