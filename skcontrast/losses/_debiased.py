@@ -316,7 +316,7 @@ class PositiveDebiased(Loss):
         log_floor = math.log(tau_plus) + rows.lowest
         above = ~(numerator.detach().clamp_min(0).log() + top <= log_floor)
         # With more candidates no term can be floored, and a GPU need not be waited for.
-        if n + 2 < 1 / tau_plus and not bool(above.all()):
+        if n + 2 < 2 / tau_plus and not bool(above.all()):
             warn(
                 f"PositiveDebiased: with tau_plus={tau_plus} and {n} candidates positive terms "
                 "are negative and floored. Raise 'tau_plus' or the batch."
