@@ -65,7 +65,7 @@ class ViewWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared)
     augmentation : augmentation, list or Pipeline of augmentations, default=None
         Draws the views. None takes the views that come with X; those of `transformer`, if it is an
         embedder; or else the default of the kind of data.
-    shrinkage : float, default=0.9
+    shrinkage : float, default=0.95
         s in (0, 1], as in scikit-learn's ``LinearDiscriminantAnalysis``: 1 only standardises.
     n_views : int, default=3
         Views of each sample, V, at least 2.
@@ -112,7 +112,7 @@ class ViewWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared)
     # checked with a better message
     transformer: Any = parameter()
     augmentation: Any = parameter(default=None)
-    shrinkage: float = parameter([Interval(Real, 0, 1, closed="right")], default=0.9)
+    shrinkage: float = parameter([Interval(Real, 0, 1, closed="right")], default=0.95)
     n_views: int = parameter([Interval(Integral, 2, None, closed="left")], default=3)
     random_state: int | np.random.RandomState | None = parameter(["random_state"], default=None)
 
@@ -153,7 +153,8 @@ class ViewWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared)
         self.scaler_, self._n_features_out = StandardScaler().fit(H), H.shape[1]
         D = self._deviations(X, seed)
         n_degrees = len(D) * (1 - 1 / self.n_views)
-        mean = np.square(D, dtype=np.float64).sum() / (n_degrees * D.shape[1])  # tr W / d
+        squares = np.einsum("ij,ij->", D, D, dtype=np.float64)
+        mean = squares / (n_degrees * D.shape[1])  # tr W / d
         if mean < _ROUNDING:
             raise ValueError(
                 "The views of each sample have equal features: pass an augmentation that changes "

@@ -7,6 +7,8 @@
     python -m benchmarks.studies.series --data-home FOLDER --sets SwedishLeaf ItalyPowerDemand \
         --rows MiniRocket "whitened" "whitened, shrinkage .5" --title "choice of whitening"
 
+``--rows`` without names averages the stored tables of the sets.
+
 Both parts of a set are pooled and split anew: at most ``--n`` series and at most half of them to
 train on, at most ``--n-test`` others to test on; so the figures are not those of the official
 splits. A seed sets the split, the labels, the weights and the views, for all rows alike.
@@ -39,7 +41,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from benchmarks._protocol import use_threads
-from benchmarks._results import Table, make_parser, means
+from benchmarks._results import Table, load, make_parser, means
 from benchmarks._series_sets import load_series
 from skcontrast import ContrastiveEmbedder, ViewWhitening
 from skcontrast.augmentation import GaussianNoise, MagnitudeScale, TimeCrop, TimeMask
@@ -63,7 +65,7 @@ WHITENED = {
     "whitened": {},
     "whitened, shrinkage .5": {"shrinkage": 0.5},
     "whitened, shrinkage .75": {"shrinkage": 0.75},
-    "whitened, shrinkage .95": {"shrinkage": 0.95},
+    "whitened, shrinkage .9": {"shrinkage": 0.9},
     "whitened, 6 views": {"n_views": 6},
     "whitened, 12 views": {"n_views": 12},
     "whitened, crops from .8": {"augmentation": [TimeCrop((0.8, 1.0)), *LATER]},
@@ -211,25 +213,41 @@ def main():
     parser = make_parser(__doc__, **options, n_test=1000, epochs=int, seeds=3, title="")
     parser.add_argument("--sets", nargs="+", default=list(UCR), choices=SETS)
     rows = [*dict.fromkeys([*ROWS, *WHITENED, CONCATENATED])]
-    parser.add_argument("--rows", nargs="+", default=ROWS, choices=rows)
+    parser.add_argument("--rows", nargs="*", default=ROWS, choices=rows)
     args = parser.parse_args()
     use_threads()
-    found = {}
+    tables = []
     suffix = "" if args.standardize == "channel" else ", standardised by series"
     suffix += ", parts of the file" if args.parts else ""
     suffix += f", {args.title}" if args.title else ""
+    ratios = ["5 labels", "5-NN", "SVM"]
     for name in args.sets:
+        table = Table(f"{name}{suffix}", args, ratios=ratios)
+        if not args.rows:
+            tables.append(load(table.path)[table.name])
+            continue
         X, y, n_first = load_series(name, args.data_home)
-        with Table(f"{name}{suffix}", args, ratios=["5 labels", "5-NN", "SVM"]) as table:
+        with table:
             for row in args.rows:
                 runs = [run(row, X, y, n_first, args, seed) for seed in range(args.seeds)]
                 table.add({"row": row, **means(runs)})
-                found.setdefault(row, []).extend(runs)
-    title = f"mean of {len(args.sets)} sets{suffix}"
-    with Table(title, args, ratios=["5 labels", "5-NN", "SVM"]) as table:
-        for row, of_sets in found.items():
-            columns = {c: np.mean([one[c] for one in of_sets]) for c in of_sets[0]}
-            table.add({"row": row, **columns})
+        tables.append(table.content)
+    with Table(f"mean of {len(tables)} sets{suffix}", args, ratios=ratios) as table:
+        for row in averaged(tables):
+            table.add(row)
+
+
+def averaged(tables):
+    """Return the rows that all tables have, with the means of their figures."""
+    by_row = [{row["row"]: row for row in table["rows"]} for table in tables]
+    for name in [name for name in by_row[0] if all(name in rows for rows in by_row)]:
+        rows = [rows[name] for rows in by_row]
+        columns = [column for column in rows[0] if column != "row"]
+        yield {"row": name} | {c: np.mean([_mean(row[c]) for row in rows]) for c in columns}
+
+
+def _mean(figure):
+    return figure["mean"] if isinstance(figure, dict) else figure
 
 
 if __name__ == "__main__":

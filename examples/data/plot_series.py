@@ -24,7 +24,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from skcontrast import ContrastiveEmbedder
+from skcontrast import ContrastiveEmbedder, ViewWhitening
 from skcontrast.features import MiniRocket
 from skcontrast.plotting import ViewsDisplay
 
@@ -68,9 +68,11 @@ start = perf_counter()
 embedder = ContrastiveEmbedder(max_epochs=20, random_state=0).fit(X_train)
 print(f"trained on {len(X_train)} windows without labels in {perf_counter() - start:.0f} s")
 kernels = MiniRocket(random_state=0).fit(X_train)
+whitened = ViewWhitening(MiniRocket(random_state=0), random_state=0).fit(X_train)
 representations = {
     "embedding": (embedder.transform(X_train), embedder.transform(X_test)),
     "fixed kernels": (kernels.transform(X_train), kernels.transform(X_test)),
+    "whitened kernels": (whitened.transform(X_train), whitened.transform(X_test)),
     "steps": (X_train.reshape(len(X_train), -1), X_test.reshape(len(X_test), -1)),
 }
 
@@ -110,7 +112,7 @@ for name, found in results.items():
 # --------
 
 figure, axis = plt.subplots(figsize=(5, 3.4), layout="constrained")
-for (name, found), color in zip(results.items(), ("k", "0.4", "0.7"), strict=True):
+for (name, found), color in zip(results.items(), ("k", "0.3", "0.5", "0.7"), strict=True):
     means, stds = np.mean(found, 1), np.std(found, 1)
     axis.errorbar(label_counts, means, stds, marker="o", capsize=3, color=color, label=name)
 axis.set(xscale="log", xlabel="labels per class", ylabel="accuracy on held-out windows")
