@@ -40,6 +40,8 @@ from ..kinds._base import Schema
 
 # Smaller images are little else than a patch, and a crop does not keep what they show.
 _LEAST_SIDE = 16
+# In smaller ones, a dictionary of patches is behind a network that learns its first layer.
+_LEAST_SIDE_OF_PATCHES = 24
 # Larger images have enough to be told by without their colours being changed much.
 _MOST_SIDE_FOR_STRONG_COLORS = 32
 # Half of the images are mirrored, and all are turned, where their symmetries allow it.
@@ -126,7 +128,8 @@ def pace_of(encoder: Any, schema: Schema, n_batches: int) -> tuple[float, int]:
 
 def _encoder_of_images(shape: tuple) -> Encoder:
     """Return the encoder of images, which looks for patches in all but small ones."""
-    return ConvNet() if min(shape[-2:]) < _LEAST_SIDE else PatchNet()
+    least, most = min(shape[-2:]), max(shape[-2:])
+    return ConvNet() if least < _LEAST_SIDE or most < _LEAST_SIDE_OF_PATCHES else PatchNet()
 
 
 def _features_of_images(seed: int) -> dict[str, Features]:

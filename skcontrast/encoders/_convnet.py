@@ -42,7 +42,7 @@ _GROUPS = 4
 
 
 class ConvNet(Encoder):
-    """A small convolutional network: the default encoder of images of fewer than 16 pixels.
+    """A small convolutional network: the default encoder of images of fewer than 24 pixels.
 
     Each block is a 3×3 convolution, normalised over the batch and rectified. Between two blocks
     a max-pooling halves each side of 8 pixels or more, so that small images are not pooled away.
@@ -64,7 +64,7 @@ class ConvNet(Encoder):
 
     See Also
     --------
-    PatchNet : The default encoder of images of 16 pixels or more.
+    PatchNet : The default encoder of images of 24 pixels or more.
     ResNet : A deeper one, for many images.
     MLP : Encodes images as vectors.
 
@@ -127,7 +127,7 @@ class ConvNet(Encoder):
 
 
 class PatchNet(Encoder):
-    """A convolutional network on dictionaries of patches: the default from 16 pixels on.
+    """A convolutional network on dictionaries of patches: the default from 24 pixels on.
 
     The first layer compares the patches of an image with patches of the training images, see
     :class:`~skcontrast.features.PatchDictionary` [1]_, and is not trained by gradient. Images of

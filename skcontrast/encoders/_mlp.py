@@ -39,8 +39,8 @@ class MLP(Encoder):
 
     See Also
     --------
-    PatchNet : The default encoder of images of 16 pixels or more.
-    ConvNet : The default encoder of images of fewer than 16 pixels.
+    PatchNet : The default encoder of images of 24 pixels or more.
+    ConvNet : The default encoder of smaller images.
 
     References
     ----------

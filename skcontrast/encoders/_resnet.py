@@ -32,8 +32,8 @@ class ResNet(Encoder):
 
     See Also
     --------
-    PatchNet : The default encoder of images of 16 pixels or more.
-    ConvNet : The default encoder of images of fewer than 16 pixels.
+    PatchNet : The default encoder of images of 24 pixels or more.
+    ConvNet : The default encoder of smaller images.
     MLP : Encodes images as vectors.
 
     Notes
