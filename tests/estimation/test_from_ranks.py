@@ -61,7 +61,7 @@ def test_few_candidates_bias_only_estimates_that_take_ranks_as_exact():
 
 @pytest.mark.parametrize("alpha, tau_plus", [(0.6, 0.1), (0.9, 0.3), (1.0, 0.05)])
 def test_probabilities_of_all_numbers_of_candidates_below_sum_to_one(alpha, tau_plus):
-    n = 20
+    n = 9
     each = [Likelihood(np.array([k / n]), n)(alpha, tau_plus).exp().item() for k in range(n + 1)]
     assert sum(each) == pytest.approx(1, abs=1e-6)
 

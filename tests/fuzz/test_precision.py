@@ -17,7 +17,7 @@ from skcontrast.frameworks import CMC, InfoGraph, MoCo, SimCLR
 from tests.common import images, small, vectors
 from tests.fuzz.fit_cases import AXES, make_case, make_embedder, make_labels, make_samples, unusual
 
-N_CASES = 6
+N_CASES = 3
 _DRAWN = ("kind", "loss", "framework", "n_views", "projection_dim", "optimizer")
 _FIXED = {"n": 33, "n_features": 9, "batch_size": 16, "max_epochs": 6, "lr": 0.02}
 _GRAPHS = ("networkx", "attributed", "packed")
