@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from sklearn.utils import _safe_indexing as rows_of
 from sklearn.utils._param_validation import (
+    HasMethods,
     Interval,
     InvalidParameterError,
     Options,
@@ -28,9 +29,9 @@ except ImportError:
 
 
 __all__ = [
-    "CallbackSupportMixin", "Interval", "InvalidParameterError", "Options", "StrOptions",
-    "as_task", "get_output_config", "rows_of", "subtask", "validate_parameter_constraints",
-    "with_callbacks",
+    "CallbackSupportMixin", "HasMethods", "Interval", "InvalidParameterError", "Options",
+    "StrOptions", "as_task", "get_output_config", "rows_of", "subtask",
+    "validate_parameter_constraints", "with_callbacks",
 ]  # fmt: skip
 
 _Method = TypeVar("_Method", bound=Callable)

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from ._checks import Declared, Interval, parameter, validate_parameters
+from ._checks import Declared, HasMethods, Interval, parameter, validate_parameters
 from ._data._arrays import representative_array
 from ._data._parts import labeled_output
 from ._fit._defaults import default_chain, missing
@@ -109,8 +109,7 @@ class ViewWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared)
     (40, 2016)
     """
 
-    # checked with a better message
-    transformer: Any = parameter()
+    transformer: Any = parameter([HasMethods(["fit", "transform"])])
     augmentation: Any = parameter(default=None)
     shrinkage: float = parameter([Interval(Real, 0, 1, closed="right")], default=0.95)
     n_views: int = parameter([Interval(Integral, 2, None, closed="left")], default=3)
@@ -137,14 +136,6 @@ class ViewWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared)
             needs it; or if views do not differ.
         """
         validate_parameters(self)
-        is_class = isinstance(self.transformer, type)
-        if is_class or not (
-            hasattr(self.transformer, "fit") and hasattr(self.transformer, "transform")
-        ):
-            raise TypeError(
-                "The 'transformer' parameter of ViewWhitening must be a transformer, such as "
-                f"MiniRocket(), got {self.transformer!r}."
-            )
         seed = resolve_seed(self.random_state, type(self).__name__)
         if isinstance(X, Views):  # the augmentation is not lost
             X._is_reported = True
@@ -200,14 +191,14 @@ class ViewWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared)
             X, schema = read_samples(X, hint=hint, owner=self, min_samples=2)
             array, scaler, _ = with_scaler(schema.kind, X)
         shape, kind = schema.sample_shape, schema.kind
-        if chain is None and known is not None:
-            chain = known.augmentation
-        else:
-            if chain is None:
-                symmetries = shown_symmetries(array, schema, scaler)
-                chain = default_chain(kind, shape, symmetries=symmetries)
+        if chain is None and known is None:
+            symmetries = shown_symmetries(array, schema, scaler)
+            chain = default_chain(kind, shape, symmetries=symmetries)
             if chain is None:
                 raise missing("augmentation", kind)
+        if chain is None:
+            chain = known.augmentation
+        else:
             chain = [clone(step).fit_checked(array, schema) for step in chain]
 
         def read(samples: Any) -> Any:

@@ -1,7 +1,7 @@
 """Validation of parameters and arguments."""
 
 # ruff: noqa: F401
-from .._sklearn_compat import InvalidParameterError, Options, StrOptions
+from .._sklearn_compat import HasMethods, InvalidParameterError, Options, StrOptions
 from ._arguments import (
     belongs_to_package,
     check_argument,
