@@ -182,7 +182,7 @@ class ViewWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared)
             chain, X = list(X.chain) if chain is None else chain, X.base
         given = X
         # Fitted embedders know how they read X and draw views.
-        known = getattr(self.transformer_, "_fitted", None)
+        known: Any = getattr(self.transformer_, "_fitted", None)
         if known is not None:
             X, schema, scaler = known.read(X, self), known.schema, known.scaler
             array = representative_array(X)
