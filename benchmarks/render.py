@@ -158,9 +158,10 @@ def loss_engine():
     peers, of_peers = stored("speed/results/loss_engine", "peers")
     memory, of_memory = stored("speed/results/loss_engine", "memory")
     mib = {row["loss"]: row["MiB"] for row in of_memory if row["B"] == "4,096"}
+    columns = [column for column in rows[0] if not column.startswith("error")]
     rows += [row for row in of_peers if not row["loss"].startswith("plain")]
+    rows = [{column: row.get(column, "–") for column in columns} for row in rows]
     for row in rows:
-        del row["error of value, gradient"]
         row["MiB, B = 4096"] = mib.get(row["loss"], "–")
     return rows, [time, peers, memory]
 
