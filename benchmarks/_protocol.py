@@ -212,7 +212,7 @@ def is_scaled(name):
 def row_of(name, runs, default, oracle):
     """Return a row of the table: means over the seeds, and how it compares."""
     row = {"row": name, **means(runs)}
-    if default is not None and runs is not default:
+    if default is not None and runs is not default and FEW in runs[0]:
         ours, theirs = ([one[FEW] for one in some] for some in (runs, default))
         row |= paired(ours, theirs)
         gap = 0 if oracle is None else np.mean([one[FEW] for one in oracle]) - np.mean(theirs)
