@@ -50,14 +50,16 @@ BEFORE = {
     "train": X_DIGITS,
     "test": X_DIGITS[:40],
     "y_test": Y_DIGITS[:40],
+    "H": X_DIGITS.reshape(len(X_DIGITS), -1),
     "X": X_DIGITS,
     "y": Y_DIGITS,
     "paths": [f"{row}.png" for row in range(len(X_DIGITS))],
 }
 STUBS = [
-    "datasets", "mlflow", "mlflow.entities", "mlflow.tracking", "ray", "ray.util",
-    "ray.util.joblib", "rdkit", "tensorboard", "torch.utils.tensorboard",
-    "torch_geometric.datasets", "torchvision", "torchvision.datasets", "wandb",
+    "cleanlab", "datasets", "fiftyone", "fiftyone.brain", "mlflow", "mlflow.entities",
+    "mlflow.tracking", "ray", "ray.util", "ray.util.joblib", "rdkit", "tensorboard",
+    "torch.utils.tensorboard", "torch_geometric.datasets", "torchvision", "torchvision.datasets",
+    "wandb",
 ]  # fmt: skip
 
 

@@ -80,7 +80,9 @@ def existing_files(files: Sequence[Any], folder: Path | None = None) -> list[Pat
     paths = [Path(file) if folder is None else folder / file for file in files]
     missing = [path for path in paths if not path.is_file()]
     if missing:
-        raise FileNotFoundError(f"{len(missing)} files do not exist, such as {missing[0]}.")
+        raise FileNotFoundError(
+            f"{len(missing)} of {len(paths)} files do not exist, such as {missing[0]}."
+        )
     return paths
 
 

@@ -170,7 +170,7 @@ class Loss(ParameterObject):
         raise NotImplementedError
 
     def label_spreading(self) -> Any:
-        """Return how `fit` guesses the classes of unlabeled samples; None leaves them unknown.
+        """Return how `fit` gives pseudo-labels to unlabeled samples; None gives none.
 
         A custom loss that reads classes may return ``SemiSupCon(every=5)``, whose parameters say
         how.

@@ -152,8 +152,8 @@ class SemiSupCon(SupCon):
 
     - Labeled samples are drawn more often: they are a share of every batch.
     - Every few epochs, classes are spread from the labeled samples to the others along the graph
-      of nearest neighbours of the representations [1]_, [2]_. The surest guesses of each class
-      serve as labels until the next ones. Given labels are never changed.
+      of nearest neighbours of the representations [1]_, [2]_. The surest pseudo-labels of each
+      class serve as labels until the next round. Given labels are never changed.
 
     Samples of unknown class have only their own views as positives. If all classes are known, the
     fit is that with :class:`SupCon`; if none are, that with :class:`InfoNCE`. With
@@ -162,8 +162,8 @@ class SemiSupCon(SupCon):
     Parameters
     ----------
     every : int, default=2
-        Epochs between two guesses; the first epochs have none. `partial_fit`, and a `fit` with
-        ``warm_start=True``, begin with guesses, for the X and y that they get.
+        Epochs between two rounds of pseudo-labels; the first epochs have none. `partial_fit`, and
+        a `fit` with ``warm_start=True``, begin with them, for the X and y that they get.
     share : float, default=0.8
         Share of the pseudo-labels of each class that are used, in [0, 1]. At 0, only the given
         labels are used.
@@ -175,7 +175,7 @@ class SemiSupCon(SupCon):
 
     See Also
     --------
-    SupCon : The same without guesses.
+    SupCon : The same without pseudo-labels.
 
     Notes
     -----
@@ -210,5 +210,5 @@ class SemiSupCon(SupCon):
     n_neighbors: int = parameter(POSITIVE_INT, default=15)
 
     def label_spreading(self) -> SemiSupCon:
-        """Return how `fit` guesses the classes of unlabeled samples."""
+        """Return how `fit` gives pseudo-labels to unlabeled samples."""
         return self

@@ -122,7 +122,7 @@ def test_files_outside_the_folder_have_no_class(folder, tmp_path):
         (
             lambda f: ImageFolder(f, files=["top.png", "x.png", "y.png"]),
             FileNotFoundError,
-            r"2 files do not exist, such as .*x.png",
+            r"2 of 3 files do not exist, such as .*x.png",
         ),
         (lambda f: ImageFolder(f, size=0), ValueError, "'size' parameter of ImageFolder"),
         (lambda f: ImageFolder(f, size=(8, 8.5)), ValueError, "'size' parameter"),
