@@ -188,14 +188,6 @@ def paper_losses():
     return found, contents
 
 
-def best_of_each():
-    """Return the losses at the temperatures that were chosen on other seeds."""
-    content, rows = stored("studies/results/papers_axes", "best of each")
-    names = ["loss", "t", "5 labels", "Δ 5 labels", "95 %, 5 labels", "of the gap, 5 labels"]
-    names += ["20-NN", "Δ 20-NN", "95 %, 20-NN", "n"]
-    return [{name: row[name] for name in names} for row in rows], [content]
-
-
 def helps():
     """Return what gains more than a loss: accuracies without it and with it."""
     found, contents = [], []
@@ -277,7 +269,7 @@ MEASURED = {
     "growth": growth,
     "peers": partial(joined, "speed/results/peers_end_to_end", PEER_SETS, PEER_COLUMNS),
 }
-HELP = {"paper losses": paper_losses, "best of each": best_of_each}
+HELP = {"paper losses": paper_losses}
 DOCUMENTED = {MEASURED_PAGE: MEASURED, HELP_PAGE: HELP}
 
 
