@@ -281,10 +281,12 @@ def random_subset(owners: Tensor, ptr: Tensor, counts: Tensor, generator: Genera
 def first_of_each(keys: Tensor, owners: Tensor, ptr: Tensor, counts: Tensor) -> Tensor:
     """Return a mask (n,) that is true for the `counts` items with the least keys of each group.
 
-    Groups follow one another, in `owners` (n,) and `ptr` (n_groups + 1,), and so do their keys.
+    Groups follow one another, in `owners` (n,) and `ptr` (n_groups + 1,), and so do their keys,
+    which are integers below 2³² or float32, and at least 0.
     """
-    order = keys.argsort()
-    order = order[owners[order].argsort(stable=True)]
+    # The bits of floats of at least 0 are in their order.
+    bits = keys if keys.dtype == torch.int64 else keys.view(torch.int32)
+    order = ((owners << 32) | bits).argsort()
     ranks = torch.arange(len(keys), device=keys.device)
     is_first = ranks < (ptr[:-1] + counts)[owners]
     return torch.empty_like(is_first).index_put_((order,), is_first)
