@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any, Self
 
@@ -12,21 +13,41 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, TransformerMixin, clone, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import accuracy_score
+from sklearn.metrics import accuracy_score, cohen_kappa_score
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import Tags, check_consistent_length, gen_batches, get_tags
+from sklearn.utils import (
+    Tags,
+    check_consistent_length,
+    check_random_state,
+    gen_batches,
+    get_tags,
+)
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ._checks import Declared, check_component, naming, parameter, validate_parameters
 from ._data._arrays import as_tensor
 from ._data._metadata import NAMES, checked_weights, known_classes
-from ._fit._label_spreading import N_NEIGHBORS, spread_in_blocks
+from ._fit._label_spreading import spread_in_blocks
 from ._runtime._threads import one_thread
 from ._sklearn_compat import CallbackSupportMixin, as_task, subtask
+from ._warnings import say
+from ._whitening import ViewWhitening
+from .augmentation._views import base_of
 from .embedder import ContrastiveEmbedder
+from .encoders import Pretrained
 from .encoders._base import epochs_of
-from .features import PartialWhitening
+from .features import (
+    Features,
+    Frozen,
+    GraphProfile,
+    MiniRocket,
+    PartialWhitening,
+    PatchDictionary,
+    Raw,
+    WeisfeilerLehman,
+)
+from .kinds import Graphs, Images, Kind, Series, Vectors
 from .losses import SemiSupCon
 
 __all__ = ["ContrastiveClassifier"]
@@ -36,12 +57,25 @@ def __dir__() -> list[str]:
     return __all__
 
 
+# Features that are concatenated with the embedding by default, for a seed: first what is whitened
+# within views, then others.
+_FEATURES: dict[type[Kind], Callable[[int], tuple[Features, list[Features]]]] = {
+    Images: lambda seed: (PatchDictionary(random_state=seed), []),
+    Series: lambda seed: (MiniRocket(random_state=seed), []),
+    Graphs: lambda _: (GraphProfile(), [WeisfeilerLehman()]),
+}
+# What the embedding of series weighs, relative to a block of the same agreement.
+_EMBEDDING_OF_SERIES = 0.25
+# Longer vectors are not concatenated with their embedding.
+_MOST_NUMBERS = 4096
+# Blocks have at least this share of the agreement of one that agrees in all rows.
+_LEAST_AGREEMENT = 0.02
 # Steps of the default embedder, about, and its least number of epochs.
 _STEPS, _FEWEST_EPOCHS = 720, 10
-# Principal components of the embedding in which classes are spread to neighbours.
-_N_COMPONENTS = 32
-# The more guesses, the stronger is the penalty that keeps them from being believed.
-_LEAST_C, _ROWS_OF_C = 0.03, 10.0
+# Neighbours to which classes are spread, and principal components in which they are found.
+_N_NEIGHBORS, _N_COMPONENTS = 8, 32
+# What all pseudo-labels of a class weigh, relative to its known labels.
+_WEIGHT = 0.25
 # The largest number of rows that are learned from in one thread.
 _MANY_ROWS = 20_000
 # Rows that are classified at once.
@@ -59,12 +93,13 @@ def _has(method: str) -> Any:
 
 
 class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMixin, Declared):
-    """Classify samples of which few have labels, by an embedding of all of them.
+    """Classify samples of which few have labels, by an embedding and other features of all.
 
-    `fit` trains an embedder on all rows, standardises the embedding by all rows, and fits a
-    classifier to the rows whose class is known. Rows of unknown class on whose class this
-    classifier agrees with their neighbours then get this class, and the classifier is fitted
-    again, with them.
+    `fit` trains an embedder on all rows, without labels, and concatenates the embedding with
+    blocks of features that need no training by gradient. The blocks are weighted by how well
+    their classifications of the rows of unknown class agree. A classifier is fitted to the rows
+    whose class is known. Rows of unknown class for which it agrees with label spreading get this
+    class as a pseudo-label, and the classifier is fitted again, with them.
 
     Parameters
     ----------
@@ -75,19 +110,30 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         ``ContrastiveEmbedder`` of about 720 steps: 30 epochs of 3,000 samples, at least 10 and at
         most 100.
     classifier : classifier, default=None
-        A classifier of scikit-learn, which gets the standardised embedding; a copy of it is
-        fitted. None is ``LogisticRegression(max_iter=1000)``; fitted again to n rows with guesses,
-        it has C = 10 / n, from .03 to 1.
+        A classifier of scikit-learn, which gets the weighted blocks; copies of it are fitted.
+        None is ``LogisticRegression(max_iter=1000)``.
+    blocks : list of transformers, default=None
+        What the embedding is concatenated with; clones are fitted to X, and a ``FrozenEstimator``
+        is used as fitted. Each is scaled as a whole: put a ``StandardScaler`` behind one whose
+        columns have several units. [] is the embedding alone. None is the default of the kind of
+        data: ``Raw()`` for vectors of at most 4,096 numbers; ``PatchDictionary()`` for images,
+        ``MiniRocket()`` for series and ``GraphProfile()`` for graphs, or ``Frozen(encoder)`` for a
+        :class:`~skcontrast.encoders.Pretrained` encoder, in a :class:`~skcontrast.ViewWhitening`
+        with the augmentation of the embedder; and ``WeisfeilerLehman()`` for graphs. None for
+        custom kinds.
     use_labels : bool, default=False
         Whether the embedder is trained with the known labels too. If its `loss` is None, that is
         ``SemiSupCon()`` then. It takes a quarter longer, and gains little in addition to `guess`.
     guess : bool, default=True
-        Whether the classifier is fitted again with guessed classes: those that it gives to rows
-        of unknown class, where label spreading along their neighbours gives the same. The rows are
-        weighted so that classes keep their shares of the known rows, if the classifier takes
-        ``sample_weight``. If False, it learns from known classes alone.
+        Whether the classifier is fitted again with pseudo-labels: the classes that it predicts for
+        rows of unknown class, where label spreading along their neighbours predicts the same. If
+        the classifier takes ``sample_weight``, the pseudo-labels of a class together weigh a
+        quarter of its known labels. If False, it learns from known classes alone.
     random_state : int, RandomState instance or None, default=None
-        Seeds the embedder, where its own `random_state` is None.
+        Seeds the default blocks, and the embedder where its own `random_state` is None.
+    verbose : int, default=0
+        1 prints a line with the weights of the blocks, and is the `verbose` of the default
+        embedder.
 
     Attributes
     ----------
@@ -97,8 +143,14 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         The trained embedder. It is kept as soon as it is trained, and after Ctrl-C with the epochs
         that it has finished: if `fit` does not come to its end, pass it as `embedder`, and only
         the rest is done again.
+    blocks_ : dict of str to float
+        The weight of each block, "embedding" first: its share of the squared norm of what
+        `transform` returns. They sum to 1.
+    transformers_ : list of transformers
+        The fitted blocks, without the embedder.
     scaler_ : sklearn.preprocessing.StandardScaler
-        Mean and standard deviation of the embeddings of all rows.
+        What is subtracted from the concatenated columns, and by what they are divided: standard
+        deviations of the columns of the embedding, and one number for each other block.
     classifier_ : classifier
         The fitted classifier.
     n_features_in_ : int
@@ -114,8 +166,10 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
 
     Notes
     -----
-    A pair of guesses that agree is wrong less often than either: see :ref:`few-labels`, which has
-    figures. It is a simple case of co-training [1]_.
+    Two predictions that agree are wrong less often than either, as in co-training [1]_. So the
+    weight of a block is Cohen's kappa, on rows of unknown class, between the predictions from this
+    block and those from all blocks with equal weights. The embedding of series counts a quarter
+    of that. :ref:`few-labels` has figures.
 
     References
     ----------
@@ -137,9 +191,11 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
     # checked with a better message
     embedder: ContrastiveEmbedder | FrozenEstimator | None = parameter(default=None)
     classifier: Any = parameter(default=None)
+    blocks: Any = parameter([list, tuple, None], default=None)
     use_labels: bool = parameter(["boolean"], default=False)
     guess: bool = parameter(["boolean"], default=True)
     random_state: int | np.random.RandomState | None = parameter(["random_state"], default=None)
+    verbose: int = parameter(["verbose"], default=0)
 
     # Not in the signature of fit, for the reason that ContrastiveEmbedder has.
     __metadata_request__fit = dict.fromkeys(sorted(NAMES))
@@ -192,20 +248,25 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         with one_thread() if len(codes) <= _MANY_ROWS else nullcontext():
             classifier = self._new_classifier(metadata)
             embedder = self._trained(X, codes, metadata)
-            H = np.asarray(embedder.transform(X))
-            scaler = StandardScaler().fit(H)
-            Z = np.asarray(scaler.transform(H))
+            transformers = self._fitted_blocks(base_of(X), embedder)
+            H = _features([embedder, *transformers], X)
+            shares = np.ones(len(H))
+            if isinstance(embedder._fitted.schema.kind, Series):
+                shares[0] = _EMBEDDING_OF_SERIES
+            shares = _agreement(H, shares, classifier, codes, classes, weight)
+            scaler, Z = _scaled(H, shares)
             _fit_known(classifier, Z, codes, classes, weight)
             if self.guess and not is_known.all():
                 guesses = np.searchsorted(classes, _predicted(classifier, Z))
                 agreed = _agreed(codes, guesses, Z)
                 if has_fit_parameter(classifier, "sample_weight"):
                     weight = _in_known_shares(agreed, codes) * (1 if weight is None else weight)
-                if self.classifier is None:
-                    classifier.C = min(1.0, max(_LEAST_C, _ROWS_OF_C / (agreed >= 0).sum()))
                 _fit_known(classifier, Z, agreed, classes, weight)
         self.embedder_, self.scaler_, self.classifier_ = embedder, scaler, classifier
-        self.classes_ = classes
+        self.transformers_, self.classes_ = transformers, classes
+        self.blocks_ = dict(zip(_names(transformers), shares.tolist(), strict=True))
+        if self.verbose:
+            say("Blocks: " + ", ".join(f"{name} {w:.2f}" for name, w in self.blocks_.items()))
         return self
 
     def _new_classifier(self, metadata: dict[str, Any]) -> Any:
@@ -239,7 +300,7 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         owner = type(self).__name__
         if given is None:
             n_epochs = epochs_of(_STEPS, math.ceil(len(codes) / 128), _FEWEST_EPOCHS)
-            given = ContrastiveEmbedder(max_epochs=n_epochs)
+            given = ContrastiveEmbedder(max_epochs=n_epochs, verbose=self.verbose)
         check_component(given, ContrastiveEmbedder, owner=owner, parameter="embedder")
         if is_frozen or given.__sklearn_is_fitted__():
             check_is_fitted(given)
@@ -263,12 +324,25 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         finally:
             # Kept after an interrupt, too, without what was fitted to another embedder.
             if embedder.__sklearn_is_fitted__():
-                for name in ("scaler_", "classifier_", "classes_"):
+                for name in ("scaler_", "classifier_", "classes_", "transformers_", "blocks_"):
                     self.__dict__.pop(name, None)
                 self.embedder_ = embedder
 
+    def _fitted_blocks(self, X: Any, embedder: ContrastiveEmbedder) -> list[Any]:
+        """Return what the embedding is concatenated with, fitted."""
+        blocks = self.blocks
+        if blocks is None:
+            blocks = _default_blocks(embedder, self.random_state)
+        for one in blocks:
+            if isinstance(one, type) or not (hasattr(one, "fit") and hasattr(one, "transform")):
+                raise TypeError(
+                    "The 'blocks' parameter of ContrastiveClassifier must be a list of "
+                    f"transformers, such as [PatchDictionary()], got {one!r} in it."
+                )
+        return [(one if self.blocks is None else clone(one)).fit(X, None) for one in blocks]
+
     def transform(self, X: Any) -> NDArray:
-        """Return what the classifier sees: the embedding, standardised.
+        """Return what the classifier gets: embedding and other blocks, scaled and weighted.
 
         Parameters
         ----------
@@ -280,7 +354,8 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         Z : ndarray of shape (n_samples, n_components)
         """
         check_is_fitted(self)
-        return np.asarray(self.scaler_.transform(np.asarray(self.embedder_.transform(X))))
+        H = _features([self.embedder_, *self.transformers_], X)
+        return np.asarray(self.scaler_.transform(np.hstack(H)))
 
     def predict(self, X: Any) -> NDArray:
         """Predict classes, never −1.
@@ -370,7 +445,9 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
     def get_feature_names_out(
         self, input_features: ArrayLike | None = None
     ) -> NDArray[np.object_]:
-        """Return the names of the columns of `transform`, which are those of the embedder.
+        """Return the names of the columns of `transform`, as the blocks have them.
+
+        Names of the other blocks begin with that of the block, as in ``Raw__age``.
 
         Parameters
         ----------
@@ -382,7 +459,12 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         names : ndarray of shape (n_components,), dtype object
         """
         check_is_fitted(self)
-        return self.embedder_.get_feature_names_out(input_features)
+        names = [self.embedder_.get_feature_names_out(input_features)]
+        for block, one in zip(list(self.blocks_)[1:], self.transformers_, strict=True):
+            names.append(
+                [f"{block}__{name}" for name in one.get_feature_names_out(input_features)]
+            )
+        return np.concatenate(names, dtype=object)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "classifier_")
@@ -393,6 +475,59 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         tags.input_tags = get_tags(embedder).input_tags
         tags.transformer_tags.preserves_dtype = ["float32"]
         return tags
+
+
+def _default_blocks(embedder: ContrastiveEmbedder, random_state: Any) -> list[Any]:
+    """Return what suits the kind of data of a fitted embedder, not fitted."""
+    schema, seed = embedder._fitted.schema, check_random_state(random_state).randint(2**31)
+    if isinstance(schema.kind, Vectors):
+        raw = Raw()
+        raw.kind = schema.kind  # type: ignore[misc]  # its scale
+        return [raw] if math.prod(schema.sample_shape) <= _MOST_NUMBERS else []
+    others: list[Features] = []
+    if isinstance(embedder.encoder, Pretrained):
+        features: Features = Frozen(embedder.encoder, random_state=seed)
+    elif type(schema.kind) in _FEATURES:
+        features, others = _FEATURES[type(schema.kind)](seed)
+    else:  # only the embedder can read samples of a custom kind
+        return []
+    if not embedder.augmentation_:
+        return [features, *others]
+    return [ViewWhitening(features, embedder.augmentation_, random_state=seed), *others]
+
+
+def _features(transformers: list[Any], X: Any) -> list[NDArray]:
+    """Return the features of samples, one array for each transformer."""
+    return [np.asarray(one.transform(X), dtype=np.float32) for one in transformers]
+
+
+def _names(transformers: list[Any]) -> list[str]:
+    """Return names of the blocks, which differ."""
+    names = ["embedding", *(type(one).__name__ for one in transformers)]
+    return [
+        f"{name}-{names[:k].count(name) + 1}" if names.count(name) > 1 else name
+        for k, name in enumerate(names)
+    ]
+
+
+def _slices(H: list[NDArray]) -> list[slice]:
+    """Return the columns of each block in their concatenation."""
+    widths = [block.shape[1] for block in H]
+    return [slice(end - n, end) for n, end in zip(widths, np.cumsum(widths), strict=True)]
+
+
+def _scaled(H: list[NDArray], shares: NDArray) -> tuple[StandardScaler, NDArray]:
+    """Return a scaler of concatenated blocks, and what it returns.
+
+    Blocks get shares of the squared norm, which is that of the first one, standardised.
+    """
+    columns = np.hstack(H)
+    scaler = StandardScaler().fit(columns)
+    for block, share in zip(_slices(H), shares, strict=True):
+        if block.start:  # not the embedding, whose columns have no unit
+            scaler.scale_[block] = np.sqrt(scaler.var_[block].mean()) or 1.0
+        scaler.scale_[block] *= np.sqrt((block.stop - block.start) / (share * H[0].shape[1]))
+    return scaler, np.asarray(scaler.transform(columns))
 
 
 def _weights(sample_weight: Any, is_known: NDArray[np.bool_]) -> NDArray | None:
@@ -408,12 +543,35 @@ def _predicted(classifier: Any, Z: NDArray) -> NDArray:
     return np.concatenate([classifier.predict(Z[b]) for b in gen_batches(len(Z), _BATCH)])
 
 
+def _agreement(
+    H: list[NDArray],
+    shares: NDArray,
+    classifier: Any,
+    codes: NDArray,
+    classes: NDArray,
+    weight: NDArray | None,
+) -> NDArray[np.float64]:
+    """Return shares, multiplied by how well each block agrees with all on unlabeled rows."""
+    shares, unknown = shares / shares.sum(), codes < 0
+    if len(H) == 1 or not unknown.any():
+        return shares
+    Z = _scaled(H, shares)[1]
+    blocks = (Z[:, one] / np.sqrt(share) for one, share in zip(_slices(H), shares, strict=True))
+    predicted = []
+    for part in (Z, *blocks):
+        _fit_known(classifier, part, codes, classes, weight)
+        predicted.append(_predicted(classifier, part[unknown]))
+    kappa = [cohen_kappa_score(predicted[0], alone, labels=classes) for alone in predicted[1:]]
+    shares = shares * np.maximum(np.nan_to_num(kappa), _LEAST_AGREEMENT)
+    return shares / shares.sum()
+
+
 def _agreed(codes: NDArray, guesses: NDArray, Z: NDArray) -> NDArray:
     """Return known classes, and guesses where label spreading guesses the same; otherwise −1."""
     n_components = min(_N_COMPONENTS, max(len(Z) // 32, 2))
     h = np.asarray(PartialWhitening(n_components, random_state=0).fit_transform(Z))
     agreed = codes.copy()
-    for rows, spread in spread_in_blocks(as_tensor(h), torch.from_numpy(codes), N_NEIGHBORS):
+    for rows, spread in spread_in_blocks(as_tensor(h), torch.from_numpy(codes), _N_NEIGHBORS):
         is_agreed = (spread.argmax(1) == guesses[rows]) & (spread.max(1) > 0) & (codes[rows] < 0)
         agreed[rows][is_agreed] = guesses[rows][is_agreed]
     return agreed
@@ -429,6 +587,13 @@ def _fit_known(
 
 
 def _in_known_shares(agreed: NDArray, codes: NDArray) -> NDArray[np.float64]:
-    """Return weights of rows by which guessed classes have the shares of known ones."""
-    known, found = (np.bincount(rows[rows >= 0]) for rows in (codes, agreed))
-    return (known / known.sum() * found.sum() / found)[agreed]
+    """Return weights of rows: the pseudo-labels of a class weigh a quarter of its known labels.
+
+    If pseudo-labels are fewer than these, they weigh less, in all classes by the same factor.
+    """
+    n_classes, is_known = codes.max() + 1, codes >= 0
+    known = np.bincount(codes[is_known], minlength=n_classes)
+    found = np.bincount(agreed[(agreed >= 0) & ~is_known], minlength=n_classes)
+    factor = _WEIGHT * min(1.0, found.sum() / known.sum())
+    of_known = np.where(found > 0, 1.0, 1.0 + factor)
+    return np.where(is_known, of_known[agreed], (factor * known / np.maximum(found, 1))[agreed])

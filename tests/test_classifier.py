@@ -2,17 +2,20 @@
 
 import json
 import pickle
+import re
 import signal
 import tracemalloc
 from functools import partial
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
 import sklearn
 import torch
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.datasets import load_iris
+from sklearn.decomposition import PCA
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score
@@ -32,10 +35,12 @@ from skorch.callbacks import Callback
 import skcontrast
 from skcontrast import ContrastiveClassifier, LabeledFolds, classifier
 from skcontrast._fit import _label_spreading
-from skcontrast.augmentation import GaussianNoise
+from skcontrast.augmentation import GaussianBlur, GaussianNoise
+from skcontrast.encoders import GIN, ConvNet, SeriesNet
+from skcontrast.features import Raw
 from skcontrast.kinds import Vectors
 from skcontrast.losses import SemiSupCon, SupCon
-from tests.common import check_sklearn_contract, small
+from tests.common import IMAGES, check_sklearn_contract, small
 
 Y = np.random.default_rng(0).integers(3, size=90)
 X = np.random.default_rng(1).normal(size=(90, 6)) + 3 * np.eye(3)[Y].repeat(2, axis=1)
@@ -69,7 +74,7 @@ def test_estimator_checks(estimator):
 
 @pytest.mark.parametrize("use_labels", [False, True])
 def test_without_guesses_it_is_embedder_scaler_and_classifier_written_by_hand(use_labels):
-    found = model(use_labels=use_labels, guess=False, random_state=3).fit(X, FEW)
+    found = model(blocks=[], use_labels=use_labels, guess=False, random_state=3).fit(X, FEW)
     embedder = small(max_epochs=1, loss=SemiSupCon() if use_labels else None)
     H = embedder.fit(X, FEW).transform(X)
     scaler = StandardScaler().fit(H)
@@ -115,7 +120,7 @@ def test_unknown_classes_may_be_missing_and_are_never_predicted(y, classes):
     assert found.score(X, y) == 1.0  # of the known ones
 
 
-def test_guessed_classes_weigh_as_the_known_ones():
+def test_pseudo_labels_keep_the_shares_of_classes_and_weigh_a_quarter():
     seen = []
 
     class Noting(LogisticRegression):
@@ -123,17 +128,144 @@ def test_guessed_classes_weigh_as_the_known_ones():
             seen.append((y, sample_weight))
             return super().fit(X, y, sample_weight)
 
-    model(classifier=Noting()).fit(X, FEW)
-    (known, nothing), (guessed, weights) = seen
-    assert nothing is None and len(guessed) > len(known)
-    shares = np.bincount(guessed, weights) / len(guessed)
+    model(classifier=Noting(), blocks=[]).fit(X, FEW)
+    (known, nothing), (labels, weights) = seen
+    assert nothing is None and len(labels) > len(known)
+    shares = np.bincount(labels, weights) / weights.sum()
     np.testing.assert_allclose(shares, np.bincount(known) / len(known))
+    np.testing.assert_allclose(weights.sum(), 1.25 * len(known))
 
 
 def test_rows_of_unknown_class_are_embedded_and_scale():
-    found = model().fit(X, FEW)
+    found = model(blocks=[]).fit(X, FEW)
     H = found.embedder_.transform(X)
     np.testing.assert_allclose(found.scaler_.mean_, H.mean(axis=0), rtol=1e-4, atol=1e-6)
+
+
+class Noise(TransformerMixin, BaseEstimator):
+    """Columns that say nothing."""
+
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        return np.random.default_rng(5).normal(size=(len(X), 7))
+
+
+def test_blocks_have_their_weights_as_shares_of_the_squared_norm():
+    found = model(blocks=[Raw(), PCA(2)]).fit(X, FEW)
+    assert list(found.blocks_) == ["embedding", "Raw", "PCA"]
+    squares = found.transform(X).var(axis=0)
+    parts = np.split(squares, np.cumsum([found.embedder_.transform(X).shape[1], 6]))
+    shares = [part.sum() / squares.sum() for part in parts]
+    np.testing.assert_allclose(shares, list(found.blocks_.values()), rtol=1e-4)
+    assert sum(found.blocks_.values()) == pytest.approx(1)
+
+
+def test_a_block_that_disagrees_with_the_others_weighs_little():
+    found = model(blocks=[Raw(), Noise()]).fit(X, FEW)
+    weights = found.blocks_
+    assert weights["Noise"] < 0.3 * min(weights["embedding"], weights["Raw"])
+
+
+def test_without_rows_of_unknown_class_blocks_weigh_the_same():
+    assert set(model(blocks=[Raw(), Noise()]).fit(X, Y).blocks_.values()) == {1 / 3}
+
+
+def test_blocks_are_cloned_unless_they_are_frozen():
+    fitted, given = Raw().fit(X), Raw()
+    found = model(blocks=[given, FrozenEstimator(fitted)]).fit(X, FEW)
+    assert found.transformers_[0] is not given and not hasattr(given, "module_")
+    assert found.transformers_[1].estimator is fitted
+    assert list(found.blocks_) == ["embedding", "Raw", "FrozenEstimator"]
+    assert list(model(blocks=[Raw(), Raw()]).fit(X, FEW).blocks_) == [
+        "embedding",
+        "Raw-1",
+        "Raw-2",
+    ]
+
+
+def series_of_two_classes(n=40):
+    rng, y = np.random.default_rng(0), np.arange(n) % 2
+    times = np.arange(48) * np.where(y, 0.4, 0.9)[:, None]
+    return np.sin(times)[:, None] + 0.1 * rng.normal(size=(n, 1, 48)), y
+
+
+def graphs_of_two_classes(n=40):
+    return [nx.path_graph(6 + k % 5) if k % 2 else nx.star_graph(5 + k % 5) for k in range(n)]
+
+
+BY_KIND = {
+    "vectors": (lambda: X, small(max_epochs=1), ["Raw"]),
+    "long vectors": (lambda: np.tile(X, 700), small(max_epochs=1), []),
+    "images": (
+        lambda: IMAGES[:90],
+        small(encoder=ConvNet(), max_epochs=1),
+        ["ViewWhitening"],
+    ),
+    "series": (
+        lambda: series_of_two_classes(90)[0],
+        small(encoder=SeriesNet(), max_epochs=1),
+        ["ViewWhitening"],
+    ),
+    "graphs": (
+        lambda: graphs_of_two_classes(90),
+        small(encoder=GIN(), max_epochs=1),
+        ["ViewWhitening", "WeisfeilerLehman"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BY_KIND)
+def test_each_kind_has_default_blocks_and_a_file_of_them(name, tmp_path):
+    load, embedder, blocks = BY_KIND[name]
+    samples = load()
+    found = model(embedder, random_state=0).fit(samples, FEW)
+    assert list(found.blocks_) == ["embedding", *blocks]
+    names = found.get_feature_names_out()
+    assert len(set(names)) == len(names) == found.transform(samples).shape[1]
+    skcontrast.save(found, tmp_path / "a")
+    loaded = skcontrast.load(tmp_path / "a")
+    assert loaded.blocks_ == found.blocks_
+    np.testing.assert_array_equal(loaded.predict_proba(samples), found.predict_proba(samples))
+
+
+@pytest.mark.parametrize("name", ["images", "series"])
+def test_an_exported_one_has_its_blocks(name, tmp_path):
+    load, embedder, _ = BY_KIND[name]
+    samples = load().astype(np.float32)
+    found = model(embedder, random_state=0).fit(samples, FEW)
+    skcontrast.export(found, tmp_path / "a.pt2", samples)
+    network = torch.export.load(tmp_path / "a.pt2").module()
+    with torch.inference_mode():
+        probabilities = network(torch.from_numpy(samples)).numpy()
+    np.testing.assert_allclose(probabilities, found.predict_proba(samples), atol=1e-4)
+
+
+def test_blocks_that_a_file_cannot_have_are_named(tmp_path):
+    found = model(blocks=[PCA(2)]).fit(X, FEW)
+    with pytest.raises(TypeError, match="save writes features"):
+        skcontrast.save(found, tmp_path / "a")
+    with pytest.raises(ValueError, match="can be exported, got PCA"):
+        skcontrast.export(found, tmp_path / "a.pt2", X)
+
+
+def test_given_blocks_are_parameters_of_what_is_loaded(tmp_path):
+    found = model(blocks=[Raw()]).fit(X, FEW)
+    skcontrast.save(found, tmp_path / "a")
+    loaded = skcontrast.load(tmp_path / "a")
+    assert repr(loaded) == repr(found) and loaded.transformers_[0] is not loaded.blocks[0]
+
+
+def test_views_of_the_embedder_whiten_and_embeddings_without_views_do_not():
+    embedder = small(encoder=ConvNet(), augmentation=[GaussianBlur()], max_epochs=1)
+    block = model(embedder).fit(IMAGES[:90], FEW).transformers_[0]
+    assert type(block.augmentation[0]) is GaussianBlur
+
+
+def test_verbose_says_what_blocks_weigh(capsys):
+    model(blocks=[Raw()], verbose=1).fit(X, FEW)
+    assert re.search(r"Blocks: embedding 0\.\d\d, Raw 0\.\d\d\n", capsys.readouterr().err)
 
 
 @pytest.mark.parametrize("freeze", [lambda e: e, FrozenEstimator])
@@ -207,7 +339,7 @@ def test_groups_and_weights_are_routed(monkeypatch):
     monkeypatch.setattr(LogisticRegression, "fit", noting)
     weights, groups = np.linspace(1, 2, 90), np.arange(90) // 10
     with sklearn.config_context(enable_metadata_routing=True):
-        routed = model(guess=False).set_fit_request(groups=True, sample_weight=True)
+        routed = model(blocks=[], guess=False).set_fit_request(groups=True, sample_weight=True)
         routed.set_score_request(sample_weight=True)
         found = cross_validate(
             routed,
@@ -220,7 +352,7 @@ def test_groups_and_weights_are_routed(monkeypatch):
     assert len(found["test_score"]) == 3
     assert sorted(map(len, seen)) == [20, 20, 20]
     plain, weighted = (
-        model(guess=False).fit(X, FEW, **given)
+        model(blocks=[], guess=False).fit(X, FEW, **given)
         for given in ({}, {"sample_weight": weights, "groups": groups})
     )
     assert not np.array_equal(plain.transform(X), weighted.transform(X))
@@ -323,6 +455,9 @@ def test_an_onnx_file_returns_labels_and_names_the_classes(named, tmp_path):
         ({"classifier": "a"}, {"y": FEW}, "'classifier' parameter"),
         ({"classifier": LogisticRegression}, {"y": FEW}, "'classifier' parameter"),
         ({"use_labels": 1}, {"y": FEW}, "'use_labels' parameter"),
+        ({"blocks": Raw()}, {"y": FEW}, "'blocks' parameter"),
+        ({"blocks": [Raw]}, {"y": FEW}, "'blocks' parameter .* list of transformers"),
+        ({"blocks": [LogisticRegression()]}, {"y": FEW}, "got LogisticRegression"),
         (
             {"embedder": small(loss=SupCon())},
             {"y": FEW},
@@ -397,7 +532,7 @@ def test_memory_does_not_grow_with_rows_times_classes(monkeypatch):
     monkeypatch.setattr(_label_spreading, "_LARGEST_GRAPH", 400)
     for module, name in ((_label_spreading, "_CHUNK"), (classifier, "_BATCH")):
         monkeypatch.setattr(module, name, 128)
-    n, n_classes = 4000, 200
+    n, n_classes = 4000, 400
     y = np.arange(n) % n_classes
     rows = (
         np.random.default_rng(0).normal(size=(n, 6))

@@ -26,6 +26,7 @@ from .._data._parts import Modalities
 from .._storage._file import replace_file
 from ..classifier import ContrastiveClassifier
 from ..embedder import ContrastiveEmbedder
+from ..features import Features
 from ._save import check_model
 
 # How far the file may be off, relative to the largest number of the embedding: deep networks of
@@ -112,7 +113,7 @@ def export(
         _require_onnx()
     model = embedder if isinstance(embedder, ContrastiveClassifier) else None
     embedder = embedder if model is None else model.embedder_
-    network = _network(embedder, [] if model is None else _head(model))
+    network = _network(embedder, model)
     array = _example(embedder, X)
     write, run = _WRITERS[place.suffix]
     with _quiet():
@@ -163,13 +164,17 @@ def _head(model: ContrastiveClassifier) -> list[nn.Module]:
     bias = fitted.intercept_ - weight @ scaler.mean_
     if len(bias) == 1:  # the score of the second of two classes
         weight, bias = np.pad(weight, ((1, 0), (0, 0))), np.pad(bias, (1, 0))
+    return [_linear(weight, bias), nn.Softmax(dim=1)]
+
+
+def _linear(weight: NDArray, bias: NDArray) -> nn.Linear:
     layer = nn.Linear(*weight.shape[::-1])
     layer.load_state_dict({"weight": torch.as_tensor(weight), "bias": torch.as_tensor(bias)})
-    return [layer, nn.Softmax(dim=1)]
+    return layer
 
 
-def _network(embedder: ContrastiveEmbedder, head: list[nn.Module]) -> _Embedding:
-    """Return everything that `transform` does as one module on the CPU, before a head."""
+def _network(embedder: ContrastiveEmbedder, model: ContrastiveClassifier | None) -> _Embedding:
+    """Return everything that `transform` does, and the classifier, as one module on the CPU."""
     setup = embedder._fitted
     if not hasattr(setup.scaler, "layer"):
         raise ValueError(
@@ -178,10 +183,39 @@ def _network(embedder: ContrastiveEmbedder, head: list[nn.Module]) -> _Embedding
         )
     shape = setup.schema.sample_shape
     scaler: Any = setup.scaler
-    whole = _Embedding(scaler.layer(), embedder._transforming().cpu(), *head)
+    whole = _Embedding(scaler.layer(), embedder._transforming().cpu())
+    if model is not None:
+        blocks = [nn.Sequential(*whole), *map(_block, model.transformers_)]
+        whole = _Embedding(_Concatenated(blocks), *_head(model))
     whole.n_axes = 1 + len(setup.schema.kind._image_shape(shape) or shape)
     whole.takes_any_length = None in shape
     return whole.eval()
+
+
+def _block(transformer: Any) -> nn.Module:
+    """Return what a block of features does as a module."""
+    inner = getattr(transformer, "transformer_", transformer)
+    if not isinstance(inner, Features):
+        raise ValueError(
+            f"Of blocks, only features of skcontrast.features can be exported, got {inner!r}: "
+            "export the embedder_."
+        )
+    layers = [inner._scaler.layer(), inner.module_]
+    if inner is not transformer:  # whitened
+        scaler, V = transformer.scaler_, transformer.components_
+        rotation = transformer.gain_ * np.eye(V.shape[1]) + V.T * transformer.gains_ @ V
+        layers.append(
+            _linear(rotation / scaler.scale_, -(rotation / scaler.scale_) @ scaler.mean_)
+        )
+    return nn.Sequential(*layers)
+
+
+class _Concatenated(nn.ModuleList):
+    """What several modules return for a batch, next to each other."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map a batch of n samples to (n, width)."""
+        return torch.cat([block(x) for block in self], 1)
 
 
 class _Embedding(nn.Sequential):

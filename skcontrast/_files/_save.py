@@ -334,8 +334,13 @@ def _classifier_parts(model: ContrastiveClassifier) -> dict[str, Any]:
     if model.embedder is not None:  # for which embedder_ stands, as it is or to be trained
         is_used = getattr(model.embedder, "estimator", model.embedder) is model.embedder_
         given["embedder"] = "fitted" if is_used else "trained"
+    if model.blocks is not None:
+        given["blocks"] = []  # clones of the fitted ones, when it is loaded
+    for one in model.transformers_:
+        _check_features(one)
     parts = {"parameters": given, "scaler": model.scaler_, "fitted": model.classifier_}
-    return parts | {"output": _output(model)}
+    blocks = {"blocks": model.blocks_, "transformers": model.transformers_}
+    return parts | blocks | {"output": _output(model)}
 
 
 def _classifier(embedder: ContrastiveEmbedder, parts: dict[str, Any]) -> ContrastiveClassifier:
@@ -346,6 +351,9 @@ def _classifier(embedder: ContrastiveEmbedder, parts: dict[str, Any]) -> Contras
     model = ContrastiveClassifier(**parameters)
     model.set_output(transform=parts["output"])
     model.embedder_, model.scaler_, model.classifier_ = embedder, parts["scaler"], fitted
+    model.blocks_, model.transformers_ = parts["blocks"], parts["transformers"]
+    if model.blocks is not None:
+        model.blocks = [clone(one) for one in model.transformers_]
     model.classes_ = fitted.classes_
     return model
 

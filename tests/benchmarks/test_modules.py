@@ -71,7 +71,7 @@ TOY = {
     "speed.processes": (["--batches", "8", "--steps", "1"], {}),
     "speed.soak": (["--only", "transform", "--share", "0.001"], {}),
     "speed.streams": (["--only", "partial_fit, MoCo", "--file", "DATA/rows.npy"], {}),
-    "studies.classifier": (["--seeds", "1"], {"N_TRAIN": 60, "N_TEST": 20, "N_LABELS": 2}),
+    "studies.classifier": (["--sets", "iris"], {"N_TRAIN": 60, "N_LABELS": 2, "N_DRAWS": 2}),
     "studies.estimation": (["--n-positives", "100", "--lengths", "1"], {"BATCH": 32}),
     "studies.few_label_recipes": (["--rows", "DATA/v.npz", "--per-class", "1", *ONE], {}),
     "studies.graph_worth": (["--sets", "molecules", "--n", "40", *ONE], {}),
@@ -101,7 +101,7 @@ SLOW = {"speed.augmentation", "speed.gpu", "speed.loss_engine", "speed.overhead"
 SLOW |= {"speed.peers_end_to_end", "speed.processes", "speed.soak"}
 SLOW |= {"studies.graph_worth", "studies.paper_losses", "studies.simulation"}
 SLOW |= {"studies.image_sizes", "studies.image_views", "studies.pretrained"}
-SLOW |= {"studies.classifier", "studies.long_series", "studies.papers_axes", "studies.real_scores"}
+SLOW |= {"studies.long_series", "studies.papers_axes", "studies.real_scores"}
 
 
 @pytest.fixture(scope="module")
