@@ -96,7 +96,7 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
     """Classify samples of which few have labels, by an embedding and other features of all.
 
     `fit` trains an embedder on all rows, without labels, and concatenates the embedding with
-    blocks of features that need no training by gradient. The blocks are weighted by how well
+    blocks of training-free features. The blocks are weighted by how well
     their classifications of the rows of unknown class agree. A classifier is fitted to the rows
     whose class is known. Rows of unknown class for which it agrees with label spreading get this
     class as a pseudo-label, and the classifier is fitted again, with them.

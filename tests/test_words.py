@@ -16,7 +16,7 @@ INSTEAD = {
     r"taken for|in the place of": "treated as, instead of",
     r"a quarter of a minute": "15 s",
     r"cannot be told from": "no significant difference from",
-    r"costs? nothing|rivals?": "training-free baselines",
+    r"costs? nothing|needs? no training|rivals?": "training-free baselines",
     r"from nothing": "from scratch",
     r"in neighbours": "k-NN accuracy",
     r"own pieces|pieces? of (your|their) own": "custom components",
