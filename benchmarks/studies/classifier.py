@@ -25,7 +25,7 @@ from benchmarks._protocol import SETS, draw_labels, numbers, series, split, use_
 from benchmarks._results import Table, make_parser, paired
 from skcontrast import ContrastiveClassifier, ViewWhitening
 
-NAMES = ("iris", "digits as vectors", "PTC_MR", "CBF", "MedicalImages", "Fashion-MNIST")
+NAMES = ("iris", "digits as vectors", "PTC_MR", "SyntheticControl", "MedicalImages", "CBF")
 N_TRAIN, N_TEST, N_LABELS, N_DRAWS = 600, 1000, 5, 10
 
 
