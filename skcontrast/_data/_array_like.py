@@ -118,6 +118,11 @@ def _is_nested(X: Any) -> bool:
 
 def refuse_unordered(X: Any) -> None:
     """Raise TypeError for an iterator, a mapping or a set, which have no length or no order."""
+    if hasattr(X, "map_partitions"):
+        raise TypeError(
+            f"X must be in memory, got a {type(X).__name__} of Dask: pass X.compute(), or embed "
+            "parts by X.map_partitions(embedder.transform)."
+        )
     if isinstance(X, DataLoader):
         raise TypeError(
             "X must be an array, a sequence of samples or a Dataset, got a DataLoader: pass its "

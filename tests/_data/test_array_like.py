@@ -148,6 +148,15 @@ def test_what_is_indexed_is_read_as_a_dataset(kind):
         as_array_like(kind({"image": IMAGE, "label": 1}))
 
 
+def test_tables_of_dask_are_refused_with_the_line_to_write():
+    dask = pytest.importorskip("dask.dataframe")
+    table = pd.DataFrame(np.eye(9, 3), columns=list("abc"))
+    embedder = small().fit(table)
+    for method in (small().fit, embedder.transform):
+        with pytest.raises(TypeError, match=r"got a DataFrame of Dask: pass X\.compute\(\)"):
+            method(dask.from_pandas(table, npartitions=2))
+
+
 def test_a_class_is_no_dataset():
     with pytest.raises(TypeError, match="X must be vectors"):
         small().fit(TensorDataset)
