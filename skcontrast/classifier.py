@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -18,7 +18,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import (
     Tags,
     check_consistent_length,
-    check_random_state,
     gen_batches,
     get_tags,
 )
@@ -29,6 +28,7 @@ from ._checks import Declared, check_component, naming, parameter, validate_para
 from ._data._arrays import as_tensor
 from ._data._metadata import NAMES, checked_weights, known_classes
 from ._fit._label_spreading import spread_in_blocks
+from ._runtime._random import resolve_seed
 from ._runtime._threads import one_thread
 from ._sklearn_compat import CallbackSupportMixin, as_task, subtask
 from ._warnings import say
@@ -57,15 +57,30 @@ def __dir__() -> list[str]:
     return __all__
 
 
-# Features that are concatenated with the embedding by default, for a seed: first what is whitened
-# within views, then others.
-_FEATURES: dict[type[Kind], Callable[[int], tuple[Features, list[Features]]]] = {
-    Images: lambda seed: (PatchDictionary(random_state=seed), []),
-    Series: lambda seed: (MiniRocket(random_state=seed), []),
-    Graphs: lambda _: (GraphProfile(), [WeisfeilerLehman()]),
+class _Blocks(NamedTuple):
+    """What the embedding of a kind is concatenated with by default.
+
+    Attributes
+    ----------
+    whitened : callable, default=None
+        Returns, for a seed, features that are whitened within views.
+    others : tuple of type, default=()
+        Classes of features that are not.
+    embedding : float, default=1.0
+        The weight of the embedding, relative to a block of the same agreement.
+    """
+
+    whitened: Callable[[int], Features] | None = None
+    others: tuple[type[Features], ...] = ()
+    embedding: float = 1.0
+
+
+_BLOCKS: dict[type[Kind], _Blocks] = {
+    Vectors: _Blocks(others=(Raw,)),
+    Images: _Blocks(lambda seed: PatchDictionary(random_state=seed)),
+    Series: _Blocks(lambda seed: MiniRocket(random_state=seed), embedding=0.25),
+    Graphs: _Blocks(lambda _: GraphProfile(), (WeisfeilerLehman,)),
 }
-# What the embedding of series weighs, relative to a block of the same agreement.
-_EMBEDDING_OF_SERIES = 0.25
 # Longer vectors are not concatenated with their embedding.
 _MOST_NUMBERS = 4096
 # Blocks have at least this share of the agreement of one that agrees in all rows.
@@ -251,8 +266,7 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
             transformers = self._fitted_blocks(base_of(X), embedder)
             H = _features([embedder, *transformers], X)
             shares = np.ones(len(H))
-            if isinstance(embedder._fitted.schema.kind, Series):
-                shares[0] = _EMBEDDING_OF_SERIES
+            shares[0] = _blocks_of(embedder).embedding
             shares = _agreement(H, shares, classifier, codes, classes, weight)
             scaler, Z = _scaled(H, shares)
             _fit_known(classifier, Z, codes, classes, weight)
@@ -332,7 +346,8 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         """Return what the embedding is concatenated with, fitted."""
         blocks = self.blocks
         if blocks is None:
-            blocks = _default_blocks(embedder, self.random_state)
+            seed = resolve_seed(self.random_state, type(self).__name__)
+            blocks = _default_blocks(embedder, seed)
         for one in blocks:
             if isinstance(one, type) or not (hasattr(one, "fit") and hasattr(one, "transform")):
                 raise TypeError(
@@ -477,23 +492,27 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         return tags
 
 
-def _default_blocks(embedder: ContrastiveEmbedder, random_state: Any) -> list[Any]:
-    """Return what suits the kind of data of a fitted embedder, not fitted."""
-    schema, seed = embedder._fitted.schema, check_random_state(random_state).randint(2**31)
-    if isinstance(schema.kind, Vectors):
-        raw = Raw()
-        raw.kind = schema.kind  # type: ignore[misc]  # its scale
-        return [raw] if math.prod(schema.sample_shape) <= _MOST_NUMBERS else []
-    others: list[Features] = []
-    if isinstance(embedder.encoder, Pretrained):
-        features: Features = Frozen(embedder.encoder, random_state=seed)
-    elif type(schema.kind) in _FEATURES:
-        features, others = _FEATURES[type(schema.kind)](seed)
-    else:  # only the embedder can read samples of a custom kind
-        return []
-    if not embedder.augmentation_:
-        return [features, *others]
-    return [ViewWhitening(features, embedder.augmentation_, random_state=seed), *others]
+def _blocks_of(embedder: ContrastiveEmbedder) -> _Blocks:
+    """Return what suits the kind of data; only the embedder can read samples of a custom kind."""
+    blocks = _BLOCKS.get(type(embedder._fitted.schema.kind), _Blocks())
+    if isinstance(encoder := embedder.encoder, Pretrained):
+        return blocks._replace(whitened=lambda seed: Frozen(encoder, random_state=seed))
+    return blocks
+
+
+def _default_blocks(embedder: ContrastiveEmbedder, seed: int) -> list[Any]:
+    """Return what suits a fitted embedder, not fitted."""
+    blocks, schema = _blocks_of(embedder), embedder._fitted.schema
+    others = [one() for one in blocks.others]
+    for one in others:
+        if isinstance(one, Raw):
+            one.kind = schema.kind  # type: ignore[misc]  # its scale
+            if math.prod(schema.sample_shape) > _MOST_NUMBERS:
+                return []
+    if blocks.whitened is None:
+        return others
+    features, chain = blocks.whitened(seed), embedder.augmentation_
+    return [ViewWhitening(features, chain, random_state=seed) if chain else features, *others]
 
 
 def _features(transformers: list[Any], X: Any) -> list[NDArray]:
