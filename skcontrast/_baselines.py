@@ -201,7 +201,7 @@ def compare_with_baselines(
     All rows of the table are judged on the same samples by the same labels:
 
     - "raw": the features, or the pixels, as the encoder gets them; not for graphs and series of
-      unequal lengths; of your own kind, where batches are floats of one shape without gaps;
+      unequal lengths; of a custom kind, where batches are floats of one shape without gaps;
     - "PCA" of more than 64 features: 64 principal components of these, standardised, or as many as
       there are samples; "UMAP": ten dimensions, where umap-learn is installed;
     - "patches" of images, "kernels" of series, "profile" and "colours" of graphs, see

@@ -81,9 +81,9 @@ class ViewWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared)
     components_ : ndarray of shape (n_components, d)
         Principal components of W.
     gains_ : ndarray of shape (n_components,)
-        By what components are multiplied, less `gain_`.
+        Factors of the components, minus `gain_`.
     gain_ : float
-        By what is multiplied all that is orthogonal to the components.
+        Factor of everything orthogonal to the components.
 
     See Also
     --------
@@ -191,14 +191,14 @@ class ViewWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared)
             X, schema = read_samples(X, hint=hint, owner=self, min_samples=2)
             array, scaler, _ = with_scaler(schema.kind, X)
         shape, kind = schema.sample_shape, schema.kind
-        if chain is None and known is None:
-            symmetries = shown_symmetries(array, schema, scaler)
-            chain = default_chain(kind, shape, symmetries=symmetries)
-            if chain is None:
-                raise missing("augmentation", kind)
-        if chain is None:
+        if chain is None and known is not None:
             chain = known.augmentation
         else:
+            if chain is None:
+                symmetries = shown_symmetries(array, schema, scaler)
+                chain = default_chain(kind, shape, symmetries=symmetries)
+            if chain is None:
+                raise missing("augmentation", kind)
             chain = [clone(step).fit_checked(array, schema) for step in chain]
 
         def read(samples: Any) -> Any:

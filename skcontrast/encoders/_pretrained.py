@@ -319,9 +319,9 @@ def _decision(network: PretrainedNetwork, images: Tensor) -> tuple[bool, str]:
     rows = nn.functional.normalize(features - features.mean(0))
     scores = rows @ rows.T
     n_directions = float(scores.trace() ** 2 / scores.square().sum())
-    sign = "≤" if n_directions <= _MOST_DIRECTIONS else ">"
-    text = f"features vary in {n_directions:.0f} {sign} {_MOST_DIRECTIONS} directions"
-    return n_directions <= _MOST_DIRECTIONS, text
+    adapts = n_directions <= _MOST_DIRECTIONS
+    sign = "≤" if adapts else ">"
+    return adapts, f"features vary in {n_directions:.0f} {sign} {_MOST_DIRECTIONS} directions"
 
 
 def _check_statistics(name: str, channels: int, mean: Any, std: Any) -> None:

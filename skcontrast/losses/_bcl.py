@@ -50,8 +50,7 @@ class BCL(_ByAlpha):
     that estimate stays biased, however many candidates there are.
 
     The default values are those of the last epochs of the paper; :meth:`paper` has its schedules.
-    The authors' repository and version 4 of the paper call BCL what is
-    :class:`NonparametricBCL` here.
+    The authors' repository calls BCL what is :class:`NonparametricBCL` here.
 
     Parameters
     ----------
