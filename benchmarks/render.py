@@ -135,7 +135,7 @@ def best_without_training(rows, column):
     """Return the highest figure of what needs no training, and the name of its row."""
     free = [row for row in rows if row["row"] in TRAINING_FREE and column in row]
     best = max(free, key=lambda row: float(row[column]))
-    return f"{best[column]} {best['row']}"
+    return f"{best[column]} {best['row'].replace('as they are', 'raw')}"
 
 
 def images_of_96():

@@ -271,7 +271,7 @@ def compare_with_baselines(
     >>> found.scores["raw"]["linear"].shape
     (3,)
     """
-    # Steps before the embedder are not judged: baselines see what the embedder sees.
+    # Steps before the embedder are not judged: baselines get what the embedder gets.
     before, last = split_at_embedder(embedder, "embedder")
     codes = validate_labels(y, None, needed_by="compare_with_baselines")
     known = np.flatnonzero(codes >= 0)

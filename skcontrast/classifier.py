@@ -177,7 +177,7 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
     --------
     LabeledFolds : Cross-validation with rows of unknown class.
     ContrastiveEmbedder : The embedding alone.
-    skcontrast.losses.SemiSupCon : The loss of an embedder that knows few labels.
+    skcontrast.losses.SemiSupCon : The loss of an embedder that is trained with few labels.
 
     Notes
     -----
@@ -271,8 +271,8 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
             scaler, Z = _scaled(H, shares)
             _fit_known(classifier, Z, codes, classes, weight)
             if self.guess and not is_known.all():
-                guesses = np.searchsorted(classes, _predicted(classifier, Z))
-                agreed = _agreed(codes, guesses, Z)
+                predicted = np.searchsorted(classes, _predicted(classifier, Z))
+                agreed = _agreed(codes, predicted, Z)
                 if has_fit_parameter(classifier, "sample_weight"):
                     weight = _in_known_shares(agreed, codes) * (1 if weight is None else weight)
                 _fit_known(classifier, Z, agreed, classes, weight)
@@ -585,14 +585,14 @@ def _agreement(
     return shares / shares.sum()
 
 
-def _agreed(codes: NDArray, guesses: NDArray, Z: NDArray) -> NDArray:
-    """Return known classes, and guesses where label spreading guesses the same; otherwise −1."""
+def _agreed(codes: NDArray, predicted: NDArray, Z: NDArray) -> NDArray:
+    """Return known classes, predicted ones where label spreading finds the same, otherwise −1."""
     n_components = min(_N_COMPONENTS, max(len(Z) // 32, 2))
     h = np.asarray(PartialWhitening(n_components, random_state=0).fit_transform(Z))
     agreed = codes.copy()
     for rows, spread in spread_in_blocks(as_tensor(h), torch.from_numpy(codes), _N_NEIGHBORS):
-        is_agreed = (spread.argmax(1) == guesses[rows]) & (spread.max(1) > 0) & (codes[rows] < 0)
-        agreed[rows][is_agreed] = guesses[rows][is_agreed]
+        is_agreed = (spread.argmax(1) == predicted[rows]) & (spread.max(1) > 0) & (codes[rows] < 0)
+        agreed[rows][is_agreed] = predicted[rows][is_agreed]
     return agreed
 
 

@@ -127,7 +127,7 @@ class ContrastiveEmbedder(
     n_components : int, default=None
         Width of each encoder's representation; None leaves it to the encoder.
     projection_dim : int, default=64
-        Width of each projection head, whose output the loss sees; 0 trains the representation
+        Width of each projection head, whose output the loss gets; 0 trains the representation
         itself.
     output : {"representation", "projection"}, default="representation"
         Whether `transform` returns the output of the encoder or of the projection head.

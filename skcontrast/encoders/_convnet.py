@@ -47,7 +47,7 @@ class ConvNet(Encoder):
     Each block is a 3×3 convolution, normalised over the batch and rectified. Between two blocks
     a max-pooling halves each side of 8 pixels or more, so that small images are not pooled away.
     The last map is averaged to a small grid, which is the representation of images of 16 pixels
-    or more on their shorter side: what the loss sees is the projection head's, so that nothing of
+    or more on their shorter side: what the loss gets is the projection head's, so that nothing of
     the grid need be lost. For smaller images, or if a width is asked for, a linear layer follows.
 
     Parameters

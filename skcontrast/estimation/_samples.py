@@ -116,7 +116,7 @@ class ScoreSample(NamedTuple):
         # The other views, as in a fit, or those of another sample of the class.
         of_positives = contrast.scores_of_positives(slice(None), scores)
         if positives == "same class":
-            of_positives = _of_classmates(scores, labels, len(views))
+            of_positives = _of_same_class(scores, labels, len(views))
         # Every anchor leaves out as many, so what is left is a matrix again.
         is_candidate = torch.ones_like(scores, dtype=torch.bool)
         is_candidate.scatter_(1, contrast.excluded, False)
@@ -160,7 +160,7 @@ def _known(view: Any, labels: np.ndarray) -> Any:
     return view[labels >= 0]
 
 
-def _of_classmates(scores: Tensor, labels: np.ndarray, n_views: int) -> Tensor:
+def _of_same_class(scores: Tensor, labels: np.ndarray, n_views: int) -> Tensor:
     """Return the scores of the other views of the next sample of the class."""
     following = np.empty(len(labels), dtype=np.int64)
     for label in np.unique(labels):

@@ -88,25 +88,8 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
         """
         raise NotImplementedError(f"{type(self).__name__} does not implement learn.")
 
-    def learn_checked(self, batch: Any, rng: np.random.RandomState) -> tuple[nn.Module, int]:
-        """Return what :meth:`learn` returns, in inference mode, and the number of features.
-
-        Parameters
-        ----------
-        batch, rng : Tensor or any other batch, RandomState
-            As for :meth:`learn`.
-
-        Returns
-        -------
-        module : torch.nn.Module
-            Maps a batch of n samples to a tensor (n, n_features).
-        n_features : int
-
-        Raises
-        ------
-        TypeError, ValueError
-            If it is no module, or does not return finite rows.
-        """
+    def _learn_checked(self, batch: Any, rng: np.random.RandomState) -> tuple[nn.Module, int]:
+        """Return the checked module of `learn`, in inference mode, and the number of features."""
         learn, few = f"{type(self).__name__}.learn", batch[torch.arange(len(batch))[:2]]
         module, owner = checked_module(self.learn(batch, rng), learn), f"The module of {learn}"
         with torch.inference_mode():
@@ -146,7 +129,7 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
             rng = generator_of(getattr(self, "random_state", None))
             # What learns may draw from global generators: they are seeded, and then put back.
             with seeded_everywhere(rng.randint(2**31), _CPU):
-                learned, width = self.learn_checked(first(batch), rng)
+                learned, width = self._learn_checked(first(batch), rng)
             module = nn.Sequential(first, learned).eval()
         self._schema, self._scaler, self.module_ = schema, scaler, module
         schema.assign_names(self)
@@ -226,7 +209,7 @@ class Raw(Features):
 
 
 class Frozen(Features):
-    """What an encoder returns without training: of a pretrained network, what it has learned.
+    """The output of an encoder without training, such as that of a pretrained network.
 
     Parameters
     ----------
@@ -264,7 +247,7 @@ class Frozen(Features):
         return getattr(self.encoder, "kind", None)
 
     def learn(self, batch: Any, rng: np.random.RandomState) -> nn.Module:
-        """Return the encoder's network as it is; see `Features.learn`."""
+        """Return the encoder's network, frozen; see `Features.learn`."""
         shape = tuple(batch.shape[1:])
         kinds = named_kinds(self.kind, owner=type(self).__name__)
         kind = next((one for one in kinds if one._describes(shape)), None) or kind_of_shape(shape)
