@@ -19,11 +19,11 @@ plain or half whitened, whichever is better, and a linear probe of all labels. "
 chosen (0 epochs: it was not adapted), "frozen" what the network returned before, "both" the two
 next to each other, standardised.
 ``--variants`` are parameters of Pretrained or of the embedder, with semicolons between them; those
-that have no ``size`` share the rows of what is not trained. ``statistics=1`` trains with batch
-normalisation by the statistics of each batch, which Pretrained never does. ``--fine-tune`` is what
-people do instead: the network and a linear layer, which begins as the logistic regression on the
-frozen network (LP-FT, Kumar et al. 2022), trained with five labels a class by cross-entropy and
-mild views; two draws. ``--in-fit SemiSupCon`` gives the same two draws of five labels to ``fit``
+that have no ``size`` share the row "frozen", which ``adapt=False`` gives alone. ``statistics=1``
+trains with batch normalisation by the statistics of each batch, which Pretrained never does.
+``--fine-tune`` is what people do instead: the network and a linear layer, which begins as the
+logistic regression on the frozen network (LP-FT, Kumar et al. 2022), trained with five labels a
+class by cross-entropy and mild views; two draws. ``--in-fit SemiSupCon`` gives the same two draws of five labels to ``fit``
 with that loss, ``no labels`` is the embedder without them, judged by these draws, and ``SetFit``
 is the order of Tunstall et al. 2022: the labelled images alone are contrasted by their classes
 (SupCon) before the logistic regression.
@@ -143,26 +143,26 @@ def parsed(variant):
 
 
 def blocks(data, network, variant, seed):
-    """Return the accuracies of each block of columns, epochs and CPU seconds of the fit."""
+    """Return the accuracies of each block of columns, epochs and CPU seconds of the fit.
+
+    With adapt=False "frozen" is the only block.
+    """
     X, y, X_test, y_test = data
     of_encoder, of_embedder = parsed(variant)
     kind = OfItsBatches if of_embedder.pop("statistics", 0) else Pretrained
     encoder = pretrained_encoder(network, kind, **of_encoder)
-    embedder = ContrastiveEmbedder(encoder, **{"random_state": seed, **of_embedder})
-    start = time.process_time()
-    embedder.fit(X, y if "Supervised" in variant else None)
-    spent = time.process_time() - start
-    h, h_test = embedder.transform(X), embedder.transform(X_test)
-    frozen = Frozen(encoder).fit(X)
-    frozen_blocks = (FrozenEstimator(one) for one in (embedder, frozen))
-    both = make_union(*(make_pipeline(one, StandardScaler()) for one in frozen_blocks)).fit(X)
-    parts = {
-        "frozen": (frozen.transform(X), frozen.transform(X_test)),
-        "learned": (h, h_test),
-        "both": (both.transform(X), both.transform(X_test)),
-    }
-    found = {name: judge(u, y, v, y_test) for name, (u, v) in parts.items()}
-    return found, len(embedder.history_), spent
+    parts, n_epochs, spent = {"frozen": Frozen(encoder).fit(X)}, 0, 0.0
+    if of_encoder.get("adapt") is not False:
+        embedder = ContrastiveEmbedder(encoder, **{"random_state": seed, **of_embedder})
+        start = time.process_time()
+        embedder.fit(X, y if "Supervised" in variant else None)
+        n_epochs, spent = len(embedder.history_), time.process_time() - start
+        fitted = (FrozenEstimator(one) for one in (embedder, parts["frozen"]))
+        both = make_union(*(make_pipeline(one, StandardScaler()) for one in fitted)).fit(X)
+        parts |= {"learned": embedder, "both": both}
+    of_part = {name: (one.transform(X), one.transform(X_test)) for name, one in parts.items()}
+    found = {name: judge(u, y, v, y_test) for name, (u, v) in of_part.items()}
+    return found, n_epochs, spent
 
 
 def main():
@@ -190,9 +190,9 @@ def main():
                 row = {"set": name, "variant": way, "columns": "labels in fit"}
                 table.add(row | {COLUMNS[0]: spread(found)})
             for i, variant in enumerate(() if args.variants == ["none"] else args.variants):
-                untrained = () if i and "size" not in variant else ("frozen",)
                 runs = [blocks(data, network, variant, seed) for seed in range(args.seeds)]
-                for block in (*untrained, "learned", "both"):
+                is_known = i > 0 and "size" not in variant  # the network without training
+                for block in list(runs[0][0])[is_known:]:
                     scores = np.array([run[0][block] for run in runs])
                     figures = map(spread, scores.T.tolist())
                     row = {"set": name, "variant": variant or "default", "columns": block}
