@@ -23,10 +23,10 @@ that have no ``size`` share the row "frozen", which ``adapt=False`` gives alone.
 trains with batch normalisation by the statistics of each batch, which Pretrained never does.
 ``--fine-tune`` is what people do instead: the network and a linear layer, which begins as the
 logistic regression on the frozen network (LP-FT, Kumar et al. 2022), trained with five labels a
-class by cross-entropy and mild views; two draws. ``--in-fit SemiSupCon`` gives the same two draws of five labels to ``fit``
-with that loss, ``no labels`` is the embedder without them, judged by these draws, and ``SetFit``
-is the order of Tunstall et al. 2022: the labelled images alone are contrasted by their classes
-(SupCon) before the logistic regression.
+class by cross-entropy and mild views; two draws. ``--in-fit SemiSupCon`` gives the same two draws
+of five labels to ``fit`` with that loss, ``no labels`` is the embedder without them, judged by
+these draws, and ``SetFit`` is the order of Tunstall et al. 2022: the labelled images alone are
+contrasted by their classes (SupCon) before the logistic regression.
 """
 
 from __future__ import annotations
