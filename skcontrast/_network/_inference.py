@@ -203,9 +203,9 @@ def embedded_views(
 def trains_in_bf16(precision: str, kind: Kind, encoder: Any, device: torch.device) -> bool:
     """Return whether the network trains in bfloat16.
 
-    "auto" chooses bfloat16 for the package's encoders of images on processors with bfloat16
-    instructions. Other modules may use operations that do not support it. Pretrained networks may
-    have depthwise convolutions, which are slower in it on CPUs.
+    "auto" chooses bfloat16 for the package's encoders of images, on GPUs and CPUs that have it.
+    Other modules may use operations that do not support it. Pretrained networks may have depthwise
+    convolutions, which are slower in it on CPUs.
 
     Parameters
     ----------
