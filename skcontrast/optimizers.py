@@ -90,7 +90,7 @@ class Optimizer(ParameterObject):
     >>> slow_encoder = Optimizer(param_groups=[("encoder.*", {"lr": 1e-4})])
     >>> embedder = ContrastiveEmbedder(optimizer=slow_encoder, lr=1e-3, max_epochs=2)
     >>> embedder.fit_transform(X).shape
-    (100, 133)
+    (100, 128)
 
     ``set_params`` on an embedder makes an object of the name of an optimizer:
 

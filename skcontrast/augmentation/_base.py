@@ -64,7 +64,7 @@ class Augmentation(Transformer):
     >>> X = np.random.default_rng(0).normal(size=(50, 4))
     >>> embedder = ContrastiveEmbedder(augmentation=SignFlip(), max_epochs=1, random_state=0)
     >>> embedder.fit_transform(X).shape
-    (50, 132)
+    (50, 128)
     """
 
     kind: ClassVar[str | Kind | tuple[str | Kind, ...] | None] = None

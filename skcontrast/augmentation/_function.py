@@ -76,7 +76,7 @@ class FunctionAugmentation(Augmentation):
     >>> augmentation = FunctionAugmentation(rescale, kind="vectors", kw_args={"spread": 0.2})
     >>> embedder = ContrastiveEmbedder(augmentation=augmentation, max_epochs=2, random_state=0)
     >>> embedder.fit_transform(X).shape
-    (60, 133)
+    (60, 128)
 
     A function of one image of numpy, which receives a generator:
 

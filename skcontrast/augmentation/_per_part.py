@@ -53,7 +53,7 @@ class PerModality(Augmentation):
     ...     random_state=0,
     ... )
     >>> embedder.fit(X).transform(X).shape
-    (50, 262)
+    (50, 256)
     """
 
     augmentations: Sequence[Augmentation | Sequence[Augmentation] | None] = parameter(

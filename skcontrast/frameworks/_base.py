@@ -137,7 +137,7 @@ class Framework(ParameterObject):
     >>> framework = FirstAgainstSecond()
     >>> embedder = ContrastiveEmbedder(framework=framework, max_epochs=2, random_state=0)
     >>> embedder.fit_transform(X).shape
-    (100, 133)
+    (100, 128)
 
     `Session` has an example with a memory.
     """
@@ -293,7 +293,7 @@ class Session(nn.Module):
     >>> framework = MomentumPairs()
     >>> embedder = ContrastiveEmbedder(framework=framework, max_epochs=2, random_state=0)
     >>> embedder.set_params(framework__momentum=0.9).fit_transform(X).shape
-    (100, 133)
+    (100, 128)
     """
 
     objective: ObjectiveName = "contrastive"

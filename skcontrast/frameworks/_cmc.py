@@ -96,7 +96,7 @@ class CMC(Framework):
     >>> seen, heard = rng.normal(size=(100, 5)), rng.normal(size=(100, 8))
     >>> embedder = ContrastiveEmbedder(framework=CMC(), max_epochs=2, random_state=0)
     >>> embedder.fit((seen, heard)).transform((seen, heard)).shape
-    (100, 269)
+    (100, 256)
 
     A Pipeline or a search splits X by rows, which :class:`~skcontrast.datasets.Modalities` has. It
     also holds more than two parts, and parts of different kinds, such as images with vectors:
@@ -104,7 +104,7 @@ class CMC(Framework):
     >>> from skcontrast.datasets import Modalities
     >>> X = Modalities(seen, heard, rng.uniform(size=(100, 1, 8, 8)))
     >>> embedder.fit(X).transform(X[:10]).shape
-    (10, 397)
+    (10, 384)
     """
 
     split: (

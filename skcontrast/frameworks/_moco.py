@@ -86,7 +86,7 @@ class MoCo(Framework):
     >>> moco = MoCo(queue_size=64, momentum=0.99)
     >>> embedder = ContrastiveEmbedder(framework=moco, loss=PUCL(), max_epochs=2, random_state=0)
     >>> embedder.fit_transform(X).shape
-    (100, 133)
+    (100, 128)
     """
 
     queue_size: int | Literal["auto"] = parameter(

@@ -55,7 +55,7 @@ class Graphs(Kind):
     >>> graphs = [nx.cycle_graph(5 + k % 4) for k in range(20)]
     >>> embedder = ContrastiveEmbedder(kind=Graphs(), max_epochs=1, random_state=0)
     >>> embedder.fit_transform(graphs).shape
-    (20, 141)
+    (20, 99)
     """
 
     name = "graphs"

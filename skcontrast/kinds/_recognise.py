@@ -213,7 +213,7 @@ class MultimodalKind(Kind):
     ...     random_state=0,
     ... )
     >>> embedder.fit_transform(X).shape
-    (50, 264)
+    (50, 256)
     """
 
     name = "samples of several parts"

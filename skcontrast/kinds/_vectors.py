@@ -58,7 +58,7 @@ class Vectors(ArrayKind):
     >>> kind = Vectors(standardize=False)
     >>> embedder = ContrastiveEmbedder(kind=kind, max_epochs=1, random_state=0)
     >>> embedder.fit_transform(X).shape
-    (50, 152)
+    (50, 128)
     """
 
     name = "vectors"

@@ -201,7 +201,7 @@ class SemiSupCon(SupCon):
     >>> few[:50] = y[:50]
     >>> embedder = ContrastiveEmbedder(loss=SemiSupCon(), max_epochs=3, random_state=0)
     >>> embedder.fit(X, few).transform(X).shape
-    (1797, 192)
+    (1797, 128)
     """
 
     every: int = parameter(POSITIVE_INT, default=2)
