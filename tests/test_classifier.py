@@ -230,7 +230,7 @@ def test_each_kind_has_default_blocks_and_a_file_of_them(name, tmp_path):
     np.testing.assert_array_equal(loaded.predict_proba(samples), found.predict_proba(samples))
 
 
-@pytest.mark.parametrize("name", ["images", "series"])
+@pytest.mark.parametrize("name", ["images", pytest.param("series", marks=pytest.mark.slow)])
 def test_an_exported_one_has_its_blocks(name, tmp_path):
     load, embedder, _ = BY_KIND[name]
     samples = load().astype(np.float32)
