@@ -152,7 +152,7 @@ def numbers(X, rows):
 def plain(name, X, train, test, seed):
     """Return representations that no encoder has made."""
     A, B = numbers(X, train), numbers(X, test)
-    if name == "as they are":
+    if name == "raw":
         return A, B
     scaler = StandardScaler().fit(A)
     A, B = scaler.transform(A), scaler.transform(B)

@@ -34,7 +34,7 @@ from skcontrast.losses import (
 from skcontrast.similarity import Cosine
 
 ORACLE = "Supervised (all labels)"
-PLAIN = ("as they are", "standardised", "PCA", "UMAP")
+PLAIN = ("raw", "standardised", "PCA", "UMAP")
 
 
 def oriented_gradients(X):

@@ -10,7 +10,7 @@ recipe of views (that of SimCLR for colours, affine maps for grey images) and nu
 differ in the loss: NT-Xent by ``F.cross_entropy``, lightly's, or that of pytorch-metric-learning.
 Graphs: the loop is the usual InfoGraph of PyTorch Geometric, see graph_epoch.py, and both have GIN
 of 3 layers of width 32 with sum pooling. "skcontrast, default" is the embedder with nothing chosen
-but the epochs. Further rows are the data as they are, UMAP in ten dimensions (warmed up, since it
+but the epochs. Further rows are raw data, UMAP in ten dimensions (warmed up, since it
 compiles itself), and the encoder with its first weights.
 
 Seconds, of the CPU and on the clock, are those of training and of embedding training and test
@@ -164,7 +164,7 @@ def by_embedder(**params):
 
 
 def unlearned(name):
-    """Return a contestant: the data as they are, or UMAP, compiled; None where it is missing."""
+    """Return a contestant: raw data, or UMAP, compiled; None where it is missing."""
     if name == "UMAP":
         if importlib.util.find_spec("umap") is None:
             return None
@@ -184,7 +184,7 @@ def contestants(name, X):
         own = {"encoder": ConvNet(), "augmentation": views}
         peers = image_peers(X)
     return {
-        "as they are": unlearned("as they are"),
+        "raw": unlearned("raw"),
         "UMAP": unlearned("UMAP"),
         "untrained": by_embedder(**{**own, **UNTRAINED}),
         OURS: by_embedder(**own),

@@ -5,7 +5,7 @@
 
 The samples of each class are divided at random into `--parts` groups, so that 1 / parts of the
 pairs of a class are known to belong together; nothing says which groups are of one class. They go
-to ``fit(X, groups=groups)``, as "neutral" or as "positive". Alongside stand the data as they are,
+to ``fit(X, groups=groups)``, as "neutral" or as "positive". Alongside stand raw data,
 the untrained encoder, the default embedder and the oracles that know all classes. All are judged
 as in worth.py.
 
@@ -45,7 +45,7 @@ from skcontrast import ContrastiveEmbedder
 from skcontrast.similarity import Cosine
 
 GROUPED = {"groups, neutral": "neutral", "groups, positive": "positive"}
-ROWS = ("as they are", "untrained", "default", *GROUPED, *ORACLES)
+ROWS = ("raw", "untrained", "default", *GROUPED, *ORACLES)
 
 
 def draw_groups(y, parts, seed):
@@ -76,7 +76,7 @@ def embeddings(row, X, y, X_test, seed, args):
 def run(row, X, y, test, args, seed):
     """Return the columns of a row for a seed."""
     train, held_out = split(y, test, args.n, seed)
-    if row == "as they are":
+    if row == "raw":
         H, H_test = plain(row, X, train, held_out, seed)
     else:
         H, H_test = embeddings(row, X[train], y[train], X[held_out], seed, args)

@@ -59,7 +59,7 @@ OTHERS = ("ItalyPowerDemand", "GunPoint", "ArrowHead", "OSULeaf")
 SETS = (*UCR, *OTHERS, "BasicMotions", "JapaneseVowels", "HAR_part")
 LABELS = (1, 5, 20)
 N_DRAWS = 10
-RAW, DTW, CATCH22, KERNELS = "as they are", "DTW", "catch22", "MiniRocket"
+RAW, DTW, CATCH22, KERNELS = "raw", "DTW", "catch22", "MiniRocket"
 LATER = [GaussianNoise(), MagnitudeScale(), TimeMask()]
 WHITENED = {
     "whitened": {},

@@ -36,7 +36,7 @@ EPOCHS = {
     IMAGES: (3, 12),
     GRAPHS: (3, 12, 50),
 }
-UNTRAINED = ("as they are", "UMAP", "HOG", "patches", "kernels", "profile", "colours", "untrained")
+UNTRAINED = ("raw", "UMAP", "HOG", "patches", "kernels", "profile", "colours", "untrained")
 ROWS = {row: EPOCHS.get(row, (None,)) for row in (*UNTRAINED, *EPOCHS)}
 QUALITY = ["5 labels", "20-NN", "20-NN, half whitened", "linear"]
 

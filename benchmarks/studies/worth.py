@@ -8,7 +8,7 @@
     python -m benchmarks.studies.worth --sets molecules HAR_part --n 1200 --data-home FOLDER
     python -m benchmarks.studies.worth --sets HAR_part --n 250 --concatenated --quick
 
-Rows that learn nothing: the data as they are, standardised, their principal components, UMAP where
+Rows that learn nothing: raw data, standardised, their principal components, UMAP where
 umap-learn is installed, the bag of labels or degrees of a graph, histograms of oriented gradients
 where scikit-image is installed (4×4 pixels to a cell, 2×2 cells to a block), patches of images,
 random kernels of series, profiles and colours of graphs, and the default with its first weights. A
@@ -19,7 +19,7 @@ default also stands next to patches, kernels, profile and colours, or standardis
 block standardised, each with rows of norm 1, or both in turn.
 
 Columns: accuracy on test data of a logistic regression on standardised features with 1, 5 and 20
-labels a class, of 20 neighbours (Euclidean, features as they are), of 20 neighbours by cosine in
+labels a class, of 20 neighbours (Euclidean, raw features), of 20 neighbours by cosine in
 half whitened features, of the regression with all labels, and of a ridge classifier with all
 labels, its penalty by leave-one-out; the normalised mutual information of k-means and the classes;
 CPU minutes of training and embedding. ``--quick`` leaves out one label, the ridge classifier and

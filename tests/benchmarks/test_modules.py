@@ -92,7 +92,7 @@ TOY = {
     "studies.series": (["--sets", "CBF", "--rows", "default", "--data-home", "DATA", *ONE], {}),
     "studies.simulation": (["--n-anchors", "4"], {}),
     "studies.tables": (["--sets", "vote", *ONE], {"load": small_table, "N_LABELS": (5,)}),
-    "studies.time_to_quality": (["--sets", "digits", "--rows", "as they are", "untrained"], SMALL),
+    "studies.time_to_quality": (["--sets", "digits", "--rows", "raw", "untrained"], SMALL),
     "studies.worth": (["--sets", "digits", "--rows", "default", "untrained", *ONE], SMALL),
 }
 
