@@ -138,8 +138,9 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         custom kinds.
     use_labels : bool, default=False
         Whether the embedder is trained with the known labels too. If its `loss` is None, that is
-        ``SemiSupCon()`` then. It takes a quarter longer, and gains little in addition to `guess`.
-    guess : bool, default=True
+        ``SemiSupCon()`` then. It takes a quarter longer, and gains little in addition to
+        `pseudo_labels`.
+    pseudo_labels : bool, default=True
         Whether the classifier is fitted again with pseudo-labels: the classes that it predicts for
         rows of unknown class, where label spreading along their neighbours predicts the same. If
         the classifier takes ``sample_weight``, the pseudo-labels of a class together weigh a
@@ -208,7 +209,7 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
     classifier: Any = parameter(default=None)
     blocks: Any = parameter([list, tuple, None], default=None)
     use_labels: bool = parameter(["boolean"], default=False)
-    guess: bool = parameter(["boolean"], default=True)
+    pseudo_labels: bool = parameter(["boolean"], default=True)
     random_state: int | np.random.RandomState | None = parameter(["random_state"], default=None)
     verbose: int = parameter(["verbose"], default=0)
 
@@ -270,7 +271,7 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
             shares = _agreement(H, shares, classifier, codes, classes, weight)
             scaler, Z = _scaled(H, shares)
             _fit_known(classifier, Z, codes, classes, weight)
-            if self.guess and not is_known.all():
+            if self.pseudo_labels and not is_known.all():
                 predicted = np.searchsorted(classes, _predicted(classifier, Z))
                 agreed = _agreed(codes, predicted, Z)
                 if has_fit_parameter(classifier, "sample_weight"):

@@ -59,13 +59,13 @@ def model(embedder=None, classifier=None, **kwargs):
         *(
             pytest.param(it, marks=pytest.mark.slow)
             for it in (
-                model(classifier=KNeighborsClassifier(3), guess=False, use_labels=True),
+                model(classifier=KNeighborsClassifier(3), pseudo_labels=False, use_labels=True),
                 model(use_labels=True),
-                model(guess=False),
+                model(pseudo_labels=False),
             )
         ),
     ],
-    ids=["default", "neighbours", "labels", "no guesses"],
+    ids=["default", "neighbours", "labels", "no pseudo-labels"],
 )
 def test_estimator_checks(estimator):
     # The labels of this check are -1 and 1.
@@ -73,8 +73,10 @@ def test_estimator_checks(estimator):
 
 
 @pytest.mark.parametrize("use_labels", [False, True])
-def test_without_guesses_it_is_embedder_scaler_and_classifier_written_by_hand(use_labels):
-    found = model(blocks=[], use_labels=use_labels, guess=False, random_state=3).fit(X, FEW)
+def test_without_pseudo_labels_it_is_embedder_scaler_and_classifier_written_by_hand(use_labels):
+    found = model(blocks=[], use_labels=use_labels, pseudo_labels=False, random_state=3).fit(
+        X, FEW
+    )
     embedder = small(max_epochs=1, loss=SemiSupCon() if use_labels else None)
     H = embedder.fit(X, FEW).transform(X)
     scaler = StandardScaler().fit(H)
@@ -86,11 +88,13 @@ def test_without_guesses_it_is_embedder_scaler_and_classifier_written_by_hand(us
     np.testing.assert_array_equal(found.decision_function(X), by_hand.decision_function(Z))
 
 
-def test_guesses_are_what_classifier_and_neighbours_agree_on():
-    plain, guessing = (model(guess=guess, random_state=0).fit(X, FEW) for guess in (False, True))
-    assert not np.array_equal(plain.classifier_.coef_, guessing.classifier_.coef_)
-    for y in (Y, np.where(Y > 0, Y, 7)):  # nothing to guess
-        both = (model(guess=guess).fit(X, y).classifier_.coef_ for guess in (False, True))
+def test_pseudo_labels_are_what_classifier_and_neighbours_agree_on():
+    plain, completed = (
+        model(pseudo_labels=value, random_state=0).fit(X, FEW) for value in (False, True)
+    )
+    assert not np.array_equal(plain.classifier_.coef_, completed.classifier_.coef_)
+    for y in (Y, np.where(Y > 0, Y, 7)):  # no unknown class
+        both = (model(pseudo_labels=value).fit(X, y).classifier_.coef_ for value in (False, True))
         np.testing.assert_array_equal(*both)
 
 
@@ -339,7 +343,9 @@ def test_groups_and_weights_are_routed(monkeypatch):
     monkeypatch.setattr(LogisticRegression, "fit", noting)
     weights, groups = np.linspace(1, 2, 90), np.arange(90) // 10
     with sklearn.config_context(enable_metadata_routing=True):
-        routed = model(blocks=[], guess=False).set_fit_request(groups=True, sample_weight=True)
+        routed = model(blocks=[], pseudo_labels=False).set_fit_request(
+            groups=True, sample_weight=True
+        )
         routed.set_score_request(sample_weight=True)
         found = cross_validate(
             routed,
@@ -352,7 +358,7 @@ def test_groups_and_weights_are_routed(monkeypatch):
     assert len(found["test_score"]) == 3
     assert sorted(map(len, seen)) == [20, 20, 20]
     plain, weighted = (
-        model(blocks=[], guess=False).fit(X, FEW, **given)
+        model(blocks=[], pseudo_labels=False).fit(X, FEW, **given)
         for given in ({}, {"sample_weight": weights, "groups": groups})
     )
     assert not np.array_equal(plain.transform(X), weighted.transform(X))

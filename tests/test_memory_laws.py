@@ -41,15 +41,15 @@ def classify(n, k, d):
     ContrastiveClassifier(fitted, GaussianNB()).fit(rows(n, d), half(of_classes(n, k)))
 
 
-def guess(n, k, d):
-    """Guess classes before the second epoch."""
+def spread(n, k, d):
+    """Spread classes before the second epoch."""
     semi = embedder(loss=SemiSupCon(every=1)).set_params(max_epochs=2)
     semi.fit(rows(n, d), half(of_classes(n, k)))
 
 
 USES = {
     "SupCon": lambda n, k, d: embedder(loss=SupCon()).fit(rows(n, d), of_classes(n, k)),
-    "SemiSupCon": guess,
+    "SemiSupCon": spread,
     "groups": lambda n, k, d: embedder().fit(rows(n, d), groups=of_classes(n, k)),
     "domains": lambda n, k, d: embedder().fit(rows(n, d), domains=of_classes(n, k)),
     "classifier": classify,

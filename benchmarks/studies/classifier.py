@@ -79,8 +79,9 @@ def row_of(name, args):
         for column, (H, H_test) in singles.items():
             linear = LogisticRegression(max_iter=1000).fit(H[known], few[known])
             found[column].append(linear.score(H_test, y_test))
-        for column, guess in (("known labels", False), ("classifier", True)):
-            again = ContrastiveClassifier(model.embedder_, blocks=blocks, guess=guess)
+        for column, pseudo_labels in (("known labels", False), ("classifier", True)):
+            again = ContrastiveClassifier(model.embedder_, blocks=blocks)
+            again.set_params(pseudo_labels=pseudo_labels)
             found[column].append(again.fit(X, few).score(X_test, y_test))
         shares.append(again.blocks_["embedding"])
     best = max(singles, key=lambda column: np.mean(found[column]))

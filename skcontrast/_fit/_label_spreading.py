@@ -166,16 +166,16 @@ def _sparse(weights: Tensor, places: Tensor, n_columns: int) -> csr_array:
 
 
 def confident_labels(spread: Spread, labels: Tensor, share: float) -> Tensor:
-    """Return the labels, and where they are unknown the surest guesses of each class.
+    """Return the labels, and where they are unknown the surest pseudo-labels of each class.
 
     Parameters
     ----------
     spread : Spread
-        The guesses.
+        The classes that spreading yields.
     labels : Tensor of shape (n,), dtype int64
         Classes, −1 where unknown.
     share : float
-        Share of the guesses of each class that are kept, in [0, 1].
+        Share of the pseudo-labels of each class that is kept, in [0, 1].
 
     Returns
     -------
@@ -223,7 +223,7 @@ class LabelSpreader:
         return len(self.labeled) < len(self.labels) and int(self.labels.max()) > 0
 
     def is_due(self, epoch: int, is_first: bool) -> bool:
-        """Return whether the loss gets new guesses before an epoch.
+        """Return whether the loss gets new pseudo-labels before an epoch.
 
         Parameters
         ----------
@@ -266,8 +266,8 @@ class LabelSpreader:
         sureness = (spread.sureness.mean() - 1 / n_classes) / (1 - 1 / n_classes)
         return given + max(sureness, 0.0) * (spread.total / spread.total.sum() - given)
 
-    def guess(self, spread: Spread) -> Tensor:
-        """Return the labels for the loss: where unknown, the surest guesses."""
+    def complete(self, spread: Spread) -> Tensor:
+        """Return the labels for the loss: completed by the most confident pseudo-labels."""
         share = 0.0 if self.settings is None else self.settings.share
         return confident_labels(spread, self.labels, share)
 

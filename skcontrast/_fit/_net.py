@@ -188,7 +188,7 @@ class ContrastiveNet(NeuralNet):
         self.step_ = 0
 
     def _complete_labels(self, epoch: int) -> None:
-        """Guess unknown classes for the loss or for estimates, if either is due."""
+        """Assign pseudo-labels for the loss or for estimates, if either is due."""
         spreader, settings, sampler = self.spreader, self.settings, self.sampler_
         is_for_loss = spreader.is_due(epoch, is_first=self.epoch_ == 0)
         is_for_estimates = spreader.has_some_labels and bool(self.auto.due)
@@ -202,7 +202,7 @@ class ContrastiveNet(NeuralNet):
         if is_for_estimates:
             self.auto.take_shares(spreader.shares(spread))
         if is_for_loss:
-            labels = spreader.guess(spread)
+            labels = spreader.complete(spread)
         elif settings.loss.requires_y:
             return
         else:

@@ -69,7 +69,7 @@ class Settings:
     loss, framework, similarity : Loss, Framework, Similarity
         Clones, validated.
     kind : Kind or None
-        None guesses.
+        None detects it.
     max_epochs : int
         If it is "auto", 100 until the samples are known.
     augmentation : list of Augmentation or None
@@ -188,7 +188,7 @@ def resolve_settings(estimator: Any) -> Settings:
     # The framework comes first: the default of the similarity depends on it.
     framework = _component("framework", given, owner, max_epochs)
     default = framework.default_similarity
-    is_guessed = isinstance(given["kind"], str) and given["kind"] == "auto"
+    is_detected = isinstance(given["kind"], str) and given["kind"] == "auto"
     optimizer = clone(as_optimizer(given["optimizer"]))
     validate_parameters(optimizer)
     return Settings(
@@ -197,7 +197,7 @@ def resolve_settings(estimator: Any) -> Settings:
         loss=_component("loss", given, owner, max_epochs),
         framework=framework,
         similarity=_component("similarity", given, owner, max_epochs, default),
-        kind=None if is_guessed else named_kind(given["kind"], owner=owner),
+        kind=None if is_detected else named_kind(given["kind"], owner=owner),
         augmentation=augmentations_of(given["augmentation"], owner),
         max_epochs=max_epochs,
         optimizer=optimizer,

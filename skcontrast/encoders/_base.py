@@ -236,7 +236,7 @@ def build_encoder(
     n_components : int or None, default=None
         Width of the representation that was requested.
     kind : Kind, default=None
-        The kind of the samples; None guesses it from their shape.
+        The kind of the samples; None detects it from their shape.
     tried_on : Tensor of shape (2, ...) or any other batch, default=None
         The batch that the encoder is tried on; None is one of zeros.
     owner, parameter : str, default="ContrastiveEmbedder", "encoder"

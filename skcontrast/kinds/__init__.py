@@ -1,6 +1,6 @@
 """Kinds of data: validation of X, and batches.
 
-The kind of X is guessed by default. To declare it, pass ``ContrastiveEmbedder(kind=...)``, or set
+The kind of X is detected by default. To declare it, pass ``ContrastiveEmbedder(kind=...)``, or set
 `kind` on a custom augmentation or encoder.
 """
 

@@ -179,9 +179,9 @@ class SemiSupCon(SupCon):
 
     Notes
     -----
-    The representations of all samples are computed for each guess, in inference mode, also of
-    samples that are read batch by batch; they must fit into memory. The graph holds at most 10,000
-    samples, and others take the classes of their neighbours in it.
+    For each new set of pseudo-labels, the representations of all samples are computed in inference
+    mode; they must fit into memory, even if samples are read batch by batch. The graph holds at
+    most 10,000 samples, and others take the classes of their neighbours in it.
 
     References
     ----------

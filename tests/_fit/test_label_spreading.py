@@ -82,7 +82,7 @@ def test_memory_does_not_grow_with_rows_times_classes(monkeypatch):
     spreader = LabelSpreader(None, labels)
     tracemalloc.start()
     spread = spreader.spread(h, [0])
-    labels = spreader.shares(spread), spreader.guess(spread), spreader.draw(spread)
+    labels = spreader.shares(spread), spreader.complete(spread), spreader.draw(spread)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 4 * 6000 * 300
@@ -138,10 +138,12 @@ def test_given_labels_stay_and_the_surest_share_of_each_class_is_kept(share):
     labels[:20] = torch.arange(20) % 4
     completed = confident_labels(of(probabilities), labels, share)
     assert (completed[:20] == labels[:20]).all()
-    free, guesses = completed[20:].numpy(), probabilities[20:].argmax(1)
+    free, pseudo_labels = completed[20:].numpy(), probabilities[20:].argmax(1)
     for k in range(4):
-        kept, dropped = (probabilities[20:][(guesses == k) & (free == c), k] for c in (k, -1))
-        assert len(kept) == round(share * (guesses == k).sum())
+        kept, dropped = (
+            probabilities[20:][(pseudo_labels == k) & (free == c), k] for c in (k, -1)
+        )
+        assert len(kept) == round(share * (pseudo_labels == k).sum())
         assert not (len(kept) and len(dropped)) or kept.min() >= dropped.max()
 
 
@@ -164,20 +166,20 @@ def test_without_any_label_the_fit_is_that_of_supcon_without_labels_and_of_infon
     np.testing.assert_allclose(h, label_free, atol=1e-4)
 
 
-def test_without_guesses_and_without_more_labeled_samples_it_is_supcon():
+def test_without_pseudo_labels_and_without_more_labeled_samples_it_is_supcon():
     loss = SemiSupCon(every=1, share=0, labeled_share=0)
     expected = small(loss=SupCon(), max_epochs=3).fit(X, FEW).transform(X)
     assert np.array_equal(small(loss=loss, max_epochs=3).fit(X, FEW).transform(X), expected)
 
 
-def test_a_single_known_class_gives_no_guesses():
+def test_a_single_known_class_gives_no_pseudo_labels():
     one = np.where(np.arange(300) < 20, 7, -1)
     labels = Labels()
     small(loss=SemiSupCon(every=1), max_epochs=3, callbacks=[labels]).fit(X, one)
     assert all((seen >= 0).sum() == 20 for seen in labels.seen)
 
 
-def test_guesses_come_every_few_epochs_and_never_replace_given_labels():
+def test_pseudo_labels_come_every_few_epochs_and_never_replace_given_labels():
     labels = Labels()
     small(loss=SemiSupCon(every=2), max_epochs=6, callbacks=[labels]).fit(X, FEW)
     first, second, third, fourth, fifth, sixth = labels.seen
@@ -198,7 +200,7 @@ def test_renamed_classes_give_the_same_embedding():
     np.testing.assert_allclose(other.transform(X), h, atol=1e-4)
 
 
-def test_partial_fit_and_warm_start_begin_with_guesses_for_what_they_get():
+def test_partial_fit_and_warm_start_begin_with_pseudo_labels_for_what_they_get():
     labels = Labels()
     embedder = small(loss=SemiSupCon(every=100), callbacks=[labels], warm_start=True)
     embedder.partial_fit(X, FEW).partial_fit(X, FEW).set_params(max_epochs=2).fit(
@@ -210,19 +212,19 @@ def test_partial_fit_and_warm_start_begin_with_guesses_for_what_they_get():
     assert len(labels.seen[-1]) == 200
 
 
-def test_samples_that_are_read_in_batches_get_the_same_guesses():
+def test_samples_that_are_read_in_batches_get_the_same_pseudo_labels():
     expected = small(loss=SemiSupCon(every=1), max_epochs=3).fit(X, FEW).transform(X)
     streamed = small(loss=SemiSupCon(every=1), max_epochs=3, memory_budget=0)
     assert np.array_equal(streamed.fit(X, FEW).transform(X), expected)
 
 
 @pytest.mark.parametrize("framework", [MoCo(queue_size=60), CMC()], ids=repr)
-def test_frameworks_with_a_memory_take_guesses(framework):
+def test_frameworks_with_a_memory_take_pseudo_labels(framework):
     embedder = small(loss=SemiSupCon(every=1), framework=framework, max_epochs=3)
     assert np.isfinite(embedder.fit(X, FEW).transform(X)).all()
 
 
-def test_a_loss_of_ones_own_may_ask_for_guesses():
+def test_a_loss_of_ones_own_may_ask_for_pseudo_labels():
     class OwnClasses(Loss):
         requires_y = True
 

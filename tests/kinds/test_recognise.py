@@ -1,4 +1,4 @@
-"""The kind of X: declared, guessed, and what is too ambiguous to guess."""
+"""The kind of X: declared, detected, and what is ambiguous."""
 
 import numpy as np
 import pandas as pd
@@ -157,7 +157,7 @@ def test_what_names_images_settles_the_question():
         np.testing.assert_array_equal(embedder.fit_transform(X), expected)
 
 
-def test_a_declared_kind_is_not_guessed_again():
+def test_a_declared_kind_is_not_detected_again():
     X = series(length=8)
     with pytest.raises(ValueError, match="must hold vectors"):
         small(kind="vectors").fit(X)
@@ -209,7 +209,7 @@ def test_shapes_describe_kinds():
         assert isinstance(kind_of_shape(shape), kind)
 
 
-def test_a_kind_of_ones_own_is_not_guessed_and_takes_X_as_it_is():
+def test_a_kind_of_ones_own_is_not_detected_and_takes_X_as_it_is():
     class Own(Kind):
         def check(self, X):
             taken.append(X)

@@ -106,7 +106,7 @@ def test_batches_of_the_kind_itself_are_not_scaled():
     np.testing.assert_array_equal(batch, X.astype(np.float32))
 
 
-def test_what_has_at_most_two_dimensions_is_guessed_to_be_vectors():
+def test_at_most_two_dimensions_are_detected_as_vectors():
     for X in (vectors(), [[1.0]]):
         assert isinstance(recognised(X)[0], Vectors)
     assert not isinstance(recognised(np.ones((2, 4, 4)))[0], Vectors)
