@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -13,17 +12,21 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, TransformerMixin, clone, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import accuracy_score, cohen_kappa_score
-from sklearn.preprocessing import StandardScaler
-from sklearn.utils import (
-    Tags,
-    check_consistent_length,
-    gen_batches,
-    get_tags,
-)
+from sklearn.metrics import accuracy_score
+from sklearn.utils import Tags, check_consistent_length, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from ._blocks import (
+    agreement,
+    blocks_of,
+    default_blocks,
+    features_of,
+    fit_known,
+    names_of,
+    predicted_classes,
+    scaled,
+)
 from ._checks import Declared, check_component, naming, parameter, validate_parameters
 from ._data._arrays import as_tensor
 from ._data._metadata import NAMES, checked_weights, known_classes
@@ -32,22 +35,10 @@ from ._runtime._random import resolve_seed
 from ._runtime._threads import one_thread
 from ._sklearn_compat import CallbackSupportMixin, as_task, subtask
 from ._warnings import say
-from ._whitening import ViewWhitening
 from .augmentation._views import base_of
 from .embedder import ContrastiveEmbedder
-from .encoders import Pretrained
 from .encoders._base import epochs_of
-from .features import (
-    Features,
-    Frozen,
-    GraphProfile,
-    MiniRocket,
-    PartialWhitening,
-    PatchDictionary,
-    Raw,
-    WeisfeilerLehman,
-)
-from .kinds import Graphs, Images, Kind, Series, Vectors
+from .features import PartialWhitening
 from .losses import SemiSupCon
 
 __all__ = ["ContrastiveClassifier"]
@@ -57,34 +48,6 @@ def __dir__() -> list[str]:
     return __all__
 
 
-class _Blocks(NamedTuple):
-    """What the embedding of a kind is concatenated with by default.
-
-    Attributes
-    ----------
-    whitened : callable, default=None
-        Returns, for a seed, features that are whitened within views.
-    others : tuple of type, default=()
-        Classes of features that are not.
-    embedding : float, default=1.0
-        The weight of the embedding, relative to a block of the same agreement.
-    """
-
-    whitened: Callable[[int], Features] | None = None
-    others: tuple[type[Features], ...] = ()
-    embedding: float = 1.0
-
-
-_BLOCKS: dict[type[Kind], _Blocks] = {
-    Vectors: _Blocks(others=(Raw,)),
-    Images: _Blocks(lambda seed: PatchDictionary(random_state=seed)),
-    Series: _Blocks(lambda seed: MiniRocket(random_state=seed), embedding=0.25),
-    Graphs: _Blocks(lambda _: GraphProfile(), (WeisfeilerLehman,)),
-}
-# Longer vectors are not concatenated with their embedding.
-_MOST_NUMBERS = 4096
-# Blocks have at least this share of the agreement of one that agrees in all rows.
-_LEAST_AGREEMENT = 0.02
 # Steps of the default embedder, about, and its least number of epochs.
 _STEPS, _FEWEST_EPOCHS = 720, 10
 # Neighbours to which classes are spread, and principal components in which they are found.
@@ -93,8 +56,6 @@ _N_NEIGHBORS, _N_COMPONENTS = 8, 32
 _WEIGHT = 0.25
 # The largest number of rows that are learned from in one thread.
 _MANY_ROWS = 20_000
-# Rows that are classified at once.
-_BATCH = 8192
 
 
 def _has(method: str) -> Any:
@@ -265,21 +226,21 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
             classifier = self._new_classifier(metadata)
             embedder = self._trained(X, codes, metadata)
             transformers = self._fitted_blocks(base_of(X), embedder)
-            H = _features([embedder, *transformers], X)
+            H = features_of([embedder, *transformers], X)
             shares = np.ones(len(H))
-            shares[0] = _blocks_of(embedder).embedding
-            shares = _agreement(H, shares, classifier, codes, classes, weight)
-            scaler, Z = _scaled(H, shares)
-            _fit_known(classifier, Z, codes, classes, weight)
+            shares[0] = blocks_of(embedder).embedding
+            shares = agreement(H, shares, classifier, codes, classes, weight)
+            scaler, Z = scaled(H, shares)
+            fit_known(classifier, Z, codes, classes, weight)
             if self.pseudo_labels and not is_known.all():
-                predicted = np.searchsorted(classes, _predicted(classifier, Z))
+                predicted = np.searchsorted(classes, predicted_classes(classifier, Z))
                 agreed = _agreed(codes, predicted, Z)
                 if has_fit_parameter(classifier, "sample_weight"):
                     weight = _in_known_shares(agreed, codes) * (1 if weight is None else weight)
-                _fit_known(classifier, Z, agreed, classes, weight)
+                fit_known(classifier, Z, agreed, classes, weight)
         self.embedder_, self.scaler_, self.classifier_ = embedder, scaler, classifier
         self.transformers_, self.classes_ = transformers, classes
-        self.blocks_ = dict(zip(_names(transformers), shares.tolist(), strict=True))
+        self.blocks_ = dict(zip(names_of(transformers), shares.tolist(), strict=True))
         if self.verbose:
             say("Blocks: " + ", ".join(f"{name} {w:.2f}" for name, w in self.blocks_.items()))
         return self
@@ -348,7 +309,7 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         blocks = self.blocks
         if blocks is None:
             seed = resolve_seed(self.random_state, type(self).__name__)
-            blocks = _default_blocks(embedder, seed)
+            blocks = default_blocks(embedder, seed)
         for one in blocks:
             if isinstance(one, type) or not (hasattr(one, "fit") and hasattr(one, "transform")):
                 raise TypeError(
@@ -370,7 +331,7 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         Z : ndarray of shape (n_samples, n_components)
         """
         check_is_fitted(self)
-        H = _features([self.embedder_, *self.transformers_], X)
+        H = features_of([self.embedder_, *self.transformers_], X)
         return np.asarray(self.scaler_.transform(np.hstack(H)))
 
     def predict(self, X: Any) -> NDArray:
@@ -386,7 +347,7 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         y : ndarray of shape (n_samples,)
         """
         Z = np.asarray(self.transform(X))
-        return _predicted(self.classifier_, Z)
+        return predicted_classes(self.classifier_, Z)
 
     @_has("predict_proba")
     def predict_proba(self, X: Any) -> NDArray:
@@ -493,97 +454,12 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         return tags
 
 
-def _blocks_of(embedder: ContrastiveEmbedder) -> _Blocks:
-    """Return what suits the kind of data; only the embedder can read samples of a custom kind."""
-    blocks = _BLOCKS.get(type(embedder._fitted.schema.kind), _Blocks())
-    if isinstance(encoder := embedder.encoder, Pretrained):
-        return blocks._replace(whitened=lambda seed: Frozen(encoder, random_state=seed))
-    return blocks
-
-
-def _default_blocks(embedder: ContrastiveEmbedder, seed: int) -> list[Any]:
-    """Return what suits a fitted embedder, not fitted."""
-    blocks, schema = _blocks_of(embedder), embedder._fitted.schema
-    others = [one() for one in blocks.others]
-    for one in others:
-        if isinstance(one, Raw):
-            one.kind = schema.kind  # type: ignore[misc]  # its scale
-            if math.prod(schema.sample_shape) > _MOST_NUMBERS:
-                return []
-    if blocks.whitened is None:
-        return others
-    features, chain = blocks.whitened(seed), embedder.augmentation_
-    return [ViewWhitening(features, chain, random_state=seed) if chain else features, *others]
-
-
-def _features(transformers: list[Any], X: Any) -> list[NDArray]:
-    """Return the features of samples, one array for each transformer."""
-    return [np.asarray(one.transform(X), dtype=np.float32) for one in transformers]
-
-
-def _names(transformers: list[Any]) -> list[str]:
-    """Return names of the blocks, which differ."""
-    names = ["embedding", *(type(one).__name__ for one in transformers)]
-    return [
-        f"{name}-{names[:k].count(name) + 1}" if names.count(name) > 1 else name
-        for k, name in enumerate(names)
-    ]
-
-
-def _slices(H: list[NDArray]) -> list[slice]:
-    """Return the columns of each block in their concatenation."""
-    widths = [block.shape[1] for block in H]
-    return [slice(end - n, end) for n, end in zip(widths, np.cumsum(widths), strict=True)]
-
-
-def _scaled(H: list[NDArray], shares: NDArray) -> tuple[StandardScaler, NDArray]:
-    """Return a scaler of concatenated blocks, and what it returns.
-
-    Blocks get shares of the squared norm, which is that of the first one, standardised.
-    """
-    columns = np.hstack(H)
-    scaler = StandardScaler().fit(columns)
-    for block, share in zip(_slices(H), shares, strict=True):
-        if block.start:  # not the embedding, whose columns have no unit
-            scaler.scale_[block] = np.sqrt(scaler.var_[block].mean()) or 1.0
-        scaler.scale_[block] *= np.sqrt((block.stop - block.start) / (share * H[0].shape[1]))
-    return scaler, np.asarray(scaler.transform(columns))
-
-
 def _weights(sample_weight: Any, is_known: NDArray[np.bool_]) -> NDArray | None:
     """Return checked weights of all samples, or None."""
     weights = checked_weights(sample_weight, len(is_known), np.float64)
     if weights is not None and not weights[is_known].any():
         raise ValueError("sample_weight must not be 0 for all samples whose class is known.")
     return weights
-
-
-def _predicted(classifier: Any, Z: NDArray) -> NDArray:
-    """Return predicted classes, without the scores of all rows and all classes at once."""
-    return np.concatenate([classifier.predict(Z[b]) for b in gen_batches(len(Z), _BATCH)])
-
-
-def _agreement(
-    H: list[NDArray],
-    shares: NDArray,
-    classifier: Any,
-    codes: NDArray,
-    classes: NDArray,
-    weight: NDArray | None,
-) -> NDArray[np.float64]:
-    """Return shares, multiplied by how well each block agrees with all on unlabeled rows."""
-    shares, unknown = shares / shares.sum(), codes < 0
-    if len(H) == 1 or not unknown.any():
-        return shares
-    Z = _scaled(H, shares)[1]
-    blocks = (Z[:, one] / np.sqrt(share) for one, share in zip(_slices(H), shares, strict=True))
-    predicted = []
-    for part in (Z, *blocks):
-        _fit_known(classifier, part, codes, classes, weight)
-        predicted.append(_predicted(classifier, part[unknown]))
-    kappa = [cohen_kappa_score(predicted[0], alone, labels=classes) for alone in predicted[1:]]
-    shares = shares * np.maximum(np.nan_to_num(kappa), _LEAST_AGREEMENT)
-    return shares / shares.sum()
 
 
 def _agreed(codes: NDArray, predicted: NDArray, Z: NDArray) -> NDArray:
@@ -595,15 +471,6 @@ def _agreed(codes: NDArray, predicted: NDArray, Z: NDArray) -> NDArray:
         is_agreed = (spread.argmax(1) == predicted[rows]) & (spread.max(1) > 0) & (codes[rows] < 0)
         agreed[rows][is_agreed] = predicted[rows][is_agreed]
     return agreed
-
-
-def _fit_known(
-    classifier: Any, Z: NDArray, codes: NDArray, classes: NDArray, weight: NDArray | None
-) -> None:
-    """Fit a classifier to the rows whose class is known."""
-    rows = codes >= 0
-    weights = {} if weight is None else {"sample_weight": weight[rows]}
-    classifier.fit(Z[rows], classes[codes[rows]], **weights)
 
 
 def _in_known_shares(agreed: NDArray, codes: NDArray) -> NDArray[np.float64]:

@@ -33,7 +33,7 @@ from sklearn.svm import LinearSVC
 from skorch.callbacks import Callback
 
 import skcontrast
-from skcontrast import ContrastiveClassifier, LabeledFolds, classifier
+from skcontrast import ContrastiveClassifier, LabeledFolds, _blocks
 from skcontrast._fit import _label_spreading
 from skcontrast.augmentation import GaussianBlur, GaussianNoise
 from skcontrast.encoders import GIN, ConvNet, SeriesNet
@@ -536,7 +536,7 @@ def test_an_interrupt_keeps_the_epochs_of_the_embedder():
 
 def test_memory_does_not_grow_with_rows_times_classes(monkeypatch):
     monkeypatch.setattr(_label_spreading, "_LARGEST_GRAPH", 400)
-    for module, name in ((_label_spreading, "_CHUNK"), (classifier, "_BATCH")):
+    for module, name in ((_label_spreading, "_CHUNK"), (_blocks, "_BATCH")):
         monkeypatch.setattr(module, name, 128)
     n, n_classes = 4000, 400
     y = np.arange(n) % n_classes
