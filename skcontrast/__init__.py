@@ -28,8 +28,8 @@ __all__ = [
     "save",
 ]
 
-# Imported only where they are used: those modules import much of scikit-learn.
-_PLACES = {
+# Imported on first use, because their modules import much of scikit-learn.
+_MODULES = {
     "ContrastiveClassifier": ".classifier",
     "LabeledFolds": "._labeling",
     "ViewWhitening": "._whitening",
@@ -46,9 +46,9 @@ _SUBMODULES -= {"classifier", "embedder"}
 def __getattr__(name: str) -> Any:
     if name in _SUBMODULES:
         return importlib.import_module(f".{name}", __name__)
-    if name in _PLACES:
-        found = globals()[name] = getattr(importlib.import_module(_PLACES[name], __name__), name)
-        return found
+    if name in _MODULES:
+        value = globals()[name] = getattr(importlib.import_module(_MODULES[name], __name__), name)
+        return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -21,7 +21,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ._checks import POSITIVE_INT, Interval, StrOptions, check_argument, checked
+from ._checks import POSITIVE_INT, Interval, StrOptions, check_argument, validated
 from ._data._metadata import validate_labels
 from ._fit._defaults import defaults_of
 from ._warnings import progress
@@ -182,7 +182,7 @@ class BaselineComparison:
         )
 
 
-@checked(
+@validated(
     n_labels=POSITIVE_INT,
     n_repeats=[Interval(Integral, 2, None, closed="left"), StrOptions({"auto"})],
     random_state=[Interval(Integral, 0, 2**32 - 1, closed="both"), np.random.RandomState, None],

@@ -16,7 +16,7 @@ from sklearn.model_selection import BaseCrossValidator, check_cv
 from sklearn.utils import check_consistent_length, check_random_state
 from threadpoolctl import threadpool_limits
 
-from ._checks import POSITIVE_INT, check_argument, checked, naming, numbers
+from ._checks import POSITIVE_INT, as_numbers, check_argument, naming, validated
 from ._data._metadata import group_codes, known_classes, split_known
 from .features import PartialWhitening
 from .metrics._embeddings import on_sphere
@@ -30,7 +30,7 @@ _MOST = 10_000_000
 _MOST_COMPARED = 2000
 
 
-@checked(random_state=["random_state"])
+@validated(random_state=["random_state"])
 def rows_to_label(
     H: ArrayLike,
     n: int,
@@ -95,7 +95,7 @@ def rows_to_label(
             "rows_to_label(embedder.fit_transform(X), n)."
         )
     check_argument("rows_to_label", "n", n, POSITIVE_INT)
-    vectors: NDArray = numbers(H, "H", EMBEDDINGS, ensure_min_samples=2)
+    vectors: NDArray = as_numbers(H, "H", EMBEDDINGS, ensure_min_samples=2)
     has_label = np.full(len(vectors), False) if y is None else split_known(y)[1]
     if len(has_label) != len(vectors):
         raise ValueError(

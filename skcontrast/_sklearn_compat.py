@@ -38,12 +38,12 @@ _Method = TypeVar("_Method", bound=Callable)
 
 
 def with_callbacks(method: _Method) -> _Method:
-    """Let callbacks of scikit-learn hear of the end of a method, also after an error."""
+    """Notify scikit-learn's callbacks of the end of a method, also after an error."""
     return method if _callback is None else _callback.with_callbacks(method)
 
 
 def as_task(fit: _Method) -> _Method:
-    """Return a method `fit` that is one task for the callbacks of scikit-learn."""
+    """Return a method `fit` that scikit-learn's callbacks treat as one task."""
 
     @with_callbacks
     @wraps(fit)

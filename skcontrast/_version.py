@@ -9,8 +9,8 @@ __version__ = "0.1.0"
 
 
 def versions(packages: Iterable[str]) -> dict[str, str]:
-    """Return the versions of packages by name; that of skcontrast is the one that runs.
+    """Return the versions of packages by name.
 
-    An editable installation keeps the metadata of the day it was made.
+    That of skcontrast is ``__version__``: the metadata of an editable installation may be old.
     """
     return {name: __version__ if name == "skcontrast" else version(name) for name in packages}

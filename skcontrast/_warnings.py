@@ -14,10 +14,9 @@ from typing import Any
 import torch.distributed as dist
 from tqdm.auto import tqdm
 
-# Folders whose lines a warning passes by: between the user's line and ours stand those of skorch,
-# which calls callbacks, of scikit-learn, which calls `fit` in a Pipeline, and of torch, whose
-# decorators call functions, and contextlib, whose decorators wrap methods.
-_PASSED_BY = (
+# Warnings skip frames of these folders: skorch calls callbacks, scikit-learn calls `fit` in a
+# Pipeline, and decorators of torch and contextlib wrap functions.
+_SKIPPED = (
     *(
         os.path.dirname(str(find_spec(name).origin)) + os.sep  # type: ignore[union-attr]
         for name in (__package__, "skorch", "sklearn", "torch")
@@ -30,11 +29,11 @@ _SILENT = 10.0
 
 
 class CollapseWarning(UserWarning):
-    """Training has made the representations of nearly all samples alike.
+    """Nearly all samples have almost the same representation after training.
 
     Examples
     --------
-    To stop a script that trains in vain, make it an error:
+    To stop a script on collapse, make the warning an error:
 
     >>> import warnings
     >>> from skcontrast.callbacks import CollapseWarning
@@ -43,7 +42,7 @@ class CollapseWarning(UserWarning):
     """
 
 
-# What was said since `each_once` began.
+# The messages that were issued since `each_once` began.
 _SAID: ContextVar[set[str] | None] = ContextVar("said", default=None)
 
 
@@ -58,7 +57,7 @@ def each_once() -> Iterator[None]:
 
 
 def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
-    """Issue a warning that points at the innermost line outside this package and its engines.
+    """Issue a warning that points at the caller's line, outside this package and its libraries.
 
     Parameters
     ----------
@@ -73,7 +72,7 @@ def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
             return
         said.add(str(message))
     frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PASSED_BY):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_SKIPPED):
         frame = frame.f_back
     warnings.warn_explicit(
         message,
@@ -86,13 +85,13 @@ def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
 
 
 def say(text: str) -> None:
-    """Write a line to stderr, above any bar; a program without a console has none."""
+    """Write a line to stderr, above any progress bar, if the program has a console."""
     if _writes():
         tqdm.write(text, file=sys.stderr)
 
 
 def progress(*args: Any, is_asked_for: bool = False, disable: bool = False, **options: Any) -> Any:
-    """Return a bar of tqdm on stderr, if there is one; it is late unless it is asked for."""
+    """Return a progress bar on stderr; without `is_asked_for`, it is shown after 10 s."""
     options["delay"] = 0 if is_asked_for else _SILENT
     return tqdm(*args, disable=disable or not _writes(), **options)
 

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from ._checks import Declared, HasMethods, Interval, parameter, validate_parameters
 from ._data._arrays import representative_array
-from ._data._parts import labeled_output
+from ._data._modalities import labeled_output
 from ._fit._defaults import default_chain, missing
 from ._fit._settings import augmentations_of
 from ._fit._setup import shown_symmetries

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from torch.utils.data import Dataset
 
-from ._checks import POSITIVE_INT, Interval, InvalidParameterError, StrOptions, checked
-from ._data._parts import Modalities, along_rows
+from ._checks import POSITIVE_INT, Interval, InvalidParameterError, StrOptions, validated
+from ._data._modalities import Modalities, along_rows
 from ._data._pictures import SUFFIXES, check_pillow, existing_files, load_images, read_image
 
 __all__ = ["ImageFolder", "Modalities"]
@@ -125,7 +125,7 @@ class ImageFolder(Dataset):
     >>> home.cleanup()
     """
 
-    @checked(
+    @validated(
         folder=[str, os.PathLike],
         files=[list, tuple, np.ndarray, None],
         classes=[list, tuple, np.ndarray, None],
@@ -200,7 +200,7 @@ class ImageFolder(Dataset):
             f"resize={self.resize!r}): {len(self)} images in {len(self.target_names)} classes"
         )
 
-    @checked(out=[np.ndarray, None], n_jobs=_N_JOBS)
+    @validated(out=[np.ndarray, None], n_jobs=_N_JOBS)
     def load(self, *, out: NDArray | None = None, n_jobs: int | None = None) -> NDArray[np.uint8]:
         """Read all images, with a bar if that takes more than ten seconds.
 

@@ -31,7 +31,7 @@ from ._checks import (
     validate_parameters,
 )
 from ._data._metadata import NAMES
-from ._data._parts import labeled_output
+from ._data._modalities import labeled_output
 from ._network._inference import Measure, encode, on_device
 from ._runtime._device import resolve_device
 from ._runtime._modes import plain_modes

@@ -3,15 +3,15 @@
 # ruff: noqa: F401
 from .._sklearn_compat import HasMethods, InvalidParameterError, Options, StrOptions
 from ._arguments import (
+    as_numbers,
     belongs_to_package,
     check_argument,
     check_component,
     check_entries,
     check_returned,
     check_rows,
-    checked,
     naming,
-    numbers,
+    validated,
 )
 from ._constraints import FRACTION, NON_NEGATIVE, POSITIVE, POSITIVE_INT, Interval, Numbers, Pair
 from ._names import advice_on, choices_instead, names_checked, parameter_owners

@@ -1,4 +1,4 @@
-"""Arguments, checked as hyperparameters are, and what methods of custom classes return."""
+"""Validation of arguments, of array-likes, and of what custom methods return."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from ._names import names_checked
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
-# Types of which a list may have many.
+# Types of the entries of long lists, which are not searched for arrays.
 _PLAIN = {int, float, bool, str, type(None), np.float64, np.float32, np.int64, np.bool_}
 _OBJECT = np.dtype(object)
-# Lists within lists that can be an array.
+# The maximum depth of nested lists.
 _DEEPEST = 8
 # Errors that numpy, torch, pandas and scikit-learn raise at values that they cannot convert.
 _RAISED = (ValueError, TypeError, AttributeError, LookupError, RuntimeError, ArithmeticError)
 
 
-def checked(**constraints: Any) -> Callable[[_F], _F]:
+def validated(**constraints: Any) -> Callable[[_F], _F]:
     """Return a decorator that checks the arguments of a function.
 
     Parameters
@@ -40,8 +40,8 @@ def checked(**constraints: Any) -> Callable[[_F], _F]:
     Examples
     --------
     >>> from numbers import Integral
-    >>> from skcontrast._checks import Interval, checked
-    >>> @checked(n=[Interval(Integral, 1, 9, closed="both")])
+    >>> from skcontrast._checks import Interval, validated
+    >>> @validated(n=[Interval(Integral, 1, 9, closed="both")])
     ... def double(n):
     ...     return 2 * n
     >>> double(n=True)
@@ -59,12 +59,12 @@ int in the range [1, 9]. Got True instead.
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
             try:
-                given = bind(*args, **kwargs).arguments
+                arguments = bind(*args, **kwargs).arguments
             except TypeError:
                 return function(*args, **kwargs)  # which raises the TypeError
             for name, wanted in constraints.items():
-                if name in given:
-                    check_argument(owner, name, given[name], wanted)
+                if name in arguments:
+                    check_argument(owner, name, arguments[name], wanted)
             return function(*args, **kwargs)
 
         return cast(_F, call)
@@ -82,7 +82,7 @@ def check_argument(owner: str, name: str, value: Any, wanted: Any) -> None:
     value : object
         What was passed.
     wanted : list or type
-        As in `checked`.
+        As in `validated`.
     """
     check_values({name: [wanted] if inspect.isclass(wanted) else wanted}, {name: value}, owner)
 
@@ -100,7 +100,7 @@ def check_component(
 
 @contextmanager
 def naming(name: str, expected: str, values: Any = None) -> Iterator[None]:
-    """Name an argument in errors of libraries that do not know what they convert.
+    """Name an argument in errors of numpy, torch, pandas and scikit-learn.
 
     Parameters
     ----------
@@ -109,23 +109,25 @@ def naming(name: str, expected: str, values: Any = None) -> Iterator[None]:
     expected : str
         A description of valid values.
     values : object, default=None
-        What was passed: of a list, the item that does not fit is named.
+        What was passed; of a list, the error names the first item that does not fit.
     """
     try:
         yield
     except _RAISED as error:
-        place = _odd_item(values)
+        odd_item = _odd_item(values)
         # The word "a" need not be the argument of that name.
         named = rf"\b{name}\b" if len(name) > 1 or name.isupper() else rf"^(Input )?{name}\b"
-        if re.search(named, str(error)) and not place:
+        if re.search(named, str(error)) and not odd_item:
             raise
         kind = TypeError if isinstance(error, TypeError) else ValueError
         # scikit-learn prints whole arrays.
         reason = re.sub(r":\narray=.*\n", ". ", str(error), flags=re.DOTALL).partition("\n")[0]
-        raise kind(f"{name} must be {expected}{place}: {reason}") from error
+        raise kind(f"{name} must be {expected}{odd_item}: {reason}") from error
 
 
-def numbers(values: Any, name: str, expected: str = "an array of numbers", **options: Any) -> Any:
+def as_numbers(
+    values: Any, name: str, expected: str = "an array of numbers", **options: Any
+) -> Any:
     """Return an array of numbers as scikit-learn checks it; errors name the argument.
 
     Parameters
@@ -152,7 +154,7 @@ def numbers(values: Any, name: str, expected: str = "an array of numbers", **opt
 
 
 def refuse_masked(values: Any, name: str) -> None:
-    """Raise ValueError for an array, or a list of some, with masked entries that would be used."""
+    """Raise ValueError for masked entries of an array or of arrays in lists."""
     arrays = (x for x in chain.from_iterable(_levels(values)) if isinstance(x, np.ma.MaskedArray))
     if any(map(np.ma.is_masked, arrays)):
         raise ValueError(
@@ -162,14 +164,14 @@ def refuse_masked(values: Any, name: str) -> None:
 
 
 def check_entries(values: Any, name: str) -> None:
-    """Raise an error where entries are masked, or dates, which are no numbers.
+    """Raise an error for masked entries and for dates.
 
     As a number, a missing date would be −9.2e18.
     """
     refuse_masked(values, name)
     is_table = hasattr(values, "columns") and hasattr(values, "dtypes")
-    held = chain.from_iterable(_levels(values))
-    dtypes = values.dtypes if is_table else {getattr(value, "dtype", None) for value in held}
+    entries = chain.from_iterable(_levels(values))
+    dtypes = values.dtypes if is_table else {getattr(value, "dtype", None) for value in entries}
     if any(map(_is_of_dates, dtypes)):
         raise TypeError(
             f"{name} holds dates or durations, not numbers: convert them to numbers, or pass a "
@@ -178,28 +180,28 @@ def check_entries(values: Any, name: str) -> None:
 
 
 def _levels(values: Any) -> Iterator[list]:
-    """Yield lists: of an argument, of what it holds, and so on, until these are plain numbers."""
+    """Yield the entries of nested lists, level by level, until they are plain numbers."""
     level = [values]
     for _ in range(_DEEPEST):
         yield level
-        held = [
+        entries = [
             value.ravel().tolist() if isinstance(value, np.ndarray) else value
             for value in level
             if isinstance(value, (list, tuple)) or getattr(value, "dtype", None) is _OBJECT
         ]
-        if set(map(type, chain.from_iterable(held))) <= _PLAIN:
+        if set(map(type, chain.from_iterable(entries))) <= _PLAIN:
             break
-        level = list(chain.from_iterable(held))
+        level = list(chain.from_iterable(entries))
 
 
 def _is_of_dates(dtype: Any) -> bool:
-    """Return whether a dtype of numpy, pandas or polars is one of dates or durations."""
+    """Return whether a dtype of numpy, pandas or polars holds dates or durations."""
     is_named = str(dtype).startswith(("Date", "Time", "Duration"))  # by polars
     return is_named or getattr(dtype, "kind", "") in ("M", "m")
 
 
 def _odd_item(values: Any) -> str:
-    """Return which item of a list is not numbers like the first, for a message; "" for none."""
+    """Describe the first item of a list that differs from item 0, for a message; "" for none."""
     if isinstance(values, np.ndarray) and values.dtype.kind in "OU" and values.ndim == 2:
         for entry, value in np.ndenumerate(values):
             with suppress(*_RAISED):
@@ -209,56 +211,55 @@ def _odd_item(values: Any) -> str:
     if not isinstance(values, (list, tuple)):
         return ""
     first: tuple[type, tuple] | None = None
-    for place, item in enumerate(values):
+    for row, item in enumerate(values):
         try:
             array = np.asarray(item.detach().cpu() if isinstance(item, Tensor) else item)
             if array.dtype.kind == "c" or np.ma.is_masked(item):
-                return f", but item {place} is {brief(item, 40)}"
+                return f", but item {row} is {brief(item, 40)}"
             shape = array.astype(np.float64).shape
         except _RAISED:
-            return f", but item {place} is {brief(item, 40)}"
+            return f", but item {row} is {brief(item, 40)}"
         first = (type(item), shape) if first is None else first
         if shape != first[1]:
-            return f", but item {place} has shape {shape}, item 0 {first[1]}"
+            return f", but item {row} has shape {shape}, item 0 {first[1]}"
         if isinstance(item, Tensor) != issubclass(first[0], Tensor):
-            return f", but item {place} is a {type(item).__name__}, item 0 a {first[0].__name__}"
+            return f", but item {row} is a {type(item).__name__}, item 0 a {first[0].__name__}"
     return ""
 
 
-# What methods of custom classes return: type and shape, checked by the name of the class.
 def belongs_to_package(thing: Any) -> bool:
     """Return whether a class or function is defined in this package, not by a user."""
     return str(getattr(thing, "__module__", "")).partition(".")[0] == __package__.partition(".")[0]
 
 
-def check_returned(owner: str, found: Any, shape: Sequence[int]) -> Tensor:
+def check_returned(owner: str, output: Any, shape: Sequence[int]) -> Tensor:
     """Return what a custom method has returned; raise unless it is a tensor of this shape."""
-    is_tensor, shape = isinstance(found, Tensor), tuple(shape)
-    if is_tensor and found.shape == shape:
-        return found
-    got = f"shape {tuple(found.shape)}" if is_tensor else type(found).__name__
+    is_tensor, shape = isinstance(output, Tensor), tuple(shape)
+    if is_tensor and output.shape == shape:
+        return output
+    got = f"shape {tuple(output.shape)}" if is_tensor else type(output).__name__
     error = ValueError if is_tensor else TypeError
     raise error(f"{owner} must return a tensor of shape {shape}, got {got}.")
 
 
-def are_rows(found: Any, *lengths: int) -> bool:
+def are_rows(output: Any, *lengths: int) -> bool:
     """Return whether this is a floating tensor of two dimensions and one of these lengths."""
-    is_floating = isinstance(found, Tensor) and found.is_floating_point()
-    return is_floating and found.ndim == 2 and len(found) in lengths
+    is_floating = isinstance(output, Tensor) and output.is_floating_point()
+    return is_floating and output.ndim == 2 and len(output) in lengths
 
 
-def check_rows(owner: str, found: Any, n: int, samples: str) -> Tensor:
+def check_rows(owner: str, output: Any, n: int, samples: str) -> Tensor:
     """Return the output of a module; raise unless it is a floating tensor of shape (n, width)."""
-    if are_rows(found, n) and found.shape[1]:
-        return found
+    if are_rows(output, n) and output.shape[1]:
+        return output
     raise ValueError(
         f"{owner} must map a batch of {n}, {samples}, to a floating tensor of shape "
-        f"({n}, width), got {got(found)}."
+        f"({n}, width), got {got(output)}."
     )
 
 
-def got(found: Any) -> str:
-    """Return what a custom method has returned, for messages."""
-    if not isinstance(found, Tensor):
-        return f"a {type(found).__name__}"
-    return f"a tensor of shape {tuple(found.shape)} and dtype {found.dtype}"
+def got(output: Any) -> str:
+    """Describe the output of a custom method, for messages."""
+    if not isinstance(output, Tensor):
+        return f"a {type(output).__name__}"
+    return f"a tensor of shape {tuple(output.shape)} and dtype {output.dtype}"

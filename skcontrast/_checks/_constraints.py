@@ -1,4 +1,4 @@
-"""The ranges of hyperparameters and arguments, and the words for what is outside."""
+"""Constraints on hyperparameters and arguments, and their error messages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LONGEST = 300
 
 
 def brief(value: Any, longest: int = _LONGEST) -> str:
-    """Return a value as messages show it: an array by its shape."""
+    """Describe a value for messages: an array by its shape."""
     if len(getattr(value, "shape", ())) > 0:
         return f"{type(value).__name__} of shape {tuple(value.shape)}"
     text = repr(value)
@@ -31,9 +31,9 @@ def brief(value: Any, longest: int = _LONGEST) -> str:
 
 
 def check_values(constraints: dict[str, Any], values: dict[str, Any], owner: str) -> None:
-    """Raise ``InvalidParameterError``, in scikit-learn's words, for values outside their ranges.
+    """Raise ``InvalidParameterError``, as scikit-learn does, for values outside their ranges.
 
-    Private modules are not named, nor are long values shown. Constraints of users may be wrong.
+    Messages omit private modules and long values. Invalid constraints of users are reported.
     """
     try:
         validate_parameter_constraints(constraints, values, caller_name=owner)
@@ -48,8 +48,8 @@ def check_values(constraints: dict[str, Any], values: dict[str, Any], owner: str
 
 
 def _advice(name: str, value: Any, constraints: Sequence[Any]) -> str:
-    """Return the end of a message: what to write instead, or nothing."""
-    options = [one.options for one in constraints if isinstance(one, StrOptions)]
+    """Return a suggestion that ends a message, or an empty string."""
+    options = [rule.options for rule in constraints if isinstance(rule, StrOptions)]
     known = sorted(chain(*options))
     meant = SYNONYMS.get(str(value).removeprefix("torch.").lower())
     if meant in known:
@@ -58,7 +58,7 @@ def _advice(name: str, value: Any, constraints: Sequence[Any]) -> str:
         return " It is a probability, such as 1/10 for ten classes."
     if close := difflib.get_close_matches(str(value).lower(), known, 1, 0.7):
         return f" Did you mean {close[0]!r}?"
-    others = [one for one in constraints if not (one is None or isinstance(one, StrOptions))]
+    others = [rule for rule in constraints if not (rule is None or isinstance(rule, StrOptions))]
     base = others[0] if len(others) == 1 else None
     if not inspect.isclass(base):
         return ""

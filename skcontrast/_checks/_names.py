@@ -1,4 +1,4 @@
-"""Names that do not exist: which one was meant, or what is there instead."""
+"""Suggestions for misspelled and foreign names of parameters."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from typing import Any, TypeVar, cast
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
-# Parameters of papers and of other libraries, by what to write instead: a name of the same
-# object, or the object that has them.
+# What to write instead of the parameters of papers and of other libraries, which are the values.
 _INSTEAD = {
     "similarity=Cosine(temperature=...)": "temperature tau",
     "loss=DCL(tau_plus=...)": "tau_plus class_prior",
@@ -53,7 +52,7 @@ SYNONYMS = dict.fromkeys(("bfloat16", "float16", "fp16", "half", "16", "amp", "m
 
 
 def advice_on(name: str, known: Iterable[str], *, is_set: bool = False) -> str:
-    """Return the end of a message about a name that is none of the known ones.
+    """Return a suggestion that ends the message about an unknown name.
 
     Parameters
     ----------
@@ -65,7 +64,8 @@ def advice_on(name: str, known: Iterable[str], *, is_set: bool = False) -> str:
         Whether it was set by `set_params`, as in a search.
     """
     known, instead = list(known), ELSEWHERE.get(name, "")
-    instead = next((one for one in known if one.startswith(f"{name}_")), instead)  # such as tau
+    longer = (other for other in known if other.startswith(f"{name}_"))  # such as tau
+    instead = next(longer, instead)
     if instead in known:
         return f". Did you mean {instead!r}?"
     role, _, value = instead.partition("=")
@@ -82,7 +82,7 @@ def advice_on(name: str, known: Iterable[str], *, is_set: bool = False) -> str:
 
 
 def names_checked(function: _F) -> _F:
-    """Return a function that suggests the argument that may be meant by an unknown one."""
+    """Decorate a function to suggest the right name for an unknown argument."""
     parameters = inspect.signature(function).parameters.values()
     if any(p.kind is p.VAR_KEYWORD for p in parameters):
         return function
@@ -116,7 +116,7 @@ def names_checked(function: _F) -> _F:
 
 
 def choices_instead(value: str, base: type, parameter: str) -> str:
-    """Return the end of a message: which objects, derived from `base`, there are for a string."""
+    """Return a suggestion that ends a message: objects of type `base` to pass instead."""
     names = {name.lower(): name for name in _public_classes(base)}
     written = "".join(filter(str.isalnum, value.lower()))
     if parameter == "loss" and written in _LOSSES:
@@ -124,21 +124,21 @@ def choices_instead(value: str, base: type, parameter: str) -> str:
     if parameter == "encoder" and any(map(str.isdigit, written)):  # such as "resnet18"
         return f" Write encoder=Pretrained({value!r}) for the weights of timm, or pass a network."
     close = difflib.get_close_matches(written, names, 1, 0.6)
-    if written not in names and (parts := [name for name in names if written in name]):
-        close = parts
+    if written not in names and (partial := [name for name in names if written in name]):
+        close = partial
     if close:
-        return f" Write {parameter}={' or '.join(f'{names[one]}()' for one in close)} instead."
+        return f" Write {parameter}={' or '.join(f'{names[name]}()' for name in close)} instead."
     return f" Choose from {', '.join(f'{name}()' for name in names.values())}." if names else ""
 
 
 def parameter_owners(base: type, name: str) -> list[str]:
-    """Return the names of the public classes derived from `base` that have a parameter."""
+    """Return the names of the public subclasses of `base` that have a parameter."""
     classes = _public_classes(base)
-    return [one for one, cls in classes.items() if name in inspect.signature(cls).parameters]
+    return [cls for cls in classes if name in inspect.signature(classes[cls]).parameters]
 
 
 def _public_classes(base: type) -> dict[str, type]:
-    """Return by name the classes derived from `base` in the subpackage that defines it."""
+    """Return by name the public subclasses of `base` in the subpackage that defines it."""
     package = sys.modules[base.__module__.partition("._")[0]]
     public = {name: getattr(package, name) for name in sorted(getattr(package, "__all__", ()))}
     return {

@@ -1,4 +1,4 @@
-"""Parameters that are declared once, in the body of a class: name, type, default and range."""
+"""Parameters, declared in the body of a class with their type, default and range."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from ._names import advice_on, names_checked
 def parameter(
     constraints: Any = "no_validation", *, default: Any = MISSING, kw_only: bool = False
 ) -> Any:
-    """Declare a parameter of the class in whose body this stands.
+    """Declare a parameter in the body of a class.
 
     Parameters
     ----------
     constraints : list, set of str or "no_validation"
-        The values that it may have, as in scikit-learn's ``_parameter_constraints``, or these
-        strings; a set may hold None.
+        Valid values, as in scikit-learn's ``_parameter_constraints``, or a set of strings, which
+        may hold None.
     default : object
         The default value, which must not be mutable; without it, the parameter is required.
     kw_only : bool, default=False
@@ -37,12 +37,12 @@ def parameter(
 
 
 def learned(*, init: Literal[False] = False) -> Any:
-    """Declare an attribute that is set later, if at all."""
+    """Declare a fitted attribute, which is set after the constructor."""
     return field(init=init)
 
 
 def _check_body(cls: type) -> None:
-    """Refuse a class attribute with the name of an inherited parameter, which it would not set."""
+    """Raise TypeError for a class attribute that has the name of an inherited parameter."""
     if "__init__" in vars(cls):
         return
     names = inspect.signature(cls.__init__).parameters  # type: ignore[misc]
@@ -57,23 +57,25 @@ def _check_body(cls: type) -> None:
 
 @dataclass_transform(field_specifiers=(parameter, learned))
 class Declared(BaseEstimator):
-    """The base of objects whose classes declare parameters in their body.
+    """Base class of objects whose classes declare parameters in their body.
 
     Such a class becomes a dataclass, whose parameters have no class attributes. Constructors and
-    `set_params` say which name may be meant.
+    `set_params` suggest the right name for an unknown one.
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        declared = {name for name, one in vars(cls).items() if isinstance(one, Field)}
+        declared = {name for name, field in vars(cls).items() if isinstance(field, Field)}
         if declared:
             by_name = cls.__dataclass_transform__["kw_only_default"]  # type: ignore[attr-defined]
             dataclass(eq=False, repr=False, match_args=False, kw_only=by_name)(cls)
             for name in declared & vars(cls).keys():
                 delattr(cls, name)
-            taken = [one for one in fields(cls) if one.init]  # type: ignore[arg-type]
-            cls._parameter_constraints = {one.name: one.metadata["constraints"] for one in taken}
+            init = [field for field in fields(cls) if field.init]  # type: ignore[arg-type]
+            cls._parameter_constraints = {
+                field.name: field.metadata["constraints"] for field in init
+            }
         _check_body(cls)
         super().__init_subclass__(**kwargs)
         if "__init__" in vars(cls):
@@ -102,11 +104,11 @@ class Declared(BaseEstimator):
 
 
 class ParameterObject(Declared):
-    """A choice with hyperparameters, passed as one parameter of an estimator.
+    """Base class of components with hyperparameters, each passed as a parameter of an estimator.
 
     Losses, similarities, frameworks, encoders and schedules are parameter objects: they have
     ``get_params``, ``set_params``, ``clone`` and ``repr`` as every scikit-learn object, so that
-    ``embedder__loss__tau_plus`` is a name that a grid search can reach. Their values are checked
+    a grid search can set ``embedder__loss__tau_plus``. Their values are checked
     against ``_parameter_constraints`` where they are used, never in ``__init__``.
     """
 

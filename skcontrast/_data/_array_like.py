@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from .._checks import check_entries, naming
 from ._arrays import LazySamples, as_array, refuse_nonfinite, row_blocks
-from ._parts import Modalities
+from ._modalities import Modalities
 from ._pictures import is_picture, pictures_in
 
 # What to do with samples that belong together in pairs.

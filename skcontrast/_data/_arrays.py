@@ -16,7 +16,7 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 
 from .._checks import naming
-from ._parts import Modalities
+from ._modalities import Modalities
 from ._pictures import as_pixels
 
 # Beyond this many standard deviations a value carries no more information, only overflow.

@@ -12,7 +12,7 @@ from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from torch import Tensor
 
-from .._checks import advice_on, naming, numbers
+from .._checks import advice_on, as_numbers, naming
 from .._checks._arguments import refuse_masked
 from .._warnings import warn
 from ._arrays import as_array, as_tensor
@@ -318,7 +318,7 @@ def _numbers_of(
     options: dict[str, Any] = {"dtype": dtype, "ensure_2d": False, "allow_nd": True}
     options |= {"ensure_min_samples": 0, "ensure_min_features": 0}
     with np.errstate(over="ignore"):  # values beyond float32 are refused as infinite
-        value = numbers(value, name, **options)
+        value = as_numbers(value, name, **options)
     if value.ndim != ndim or len(value) != n_samples:
         shape = f"({n_samples},)" if ndim == 1 else f"({n_samples}, d)"
         raise ValueError(f"{name} must have shape {shape}, got {value.shape}.")

@@ -21,8 +21,8 @@ from scipy.sparse import issparse
 from sklearn.linear_model import LogisticRegression
 from torch import Tensor, nn
 
-from .._checks import checked
-from .._data._parts import Modalities
+from .._checks import validated
+from .._data._modalities import Modalities
 from .._storage._file import replace_file
 from ..classifier import ContrastiveClassifier
 from ..embedder import ContrastiveEmbedder
@@ -34,7 +34,7 @@ from ._save import check_model
 _TOLERANCE = 1e-3
 
 
-@checked(path=[str, os.PathLike])
+@validated(path=[str, os.PathLike])
 def export(
     embedder: ContrastiveEmbedder | ContrastiveClassifier, path: str | os.PathLike, X: ArrayLike
 ) -> None:

@@ -22,7 +22,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
-from .._checks import Interval, checked
+from .._checks import Interval, validated
 from .._runtime._device import resolve_device
 from .._storage._file import MALFORMED, pack, problem_in, read_file, replace_file, without_batches
 from .._storage._values import Reader, Writer
@@ -86,7 +86,7 @@ def _check_features(features: Any) -> None:
         )
 
 
-@checked(path=_PATH)
+@validated(path=_PATH)
 def save(
     embedder: ContrastiveEmbedder | ContrastiveClassifier | ViewWhitening | Features,
     path: str | os.PathLike,
@@ -187,7 +187,7 @@ def _model_parts(embedder: Any, writer: Writer) -> dict[str, Any]:
     }
 
 
-@checked(path=_PATH, custom_objects=[Mapping, None], device=_DEVICE)
+@validated(path=_PATH, custom_objects=[Mapping, None], device=_DEVICE)
 def load(
     path: str | os.PathLike,
     *,

@@ -22,7 +22,7 @@ from skorch.history import History
 from torch import Tensor
 
 from .._data._arrays import LazySamples, fingerprint
-from .._data._parts import Modalities
+from .._data._modalities import Modalities
 from .._network._inference import map_leaves
 from .._storage._file import replace_file, without_batches
 from ._net import ContrastiveNet

@@ -16,7 +16,7 @@ from torch import Tensor
 from .._data._arrays import LazySamples, fingerprint, row_blocks
 from .._data._batches import bytes_allowed
 from .._data._metadata import read_metadata
-from .._data._parts import Modalities
+from .._data._modalities import Modalities
 from .._data._pictures import load_images
 from .._warnings import warn
 from ..augmentation import Augmentation, Views

@@ -25,7 +25,7 @@ from ..augmentation._compose import Composition
 from ..augmentation._symmetries import may_show_symmetries, symmetries_of
 from ..augmentation._views import base_of
 from ..frameworks import Framework
-from ..frameworks._parts import GivenParts, Split
+from ..frameworks._modalities import GivenParts, Split
 from ..kinds._base import Kind, Request, Schema, with_scaler
 from ..losses import Loss
 from ..similarity import Similarity

@@ -16,7 +16,7 @@ from ..encoders import Encoder
 from ..encoders._base import build_encoder, to_channels_last
 from ..encoders._mlp import projection_head
 from ..frameworks._moco import BATCH_NORM
-from ..frameworks._parts import GivenParts, ParallelNetworks, Split, SplitColumns
+from ..frameworks._modalities import GivenParts, ParallelNetworks, Split, SplitColumns
 from ..kinds._base import Kind
 from ..kinds._recognise import MultimodalKind
 from ..similarity import Similarity

@@ -14,7 +14,7 @@ from ._images import (
     RandomResizedCrop,
     SimCLRAugmentation,
 )
-from ._per_part import PerModality
+from ._per_modality import PerModality
 from ._series import MagnitudeScale, TimeCrop, TimeMask, TimeWarp
 from ._symmetries import ImageSymmetries, image_symmetries
 from ._vectors import GaussianNoise, MarginalCorruption

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from .._checks import belongs_to_package, check_returned, validate_parameters
 from .._data._arrays import representative_array
-from .._data._parts import Modalities, label_rows, row_labels
+from .._data._modalities import Modalities, label_rows, row_labels
 from .._sklearn_compat import as_task
 from ..kinds._base import Kind, Request, Schema
 from ..kinds._recognise import KINDS, check_fits, declared_kind, kind_of_shape, read_samples

@@ -11,7 +11,7 @@ import torch
 from sklearn.base import clone
 from torch import Tensor
 
-from .._checks import checked
+from .._checks import validated
 from .._data._arrays import representative_array
 from ..kinds._base import with_scaler
 from ..kinds._recognise import declared_kind, read_samples
@@ -25,7 +25,7 @@ _FEW = 8
 _SAME = 1e-4
 
 
-@checked(augmentation=Augmentation)
+@validated(augmentation=Augmentation)
 def check_augmentation(augmentation: Augmentation, X: Any) -> None:
     """Check that a custom augmentation draws a random view of each sample, decided by the seed.
 

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .._checks import belongs_to_package, check_component, checked
+from .._checks import belongs_to_package, check_component, validated
 from .._layers._images import reduced
 from ..kinds._base import Kind
 from ..kinds._recognise import kind_of_shape
@@ -178,7 +178,7 @@ def _version(batch: Any) -> int:
     return batch._version if isinstance(batch, Tensor) and not batch.is_inference() else 0
 
 
-@checked(
+@validated(
     augmentations=[list, tuple, Augmentation],
     sample_shape=[tuple, list],
     kind=[Kind, None],

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
-from .._checks import checked
+from .._checks import validated
 from .._data._arrays import representative_array
 from .._layers._images import PatchLayer, average_to
 from .._runtime._modes import plain_modes
@@ -83,7 +83,7 @@ class ImageSymmetries:
         return SYMMETRIES[least : least + 1] if mirrors[least] <= _MOST_AUC else ()
 
 
-@checked(random_state=["random_state"])
+@validated(random_state=["random_state"])
 def image_symmetries(
     X: Any, *, random_state: int | np.random.RandomState | None = None
 ) -> ImageSymmetries:

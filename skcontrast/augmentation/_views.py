@@ -15,14 +15,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._checks import (
     Declared,
     check_entries,
-    checked,
     learned,
     naming,
     parameter,
     validate_parameters,
+    validated,
 )
 from .._data._arrays import as_array
-from .._data._parts import along_rows, label_rows, row_labels
+from .._data._modalities import along_rows, label_rows, row_labels
 from .._sklearn_compat import CallbackSupportMixin, as_task
 from .._warnings import warn
 
@@ -61,7 +61,7 @@ class Views:
     (2, 3)
     """
 
-    @checked(chain=[list, tuple])
+    @validated(chain=[list, tuple])
     def __init__(self, base: Any, chain: Iterable[Any], inputs: Any = None):
         self.base = base
         self.chain = tuple(chain)

@@ -19,9 +19,9 @@ from .._checks import (
     NON_NEGATIVE,
     POSITIVE_INT,
     Interval,
+    as_numbers,
     check_component,
-    checked,
-    numbers,
+    validated,
 )
 from .._data._metadata import validate_labels
 from ..losses._posterior import false_negative_probability, invert_unlabeled_cdf, ranks_inside
@@ -42,7 +42,7 @@ from ._samples import (
 _BOUNDS = [(np.log(0.01), np.log(100.0)), (0.0, 1.0)]
 
 
-@checked(auc=[*FRACTION, Estimate], standard_error=[*NON_NEGATIVE, "nan"])
+@validated(auc=[*FRACTION, Estimate], standard_error=[*NON_NEGATIVE, "nan"])
 def alpha_from_auc(auc: float | Estimate, standard_error: float = math.nan) -> Estimate:
     r"""Return BCL's α from a macro-AUC.
 
@@ -269,7 +269,7 @@ def positive_ranks(*views: Any, similarity: Similarity | None = None) -> np.ndar
     return ranks.cpu().numpy()
 
 
-@checked(
+@validated(
     alpha=[Interval(Real, 0.5, 1, closed="both"), None],
     tau_plus=[*FRACTION, None],
     n_candidates=[*POSITIVE_INT, None],
@@ -326,7 +326,7 @@ def estimate_alpha_and_tau_plus(
     """
     expected = "an array of shares in [0, 1], shape (n_positives,)"
     options: dict[str, Any] = {"ensure_2d": False, "allow_nd": True}
-    shares: np.ndarray = numbers(ranks, "ranks", expected, dtype=np.float64, **options)
+    shares: np.ndarray = as_numbers(ranks, "ranks", expected, dtype=np.float64, **options)
     if shares.ndim != 1 or shares.min() < 0 or shares.max() > 1:
         raise ValueError("ranks must be an array of shape (n_positives,) of shares in [0, 1].")
     bounds = {"alpha": _ALPHA_RANGE, "tau_plus": _TAU_RANGE}

@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from .._checks import POSITIVE_INT, Interval, StrOptions, check_component, checked, numbers
+from .._checks import (
+    POSITIVE_INT,
+    Interval,
+    StrOptions,
+    as_numbers,
+    check_component,
+    validated,
+)
 from .._checks._arguments import refuse_masked
 from .._data._metadata import validate_labels
 from .._network._inference import encode
@@ -50,7 +57,7 @@ class ScoreSample(NamedTuple):
     upper_bound: float = float("inf")
 
     @classmethod
-    @checked(positives=[StrOptions({"views", "same class"})])
+    @validated(positives=[StrOptions({"views", "same class"})])
     def from_views(
         cls,
         *views: Any,
@@ -131,7 +138,7 @@ class ScoreSample(NamedTuple):
 def checked_sample(sample: ScoreSample) -> ScoreSample:
     """Return the arrays of a sample as float64 and bool; raise ValueError where they are none."""
     scores, positives = (
-        np.ascontiguousarray(numbers(values, name, dtype=np.float64, ensure_min_samples=0))
+        np.ascontiguousarray(as_numbers(values, name, dtype=np.float64, ensure_min_samples=0))
         for name, values in (("scores", sample.scores), ("positives", sample.positives))
     )
     refuse_masked(sample.is_negative, "is_negative")
@@ -154,7 +161,7 @@ def _known(view: Any, labels: np.ndarray) -> Any:
     """Return the rows of a view whose classes are known."""
     if isinstance(view, tuple):
         return tuple(_known(part, labels) for part in view)
-    view = numbers(view, "views", ensure_2d=False, allow_nd=True)
+    view = as_numbers(view, "views", ensure_2d=False, allow_nd=True)
     if len(view) != len(labels):
         raise ValueError(f"y must have one entry per sample, {len(view)}, got {len(labels)}.")
     return view[labels >= 0]
@@ -173,7 +180,7 @@ def _of_same_class(scores: Tensor, labels: np.ndarray, n_views: int) -> Tensor:
     return scores.gather(1, torch.from_numpy(np.array(columns)).transpose(1, 2).flatten(0, 1))
 
 
-@checked(n_views=POSITIVE_INT, random_state=[Interval(Integral, 0, 2**63 - 1, closed="both")])
+@validated(n_views=POSITIVE_INT, random_state=[Interval(Integral, 0, 2**63 - 1, closed="both")])
 def project_views(
     embedder: Any, X: Any, *, n_views: int = 2, random_state: int = 0
 ) -> tuple[NDArray[np.float32], ...]:
@@ -326,7 +333,7 @@ def contrast_of(
 
 def _in_double(view: Any) -> Tensor:
     return torch.as_tensor(
-        numbers(view, "views", dtype=np.float64, ensure_2d=False, allow_nd=True)
+        as_numbers(view, "views", dtype=np.float64, ensure_2d=False, allow_nd=True)
     )
 
 

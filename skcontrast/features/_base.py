@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from .._checks import Declared, learned, parameter, validate_parameters
-from .._data._parts import labeled_output
+from .._data._modalities import labeled_output
 from .._network._inference import encode
 from .._runtime._modes import plain_modes
 from .._runtime._random import generator_of, seeded_everywhere

@@ -15,7 +15,7 @@ from .._objective._contrast import Contrast
 from .._objective._mean_loss import ObjectiveName
 from ..kinds._base import Kind
 from ..similarity import Cosine, Similarity
-from ._parts import GivenParts, Split
+from ._modalities import GivenParts, Split
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .._checks import check_returned, checked, validate_parameters
+from .._checks import check_returned, validate_parameters, validated
 from .._data._batches import Batch
 from .._objective._contrast import Contrast
 from .._objective._mean_loss import objective_value
@@ -44,7 +44,7 @@ _N_SAMPLES = 12
 _MOST_LOOKED_AT = 64
 
 
-@checked(framework=Framework)
+@validated(framework=Framework)
 def check_framework(framework: Framework) -> None:
     """Check that a custom framework returns a valid contrast.
 

@@ -19,7 +19,7 @@ from ..kinds._base import Kind
 from ..kinds._recognise import MultimodalKind
 from ..similarity import Similarity
 from ._base import FitContext, Framework, Session, state_of
-from ._parts import GivenParts, Lab, Split
+from ._modalities import GivenParts, Lab, Split
 
 _LARGEST_AUTO = 4096
 _SPLITS = "a name, an int, a list of ints or a list of such lists"

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .._data._parts import Joinable
+from .._data._modalities import Joinable
 from ._packed import Topology, by_target
 
 _C = TypeVar("_C", bound=Any)

@@ -16,7 +16,7 @@ from torch.utils.data import Dataset
 
 from .._checks import check_entries
 from .._data._arrays import as_array
-from .._data._parts import row_labels
+from .._data._modalities import row_labels
 from ._packed import PackedGraphs, assemble, is_symmetric, offsets, subset
 
 # Attributes in networkx.

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from .._data._parts import along_rows
+from .._data._modalities import along_rows
 
 # What has a row for each edge.
 _OF_EDGES = ("edge_attributes", "edge_weights", "edge_labels")

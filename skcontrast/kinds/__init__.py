@@ -4,7 +4,7 @@ The kind of X is detected by default. To declare it, pass ``ContrastiveEmbedder(
 `kind` on a custom augmentation or encoder.
 """
 
-from .._data._parts import TensorBatch
+from .._data._modalities import TensorBatch
 from ._base import Kind
 from ._checks import check_kind
 from ._graphs import Graphs

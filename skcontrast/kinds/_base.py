@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from .._checks import ParameterObject
 from .._data._arrays import SparseSamples, representative_array, row_blocks, subset
-from .._data._parts import TensorBatch
+from .._data._modalities import TensorBatch
 
 # Samples by which the size of all is judged.
 _SAMPLES_WEIGHED = 100

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from .._checks import checked
+from .._checks import validated
 from ._base import Kind, Request, with_scaler
 
 
-@checked(kind=Kind)
+@validated(kind=Kind)
 def check_kind(kind: Kind, X: Any) -> None:
     """Check that a custom kind keeps the order, treats samples independently, and leaves X alone.
 

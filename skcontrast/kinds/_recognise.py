@@ -20,7 +20,7 @@ from .._checks import (
     validate_parameters,
 )
 from .._data._array_like import as_array_like
-from .._data._parts import Modalities, MultimodalBatch, OneModality, naming_part
+from .._data._modalities import Modalities, MultimodalBatch, OneModality, naming_part
 from ..graphs._convert import is_graphs
 from ._base import Kind, Request, Schema, as_given
 from ._graphs import Graphs
@@ -321,7 +321,7 @@ class MultimodalScaler:
     def to_tensor(self, X: Modalities | OneModality, device: torch.device | str) -> Any:
         """Return the batches of all parts, or of one that is passed alone."""
         if isinstance(X, OneModality):
-            return self.scalers[X.place].to_tensor(X.samples, device)
+            return self.scalers[X.position].to_tensor(X.samples, device)
         batches = []
         for place, (scaler, part) in enumerate(zip(self.scalers, X.parts, strict=True)):
             with naming_part(place):

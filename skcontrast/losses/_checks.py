@@ -15,7 +15,7 @@ from .._checks import (
     belongs_to_package,
     check_argument,
     check_returned,
-    checked,
+    validated,
 )
 from .._runtime._modes import trial
 from ..schedules._numbers import check_numbers
@@ -28,7 +28,7 @@ _N_ANCHORS, _TOP = 6, 2.0
 _HOOKS = ("coefficients", "hardness", "rank_weights", "class_weights", "losses")
 
 
-@checked(loss=Loss, n_candidates=POSITIVE_INT, n_positives=POSITIVE_INT)
+@validated(loss=Loss, n_candidates=POSITIVE_INT, n_positives=POSITIVE_INT)
 def check_loss(loss: Loss, n_candidates: int = 254, n_positives: int = 1) -> None:
     """Check that a custom loss computes what its methods promise.
 

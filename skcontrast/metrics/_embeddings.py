@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 from sklearn.metrics import euclidean_distances
 from sklearn.utils import gen_batches
 
-from .._checks import POSITIVE, numbers
+from .._checks import POSITIVE, as_numbers
 from .._data._arrays import spectral_rank
 from ._labeled import EMBEDDINGS, measure
 from ._scorers import make_embedding_scorer, make_view_scorer
@@ -161,7 +161,7 @@ def effective_rank(z: ArrayLike) -> float:
 
 def check_embeddings(z: ArrayLike, name: str = "z") -> NDArray[np.float64]:
     """Return the embeddings of at least two samples as float64."""
-    return numbers(z, name, EMBEDDINGS, dtype=np.float64, ensure_min_samples=2)
+    return as_numbers(z, name, EMBEDDINGS, dtype=np.float64, ensure_min_samples=2)
 
 
 def check_views(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import column_or_1d
 
-from .._checks import checked, naming, numbers
+from .._checks import as_numbers, naming, validated
 from .._checks._arguments import refuse_masked
 from .._data._metadata import entries, validate_labels
 
@@ -36,7 +36,7 @@ def measure(
     """
 
     def decorate(function: _F) -> _F:
-        inner = checked(**constraints)(function)
+        inner = validated(**constraints)(function)
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -107,7 +107,7 @@ def _checked(H: Any, y: Any, name: str, y_name: str, needed_by: str) -> tuple[ND
     """Return embeddings and their classes as arrays of one length."""
     if y is None:
         raise ValueError(f"{needed_by} needs the classes of the samples, but {y_name} is None.")
-    H = numbers(H, name, EMBEDDINGS, dtype=(np.float64, np.float32))
+    H = as_numbers(H, name, EMBEDDINGS, dtype=(np.float64, np.float32))
     refuse_masked(y, y_name)
     with naming(y_name, "an array of classes, shape (n_samples,)"):
         y = column_or_1d(entries(y))

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import t as student
 from scipy.stats import wilcoxon
 
-from .._checks import POSITIVE, Interval, checked, numbers
+from .._checks import POSITIVE, Interval, as_numbers, validated
 
 # Differences smaller than this fraction of the scores are rounding.
 _ROUNDING = 1e-12
@@ -60,7 +60,7 @@ class PairedComparison(NamedTuple):
         return f"{self.mean:+.4f} ({interval}), t-test p = {self.p_t:.2g}{ranks}, {n_pairs} pairs"
 
 
-@checked(confidence=[Interval(Real, 0, 1, closed="neither")], test_train_ratio=[*POSITIVE, None])
+@validated(confidence=[Interval(Real, 0, 1, closed="neither")], test_train_ratio=[*POSITIVE, None])
 def compare_paired(
     a: ArrayLike, b: ArrayLike, *, confidence: float = 0.95, test_train_ratio: float | None = None
 ) -> PairedComparison:
@@ -147,7 +147,7 @@ def compare_paired(
 
 def _check_scores(scores: ArrayLike, name: str) -> NDArray[np.float64]:
     options = {"dtype": np.float64, "ensure_2d": False, "ensure_min_samples": 2, "allow_nd": True}
-    checked: NDArray[np.float64] = numbers(scores, name, "an array of scores", **options)
+    checked: NDArray[np.float64] = as_numbers(scores, name, "an array of scores", **options)
     if checked.ndim != 1:
         raise ValueError(f"{name} must have one score per pair, got shape {checked.shape}.")
     return checked

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from .._checks import checked
+from .._checks import validated
 from .._checks._constraints import brief
 
 if TYPE_CHECKING:
     from ..augmentation import Augmentation
 
 
-@checked(measure=[callable], needs_y=["boolean"], greater_is_better=["boolean", None])
+@validated(measure=[callable], needs_y=["boolean"], greater_is_better=["boolean", None])
 def make_embedding_scorer(
     measure: Callable[..., Any],
     *,
@@ -93,7 +93,7 @@ def make_embedding_scorer(
     return Scorer("make_embedding_scorer", _of_embeddings, measure, better, options)
 
 
-@checked(measure=[callable], greater_is_better=["boolean", None])
+@validated(measure=[callable], greater_is_better=["boolean", None])
 def make_view_scorer(
     measure: Callable[..., float],
     *,

@@ -14,7 +14,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_consistent_length
 
-from .._checks import Interval, checked, numbers
+from .._checks import Interval, as_numbers, validated
 from .._data._metadata import split_known
 from .._runtime._random import generator_of
 from ..metrics._labeled import EMBEDDINGS
@@ -90,7 +90,7 @@ class EmbeddingDisplay:
         xlabel: str = "",
         ylabel: str = "",
     ):
-        self.points = numbers(points, "points", "an array of numbers of shape (n, 2)")
+        self.points = as_numbers(points, "points", "an array of numbers of shape (n, 2)")
         if self.points.shape[1] != 2:
             raise ValueError(f"points must have shape (n, 2), got {self.points.shape}.")
         self.y = one_each(y, "y", len(self.points), is_flat=True)
@@ -128,7 +128,7 @@ class EmbeddingDisplay:
         return cls.from_embeddings(embed(estimator, X), y, **kwargs)
 
     @classmethod
-    @checked(
+    @validated(
         subsample=[Interval(Integral, 3, None, closed="left"), None], random_state=["random_state"]
     )
     def from_embeddings(
@@ -178,7 +178,7 @@ class EmbeddingDisplay:
         ValueError
             If the method is unknown or lengths differ.
         """
-        points: NDArray = numbers(h, "h", EMBEDDINGS, ensure_min_samples=3)
+        points: NDArray = as_numbers(h, "h", EMBEDDINGS, ensure_min_samples=3)
         if points.shape[1] < 2:
             raise ValueError("h must have two columns or more, got one: draw a histogram of it.")
         labels = one_each(y, "y", len(points), is_flat=True)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics.pairwise import cosine_similarity
 
-from .._checks import Interval, check_argument, checked, naming, numbers
+from .._checks import Interval, as_numbers, check_argument, naming, validated
 from .._data._metadata import is_unknown
 from .._runtime._random import generator_of
 from ..metrics._labeled import EMBEDDINGS
@@ -97,7 +97,7 @@ class RetrievalDisplay:
             self.pictures = np.asarray(as_pictures(pictures))
         if is_images(self.pictures):
             options: dict[str, Any] = {"ensure_2d": False, "ensure_all_finite": "allow-nan"}
-            self.pictures = numbers(self.pictures, "pictures", allow_nd=True, **options)
+            self.pictures = as_numbers(self.pictures, "pictures", allow_nd=True, **options)
         elif self.pictures.ndim != 1:
             raise ValueError(
                 f"pictures must be images or texts, got shape {self.pictures.shape}: pass "
@@ -153,7 +153,7 @@ class RetrievalDisplay:
         return cls.from_embeddings(h, pictures, y, **kwargs)
 
     @classmethod
-    @checked(random_state=["random_state"])
+    @validated(random_state=["random_state"])
     def from_embeddings(
         cls,
         h: ArrayLike,
@@ -200,7 +200,7 @@ class RetrievalDisplay:
         ValueError
             If there are fewer samples than queries or neighbours, or lengths differ.
         """
-        points: NDArray = numbers(h, "h", EMBEDDINGS, ensure_min_samples=2)
+        points: NDArray = as_numbers(h, "h", EMBEDDINGS, ensure_min_samples=2)
         pictures = one_each(as_pictures(pictures), "pictures", len(points))
         rows = _queries(queries, len(points), random_state)
         within = [Interval(Integral, 1, len(points) - 1, closed="both")]

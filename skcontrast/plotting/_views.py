@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from .._checks import check_argument, naming, numbers
+from .._checks import as_numbers, check_argument, naming
 from .._fit._defaults import defaults_of
 from .._fit._drawn_views import chosen_rows, drawn_views
 from ..augmentation import Augmentation
@@ -79,9 +79,9 @@ class ViewsDisplay:
         check_argument("ViewsDisplay", "as_series", as_series, ["boolean", None])
         self.as_series = is_series(samples) if as_series is None else bool(as_series)
         settings["ensure_all_finite"] = "allow-nan" if self.as_series else True
-        self.samples = numbers(samples, "samples", **settings)
+        self.samples = as_numbers(samples, "samples", **settings)
         with naming("views", "a sequence of arrays", views):
-            self.views = [numbers(view, "views", **settings) for view in views]
+            self.views = [as_numbers(view, "views", **settings) for view in views]
         # Series may end in NaN, and have channels; images may be grey.
         dimensions = (3,) if self.as_series else (3, 4)
         shapes = {view.shape for view in (self.samples, *self.views)}

@@ -9,13 +9,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .._checks import POSITIVE_INT, check_returned, checked
+from .._checks import POSITIVE_INT, check_returned, validated
 from .._runtime._modes import trial
 from ..schedules._numbers import check_numbers
 from ._base import Similarity
 
 
-@checked(similarity=Similarity, width=POSITIVE_INT)
+@validated(similarity=Similarity, width=POSITIVE_INT)
 def check_similarity(similarity: Similarity, width: int = 64) -> None:
     """Check that a custom similarity computes what its methods promise.
 

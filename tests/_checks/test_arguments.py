@@ -8,16 +8,16 @@ import torch
 
 from skcontrast._checks import (
     POSITIVE_INT,
+    as_numbers,
     check_component,
-    checked,
     naming,
-    numbers,
+    validated,
 )
 from skcontrast._checks._arguments import _odd_item, refuse_masked
 from skcontrast.losses import DCL, Loss
 
 
-@checked(n=POSITIVE_INT, loss=Loss)
+@validated(n=POSITIVE_INT, loss=Loss)
 def function(n, loss=None, *, other=0):
     return n, loss, other
 
@@ -101,14 +101,14 @@ DATES = np.array([["2020-01-01", "NaT"], ["2021-01-01", "2022-01-01"]], dtype="M
 def test_dates_are_no_numbers(unit, convert):
     X = convert(DATES.astype(f"M8[{unit}]"))
     with pytest.raises(TypeError, match="z holds dates or durations, not numbers"):
-        numbers(X, "z")
+        as_numbers(X, "z")
 
 
 def test_tensors_are_numbers_and_masked_entries_are_not():
-    array = numbers(torch.eye(2, requires_grad=True), "z")
+    array = as_numbers(torch.eye(2, requires_grad=True), "z")
     np.testing.assert_array_equal(array, np.eye(2))
     refuse_masked(np.ma.array([1, 2]), "z")
     masked = np.ma.array([[1, 2]], mask=[[0, 1]])
     for values in (masked, [[1, 2], masked[0]], [[1.0, np.ma.masked]]):
         with pytest.raises(ValueError, match="z has masked entries"):
-            numbers(values, "z")
+            as_numbers(values, "z")

@@ -14,7 +14,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from skcontrast._data._parts import LabeledArray, label_rows, row_labels
+from skcontrast._data._modalities import LabeledArray, label_rows, row_labels
 from skcontrast.augmentation import (
     AttributeMask,
     ColorJitter,

@@ -7,7 +7,7 @@ from torch import nn
 
 from skcontrast._network._build import Widths, build_network
 from skcontrast.encoders import MLP
-from skcontrast.frameworks._parts import Split
+from skcontrast.frameworks._modalities import Split
 from skcontrast.kinds import Vectors
 from skcontrast.similarity import Cosine, VonMisesFisher
 from tests.common import X_DIGITS, small

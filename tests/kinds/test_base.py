@@ -121,7 +121,7 @@ TESTED_FOR = {
     "_fit/_samples.py": ["Images", "Images", "MultimodalKind"],
     # Samples of several parts are none themselves: the parts are asked.
     "_network/_build.py": ["MultimodalKind"],
-    "augmentation/_per_part.py": ["MultimodalKind"],
+    "augmentation/_per_modality.py": ["MultimodalKind"],
     "frameworks/_cmc.py": ["MultimodalKind"],
 }
 

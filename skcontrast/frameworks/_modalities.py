@@ -8,7 +8,7 @@ from itertools import accumulate
 import torch
 from torch import Tensor, nn
 
-from .._data._parts import MultimodalBatch
+from .._data._modalities import MultimodalBatch
 
 
 class Split(nn.Module):
@@ -33,15 +33,15 @@ class Split(nn.Module):
         self, columns: Sequence[Tensor], sample_shape: tuple, convert: nn.Module | None = None
     ):
         super().__init__()
-        for place, part in enumerate(columns):
-            self.register_buffer(f"columns_{place}", part)
+        for position, part in enumerate(columns):
+            self.register_buffer(f"columns_{position}", part)
         self.convert = nn.Identity() if convert is None else convert
         self.shapes = [(len(part), *sample_shape[1:]) for part in columns]
 
     @property
     def columns(self) -> list[Tensor]:
         """Features or channels of each part."""
-        return [self.get_buffer(f"columns_{place}") for place in range(len(self.shapes))]
+        return [self.get_buffer(f"columns_{position}") for position in range(len(self.shapes))]
 
     @property
     def is_of_channels(self) -> bool:

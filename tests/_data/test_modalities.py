@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skcontrast._data._arrays import is_lazy
-from skcontrast._data._parts import MultimodalBatch
+from skcontrast._data._modalities import MultimodalBatch
 from skcontrast.augmentation import GaussianNoise, PerModality, RandomAffine
 from skcontrast.datasets import Modalities
 from skcontrast.encoders import MLP, ConvNet

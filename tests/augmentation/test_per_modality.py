@@ -6,7 +6,7 @@ import torch
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from skcontrast._data._parts import OneModality
+from skcontrast._data._modalities import OneModality
 from skcontrast.augmentation import GaussianNoise, MarginalCorruption, PerModality, RandomAffine
 from skcontrast.datasets import Modalities
 from skcontrast.frameworks import CMC

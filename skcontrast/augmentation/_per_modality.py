@@ -9,7 +9,7 @@ import torch
 from sklearn.base import clone
 
 from .._checks import check_component, learned, parameter, validate_parameters
-from .._data._parts import Modalities, MultimodalBatch, OneModality, naming_part
+from .._data._modalities import Modalities, MultimodalBatch, OneModality, naming_part
 from ..kinds._base import Kind, Schema
 from ..kinds._recognise import MultimodalKind
 from ._base import Augmentation, changed, generator_for
@@ -75,10 +75,10 @@ class PerModality(Augmentation):
         validate_parameters(self)
         self.check_kind(schema.sample_shape, schema.kind)
         self._schema, self.chains_ = schema, []
-        several = zip(self.augmentations, X.parts, schema.parts, strict=True)
-        for place, (chain, part, own) in enumerate(several):
-            with naming_part(place):
-                fitted = [clone(step).fit_checked(part, own) for step in _chain(chain)]
+        modalities = zip(self.augmentations, X.parts, schema.parts, strict=True)
+        for position, (chain, part, part_schema) in enumerate(modalities):
+            with naming_part(position):
+                fitted = [clone(step).fit_checked(part, part_schema) for step in _chain(chain)]
             self.chains_.append(fitted)
         schema.assign_names(self)
         return self
@@ -100,11 +100,11 @@ class PerModality(Augmentation):
             raise ValueError(
                 f"augmentations has {n_given} items, but samples have {n_parts} parts."
             )
-        several = zip(self.augmentations, sample_shape, kind.kinds_, strict=True)
-        for place, (chain, shape, own) in enumerate(several):
-            with naming_part(place):
+        modalities = zip(self.augmentations, sample_shape, kind.kinds_, strict=True)
+        for position, (chain, shape, part_kind) in enumerate(modalities):
+            with naming_part(position):
                 for step in _chain(chain):
-                    step.check_kind(shape, own)
+                    step.check_kind(shape, part_kind)
 
     def augment(
         self, batch: MultimodalBatch, generator: torch.Generator | None = None
@@ -113,21 +113,23 @@ class PerModality(Augmentation):
         if not isinstance(batch, MultimodalBatch):
             raise TypeError(f"batch must be a MultimodalBatch, got a {type(batch).__name__}.")
         generator = generator_for(batch, generator)
-        draws = getattr(self, "_draws", None) or self._composed(lambda place: None)
+        draws = getattr(self, "_draws", None) or self._composed(lambda position: None)
         pairs = zip(draws, batch.parts, strict=True)
         return MultimodalBatch.of(draw(part, generator) for draw, part in pairs)
 
     def prepared(self, convert: Callable[[Any], Any]) -> PerModality:
         """Return a copy whose augmentations are in the units of the training batches."""
-        draws = self._composed(lambda place: lambda part: convert(OneModality(place, part)))
+        draws = self._composed(lambda position: lambda part: convert(OneModality(position, part)))
         return changed(self, _draws=draws)
 
     def _composed(self, convert: Callable[[int], Callable | None]) -> list[Callable]:
         """Return what draws the views of each part."""
-        several = enumerate(zip(self.chains_, self._schema.parts, strict=True))
+        modalities = enumerate(zip(self.chains_, self._schema.parts, strict=True))
         return [
-            compose(chain, own.sample_shape, kind=own.kind, convert=convert(place))
-            for place, (chain, own) in several
+            compose(
+                chain, part_schema.sample_shape, kind=part_schema.kind, convert=convert(position)
+            )
+            for position, (chain, part_schema) in modalities
         ]
 
     @property

@@ -6,7 +6,7 @@ import torch
 from sklearn.model_selection import GridSearchCV
 
 from skcontrast.frameworks import CMC
-from skcontrast.frameworks._parts import Split, SplitColumns, rgb_to_lab
+from skcontrast.frameworks._modalities import Split, SplitColumns, rgb_to_lab
 from tests.common import small
 from tests.frameworks.common import X
 

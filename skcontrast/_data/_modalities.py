@@ -1,4 +1,4 @@
-"""Samples that consist of several parts, as users pass them and as batches, and labels of rows."""
+"""Samples of several modalities, as X and as batches, and row labels of pandas."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from .._sklearn_compat import get_output_config, rows_of
 class Modalities:
     """Samples of several modalities, each an array, as one X that can be indexed by rows.
 
-    A tuple of arrays holds the same samples, but scikit-learn cannot split it. `Modalities` goes
-    through Pipelines, ``train_test_split``, cross-validation and searches. What selects rows
-    selects them in every part.
+    A tuple of arrays holds the same samples, but scikit-learn cannot split it. `Modalities` works
+    with Pipelines, ``train_test_split``, cross-validation and searches: indexing by rows selects
+    them in every part.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class Modalities:
     def __init__(self, *parts: Any):
         if len(parts) < 2:
             raise ValueError(f"X must have at least two parts, got {len(parts)}.")
-        lengths = [_n_samples(part, place) for place, part in enumerate(parts)]
+        lengths = [_n_samples(part, position) for position, part in enumerate(parts)]
         if len(set(lengths)) > 1:
             raise ValueError(f"The parts of X must hold the same samples, got {lengths} of them.")
         self.parts = parts
@@ -82,8 +82,8 @@ class Modalities:
     @property
     def index(self) -> Any:
         """The row labels of the first part that has any, an index of pandas, or None."""
-        found = (row_labels(part) for part in self.parts)
-        return next((labels for labels in found if labels is not None), None)
+        indices = (row_labels(part) for part in self.parts)
+        return next((labels for labels in indices if labels is not None), None)
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -104,19 +104,19 @@ class Modalities:
         )
 
     def __repr__(self) -> str:
-        held = ", ".join(_brief(part) for part in self.parts)
-        return f"Modalities of {len(self)} samples: {held}"
+        parts = ", ".join(_described(part) for part in self.parts)
+        return f"Modalities of {len(self)} samples: {parts}"
 
 
-def _n_samples(part: Any, place: int) -> int:
+def _n_samples(part: Any, position: int) -> int:
     """Return the number of samples in a part."""
     shape = getattr(part, "shape", ())
     if isinstance(part, (str, bytes)) or not (shape or hasattr(part, "__len__")):
-        raise TypeError(f"Part {place} of X must hold samples, got {_brief(part)}.")
+        raise TypeError(f"Part {position} of X must hold samples, got {_described(part)}.")
     return shape[0] if shape else len(part)
 
 
-def _brief(part: Any) -> str:
+def _described(part: Any) -> str:
     """Return the class and the shape of a part, or its value if it has none."""
     if part is None or isinstance(part, (str, bytes, int, float, type)):
         return repr(part)
@@ -125,13 +125,13 @@ def _brief(part: Any) -> str:
 
 
 @contextmanager
-def naming_part(place: int) -> Iterator[None]:
-    """Say in errors about samples which of their parts they are about."""
+def naming_part(position: int) -> Iterator[None]:
+    """Name the part of X in errors about its samples."""
     try:
         yield
     except (ValueError, TypeError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"Part {place} of X: {error}") from error
+        raise kind(f"Part {position} of X: {error}") from error
 
 
 class OneModality(NamedTuple):
@@ -139,13 +139,13 @@ class OneModality(NamedTuple):
 
     Attributes
     ----------
-    place : int
-        Which part.
+    position : int
+        The index of the part in X.
     samples : array-like of length n
         As its kind returns them.
     """
 
-    place: int
+    position: int
     samples: Any
 
 
@@ -233,7 +233,7 @@ class TensorBatch(Joinable):
         return self._mapped(lambda t: t.pin_memory() if isinstance(t, Tensor) else t)
 
     def _mapped(self, function: Callable[[Any], Any]) -> Self:
-        """Return a batch of what a function makes of each tensor."""
+        """Return a batch with a function applied to each tensor."""
         return type(self)(**{name: function(tensor) for name, tensor in self.tensors.items()})
 
     @classmethod
@@ -249,7 +249,7 @@ class MultimodalBatch(TensorBatch):
     @classmethod
     def of(cls, parts: Iterable[Any]) -> Self:
         """Return the batches of parts as one."""
-        return cls(**{str(place): part for place, part in enumerate(parts)})
+        return cls(**{str(position): part for position, part in enumerate(parts)})
 
     @property
     def parts(self) -> tuple[Any, ...]:
@@ -280,7 +280,7 @@ class LabeledArray(np.ndarray):
 
 
 def row_labels(X: Any) -> Any:
-    """Return the index of a pandas object, or of what was made from one; None if X has none.
+    """Return the index of a pandas object, or of an array that has kept it; None if X has none.
 
     The index that pandas gives a table without labels, 0 to n - 1, counts as none.
     """
@@ -292,7 +292,7 @@ def row_labels(X: Any) -> Any:
 
 
 def label_rows(array: Any, labels: Any) -> Any:
-    """Return an ndarray as a `LabeledArray`; without labels, or no ndarray, unchanged."""
+    """Return an ndarray as a `LabeledArray`; unchanged without labels or if it is no ndarray."""
     if labels is None or not isinstance(array, np.ndarray):
         return array
     labeled = array.view(LabeledArray)
@@ -301,7 +301,7 @@ def label_rows(array: Any, labels: Any) -> Any:
 
 
 def labeled_output(h: NDArray, X: Any, estimator: Any) -> Any:
-    """Return what `transform` computed for X, as a DataFrame if labels would get lost otherwise.
+    """Return the output of `transform` for X, as a DataFrame if it has to keep row labels.
 
     With ``set_output(transform="pandas")``, scikit-learn takes the index of DataFrames only.
     """
