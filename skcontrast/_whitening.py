@@ -23,7 +23,7 @@ from ._fit._settings import augmentations_of
 from ._fit._setup import shown_symmetries
 from ._runtime._random import resolve_seed
 from .augmentation import Views, compose
-from .kinds._base import Schema, as_given, with_scaler
+from .kinds._base import Schema, in_units_of_X, with_scaler
 from .kinds._recognise import declared_kind, read_samples
 
 # Numbers of which the covariance is estimated at most, 256 MiB of them.
@@ -207,7 +207,7 @@ class ViewWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared)
         views = compose(chain, shape, kind=kind, convert=read)
 
         def draw(samples: Any, generator: torch.Generator) -> Any:
-            drawn = as_given(scaler, views(read(samples), generator), samples)
+            drawn = in_units_of_X(scaler, views(read(samples), generator), samples)
             return type(given)(drawn, columns=given.columns) if hasattr(given, "iloc") else drawn
 
         return X, schema, draw

@@ -90,7 +90,7 @@ def test_a_bool_is_not_an_int_and_an_int_fits_into_a_tensor():
 
 def test_floats_up_to_255_that_are_not_scaled_warn():
     images = 255 * PICTURES
-    with pytest.warns(UserWarning, match="standardize=False leaves as they are"):
+    with pytest.warns(UserWarning, match="standardize=False does not scale"):
         tiny(encoder=None, kind=Images(standardize=False)).views(images)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -1,4 +1,4 @@
-"""Arrays in the forms in which users pass them; what is no array of samples is refused."""
+"""Conversion of array-likes; anything that is no array of samples raises an error."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ._arrays import LazySamples, as_array, refuse_nonfinite, row_blocks
 from ._modalities import Modalities
 from ._pictures import is_picture, pictures_in
 
-# What to do with samples that belong together in pairs.
+# Advice for pairs of samples of the same kind.
 PAIRS_ADVICE = (
     "with first and second as arrays, ContrastiveEmbedder(same_group='positive').fit("
     "np.concatenate([first, second]), groups=np.tile(np.arange(len(first)), 2)) learns which rows "
@@ -27,7 +27,7 @@ PAIRS_ADVICE = (
 
 
 def as_array_like(X: Any, *, one_shape: bool = True, size: int | None = None) -> Any:
-    """Convert what scikit-learn does not read to arrays: tensors, images, files, Datasets.
+    """Convert tensors, images, files and Datasets, which scikit-learn does not read, to arrays.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def as_array_like(X: Any, *, one_shape: bool = True, size: int | None = None) ->
     if getattr(X, "ndim", 0) == 1 and getattr(X, "dtype", None) == np.dtype(object):
         X = list(X)  # an array of objects, or a Series of pandas
     if isinstance(X, (list, tuple)) and len(X):
-        X = _joined(X, one_shape)
+        X = _as_one_array(X, one_shape)
     if isinstance(X, torch.Tensor):
         with naming("X", "a dense tensor of numbers"):
             X = as_array(X)
@@ -65,7 +65,7 @@ def as_array_like(X: Any, *, one_shape: bool = True, size: int | None = None) ->
 
 
 def _refuse_other(X: Any) -> None:
-    """Raise ValueError or TypeError for what is no samples, or more than them."""
+    """Raise ValueError or TypeError for anything but samples."""
     if X is None:
         raise ValueError("X must be an array of samples, got None.")
     refuse_unordered(X)
@@ -84,7 +84,7 @@ def _refuse_other(X: Any) -> None:
 
 
 def _refuse_flat(X: Any) -> None:
-    """Raise ValueError if X holds nothing, or numbers in one dimension."""
+    """Raise ValueError if X is empty or one-dimensional."""
     is_row = isinstance(X, (list, tuple)) or getattr(X, "ndim", 0) == 1
     if 0 in (getattr(X, "shape", None) or ())[:1] or (is_row and not len(X)):
         raise ValueError("X is empty: fit needs at least 2 samples, other methods 1.")
@@ -101,8 +101,8 @@ def _refuse_flat(X: Any) -> None:
     )
 
 
-def _joined(X: Any, one_shape: bool) -> Any:
-    """Return a list of samples as one array, as a list where shapes may and do differ."""
+def _as_one_array(X: Any, one_shape: bool) -> Any:
+    """Return a list of samples as one array, or as a list if shapes differ and may differ."""
     if _is_nested(X) and _is_nested(X[0]):
         with naming("X", "lists of samples, each of one shape"):
             X = [np.asarray(x) for x in X]
@@ -139,7 +139,7 @@ def refuse_unordered(X: Any) -> None:
 
 
 def _refuse_unread(X: Any) -> None:
-    """Raise TypeError for files, pictures, texts and others that are read by something else."""
+    """Raise TypeError for paths, single images, texts and other objects that are no samples."""
     if isinstance(X, (str, PurePath)):
         raise TypeError(
             f"X must hold samples, got {str(X)!r}: for a folder of images, pass "
@@ -166,15 +166,15 @@ def _refuse_unread(X: Any) -> None:
             "X is a list of DataFrames: if their rows are steps of series, pass "
             "[x.to_numpy().T for x in X]; if they are batches of one table, pandas.concat(X)."
         )
-    # Of pairs of samples, a Dataset's items would be the first alone.
+    # Read as a Dataset, pairs of samples would lose their second sample.
     shapes = {getattr(x, "shape", None) for x in first} if isinstance(first, tuple) else set()
     if len(shapes) == 1 and len(first) > 1 and not shapes & {None, ()}:
-        found = "pairs of samples" if len(first) == 2 else f"tuples of {len(first)} samples"
-        raise TypeError(f"X is a list of {found}: {PAIRS_ADVICE}.")
+        tuples = "pairs of samples" if len(first) == 2 else f"tuples of {len(first)} samples"
+        raise TypeError(f"X is a list of {tuples}: {PAIRS_ADVICE}.")
 
 
 def _refuse_column_of_images(X: Any) -> None:
-    """Raise TypeError for a Dataset of Hugging Face with images, which are no table."""
+    """Raise TypeError for a table of Hugging Face that holds images."""
     first = X[0] if X.column_names and len(X) else None
     for name, value in first.items() if isinstance(first, Mapping) else ():
         if is_picture(value):
@@ -182,7 +182,7 @@ def _refuse_column_of_images(X: Any) -> None:
 
 
 def _stacked(images: Any) -> NDArray:
-    # numpy would say only that they cannot be stacked.
+    # numpy's error would not show the shapes.
     shapes = {tuple(x.shape) if hasattr(x, "shape") else type(x).__name__ for x in images}
     if len(shapes) > 1:
         hint = (
@@ -198,7 +198,7 @@ def _stacked(images: Any) -> NDArray:
 
 
 def _is_dataset(X: Any) -> bool:
-    """Return whether X is indexed as a Dataset is, or is items that scikit-learn cut from one."""
+    """Return whether X is a Dataset, or a list of items that scikit-learn has taken from one."""
     if isinstance(X, list):  # of tuples (sample, ...)
         is_cut = len(X) and isinstance(X[0], tuple) and len(X[0])
         return bool(is_cut and getattr(X[0][0], "ndim", 0))
@@ -207,7 +207,7 @@ def _is_dataset(X: Any) -> bool:
 
 
 def check_dimensions(X: Any) -> None:
-    """Raise ValueError for arrays with more dimensions than images have."""
+    """Raise ValueError for arrays of more than 4 dimensions."""
     if getattr(X, "ndim", 2) > 4 or (isinstance(X, LazySamples) and X.ndim < 2):
         raise ValueError(
             "X must have 2 dimensions (vectors), 3 (series or grey images) or 4 (images: "
@@ -218,11 +218,11 @@ def check_dimensions(X: Any) -> None:
 def checked_numbers(
     X: Any, expected: str, convert: Callable[..., Any], *, check_finite: bool = True
 ) -> Any:
-    """Return X as numbers, finite ones, and lazy samples after a look at the first.
+    """Return X as an array of finite numbers.
 
-    A copy of X in float64 may not fit into memory, while its batches do. So only what torch has no
-    numbers for is converted, such as long doubles and objects, and NaN and infinity are looked for
-    in a few rows at a time.
+    A copy of X in float64 may not fit into memory, while its batches do. So only dtypes that torch
+    lacks, such as long doubles and objects, are converted, and NaN and infinity are searched for
+    in a few rows at a time. Lazy samples are validated when they are read.
 
     Parameters
     ----------
@@ -231,15 +231,16 @@ def checked_numbers(
     expected : str
         A description of valid values.
     convert : callable
-        ``sklearn.utils.check_array``, or what takes the same arguments.
+        ``sklearn.utils.check_array``, or a function of the same arguments.
     check_finite : bool, default=True
-        Whether NaN and infinity are refused.
+        Whether NaN and infinity raise an error.
     """
-    # Of lazy samples the first is known; others are checked when they are read.
     if not isinstance(X, LazySamples):
         check_entries(X, "X")
-        own = getattr(X, "dtype", None)
-        is_number = isinstance(own, np.dtype) and own.kind in "biufc" and own.itemsize <= 8
+        original = getattr(X, "dtype", None)
+        is_number = (
+            isinstance(original, np.dtype) and original.kind in "biufc" and original.itemsize <= 8
+        )
         dtype: Any = "numeric" if is_number or hasattr(X, "columns") else np.float64
         if issparse(X):
             dtype = [np.float64, np.float32]

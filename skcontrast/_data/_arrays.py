@@ -1,4 +1,4 @@
-"""Arrays of samples, in memory, in files or not read yet: their rows, tensors and statistics."""
+"""Arrays of samples, in memory, in files or read lazily: rows, tensors and statistics."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from .._checks import naming
 from ._modalities import Modalities
 from ._pictures import as_pixels
 
-# Beyond this many standard deviations a value carries no more information, only overflow.
+# Values are clipped at this many standard deviations, beyond which they would only overflow.
 FARTHEST = 1e6
 _ENOUGH_SAMPLES = 10_000
-# The largest number of numbers in these samples of vectors together.
+# The most numbers in a subset of vectors.
 _ENOUGH_NUMBERS = 2**24
-# What is computed from a block takes a few times its memory, in float64.
+# The size of a block: computations in float64 take a few times its memory.
 _NUMBERS_PER_BLOCK = 2**21
-# Rows of each array that two fits compare.
+# Rows of each array that enter its checksum.
 _ROWS_COMPARED = 256
 
 
 class LazySamples:
-    """A torch Dataset in the form of an array: it has a shape, and its rows are ndarrays.
+    """A torch Dataset with the interface of an array: it has a shape, and its rows are ndarrays.
 
     Parameters
     ----------
     dataset : torch.utils.data.Dataset, or sequence of paths or of images of Pillow
         Items are samples, or tuples that start with one: arrays, tensors or images of one shape.
     size : int, default=None
-        The height and width of images that are no arrays, see `as_pixels`.
+        The height and width of paths and images of Pillow, see `as_pixels`.
     """
 
     def __init__(self, dataset: Any, size: int | None = None):
@@ -97,7 +97,7 @@ class LazySamples:
 
 
 class SparseSamples(LazySamples):
-    """A sparse matrix whose rows are ndarrays, so that no more than a batch is dense at a time.
+    """A sparse matrix whose rows are ndarrays, so that only a batch at a time is dense.
 
     Parameters
     ----------
@@ -133,21 +133,18 @@ def subset(X: Any) -> Any:
 
 
 def representative_array(X: Any) -> Any:
-    """Return X as an array; of lazy samples, the subset."""
+    """Return X as an array; for lazy samples, a subset."""
     return subset(X) if is_lazy(X) else X
 
 
 def is_lazy(X: Any) -> bool:
-    """Return whether checked samples, or a part of them, have yet to be read."""
+    """Return whether validated samples, or a part of them, are read lazily."""
     parts = X.parts if isinstance(X, Modalities) else (X,)
     return any(isinstance(part, LazySamples) for part in parts)
 
 
 def row_blocks(X: Any, n_rows: int | None = None) -> Iterator[Any]:
-    """Yield all rows of X in order, in blocks.
-
-    By default, rows of an array, as many as hold some million numbers.
-    """
+    """Yield all rows of X in order, in blocks; by default of about two million numbers."""
     if n_rows is None:
         n_rows = min(4096, max(1, _NUMBERS_PER_BLOCK // max(1, math.prod(X.shape[1:]))))
     for start in range(0, len(X), n_rows):
@@ -155,23 +152,23 @@ def row_blocks(X: Any, n_rows: int | None = None) -> Iterator[Any]:
 
 
 def fingerprint(arrays: Iterable[Any]) -> int:
-    """Return a checksum of arrays, of their shapes and a few rows.
+    """Return a checksum of the shapes and of a few rows of arrays.
 
     Parameters
     ----------
     arrays : iterable of array-like
-        Shape, dtype and up to 256 rows of each count.
+        Of each, the shape, the dtype and at most 256 rows are used.
     """
-    found = zlib.crc32(b"None")
+    checksum = zlib.crc32(b"None")
     for array in arrays:
-        found = zlib.crc32(f"{array.shape} {array.dtype}".encode(), found)
+        checksum = zlib.crc32(f"{array.shape} {array.dtype}".encode(), checksum)
         rows = array[:: max(1, -(-len(array) // _ROWS_COMPARED))] if array.shape else array
-        found = zlib.crc32(np.ascontiguousarray(rows).data, found)
-    return found
+        checksum = zlib.crc32(np.ascontiguousarray(rows).data, checksum)
+    return checksum
 
 
 def native(X: NDArray) -> NDArray:
-    """Return an array in the byte order of the machine, without a copy if it is in it."""
+    """Return an array in the byte order of the machine, without a copy if possible."""
     return X if X.dtype.isnative else X.astype(X.dtype.newbyteorder("="))
 
 
@@ -225,7 +222,7 @@ def moments(X: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 def mean_and_std(X: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return what to subtract from each column of X, and what to divide it by; float64."""
+    """Return mean and standard deviation of each column as float64; 1 for constant columns."""
     mean, std = moments(X)
     return mean, _scale(mean, std, X.dtype)
 
@@ -233,7 +230,8 @@ def mean_and_std(X: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 def _scale(mean: NDArray, std: NDArray, dtype: Any) -> NDArray:
     """Return standard deviations of columns, 1 for constant ones.
 
-    As in StandardScaler, what varies less than the rounding of its mean is constant.
+    As in StandardScaler, a column that varies less than the rounding error of its mean is
+    constant.
     """
     precision = np.float32 if dtype == np.float32 else np.float64
     return np.where(std <= 10 * np.finfo(precision).eps * np.abs(mean), 1.0, std)

@@ -1,4 +1,4 @@
-"""Samples in memory, or read batch by batch; with their metadata, in random batches."""
+"""Random batches of samples with their metadata, from memory or read batch by batch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from torch import Tensor
 from .._runtime._device import free_bytes
 from ._arrays import is_lazy
 
-# Share of the free memory that training samples may take where no budget is given.
+# Share of the free memory that training samples may take without a budget.
 _SHARE = 0.5
 
 
@@ -39,7 +39,7 @@ class Metadata(NamedTuple):
     weights: Tensor | None = None
 
     def take(self, rows: Tensor) -> Metadata:
-        """Return those of the given rows, in any order and number."""
+        """Return the metadata of these rows, in any order and number."""
         return Metadata(*(None if field is None else field[rows] for field in self))
 
 
@@ -55,7 +55,7 @@ class Batch(NamedTuple):
     weights : Tensor of shape (n,) or None
         Factors on their losses.
     descriptions : Tensor of shape (n, d) or None
-        Vectors that each sample's projection should agree with.
+        Vectors with which the projections of samples should agree.
     rows : Tensor of shape (n,), dtype int64, or None
         Their places in the training set.
     groups : Tensor of shape (n,), dtype int64, or None
@@ -113,32 +113,32 @@ class Batch(NamedTuple):
 
 
 class BatchSampler:
-    """All samples in random batches whose sizes differ by at most one, in new order at each pass.
+    """Iterate over all samples in random batches, in a new order at each pass.
 
-    No batch holds a single sample, which has no negatives: with an odd number of rows and a
-    `batch_size` of 2, one batch holds 3.
+    The sizes of batches differ by at most one. No batch holds a single sample, which has no
+    negatives: with an odd number of rows and a `batch_size` of 2, one batch holds 3.
 
-    Where fewer of the rows are labeled than `labeled_share`, labeled rows are added to each batch
-    until they are that share of it, or all in it. They are drawn again for each batch, and an
-    epoch has more batches, as these still hold at most `batch_size` samples.
+    If the share of labeled rows is below `labeled_share`, each batch gets more labeled rows, until
+    they make up this share or all are in it. They are drawn again for each batch. An epoch then
+    has more batches, as these still hold at most `batch_size` samples.
 
     Parameters
     ----------
     source : Source
         The samples.
     batch_size : int
-        The most samples in a batch, at least 2.
+        The maximum size of a batch, at least 2.
     labeled : Tensor of shape (n_labeled,), dtype int64, default=None
         The labeled rows.
     labeled_share : float, default=0.0
         In [0, 1).
     pairs : Tensor of shape (n_samples,), dtype int64, default=None
-        Groups of samples of which two at a time should meet in a batch, −1 where there is none:
-        the samples of a group are drawn in pairs, of one domain.
+        Groups, −1 where there is none. Samples of a group, and of one domain, are drawn in pairs,
+        so that they meet in a batch.
     domains : Tensor of shape (n_samples,), dtype int64, default=None
         Numbers from 0 on, each of at least two samples. Every batch is of one domain.
     share : callable, default=None
-        ``share(rows)`` returns which rows of a batch this process reads; None is all.
+        ``share(rows)`` returns the rows of a batch that this process reads; None is all.
     **metadata : dict of str to Tensor of shape (n_samples, ...)
         Further fields of `Batch`: labels, weights, descriptions and groups of all samples.
     """
@@ -176,16 +176,17 @@ class BatchSampler:
         return sum(self.n_batches)
 
     def __iter__(self) -> Generator[Batch, None, None]:
-        # The same order in either dtype; of data larger than memory it is what an epoch holds.
+        # The order is the same in both dtypes. For data larger than memory it takes most of the
+        # memory.
         dtype = torch.int32 if self.n_samples < 2**31 else torch.int64
         order = torch.randperm(self.n_samples, generator=self.generator, dtype=dtype)
         if self.pairs is not None:
             order = self._in_pairs(order.long(), self.pairs)
-        parts: Sequence[Tensor] = self._parts(order)
+        batches: Sequence[Tensor] = self._divided(order)
         if self.n_added:
-            parts = [torch.cat([part, self._added_to(part)]) for part in parts]
-        with closing(self.source.batches([*map(self.share, parts)])) as samples:
-            for rows, x in zip(parts, samples, strict=True):
+            batches = [torch.cat([rows, self._added_to(rows)]) for rows in batches]
+        with closing(self.source.batches([*map(self.share, batches)])) as samples:
+            for rows, x in zip(batches, samples, strict=True):
                 rows = rows.to(self.device, torch.int64)
                 metadata = {name: tensor[rows] for name, tensor in self.metadata.items()}
                 yield Batch(x, rows=rows, **metadata)
@@ -196,43 +197,43 @@ class BatchSampler:
 
     def in_order(self, batch_size: int) -> Iterator[Any]:
         """Yield all samples of the share in the order of X, at most `batch_size` at a time."""
-        parts = self.share(torch.arange(self.n_samples)).split(batch_size)
-        yield from self.source.batches(parts)
+        batches = self.share(torch.arange(self.n_samples)).split(batch_size)
+        yield from self.source.batches(batches)
 
-    def _parts(self, order: Tensor) -> Sequence[Tensor]:
+    def _divided(self, order: Tensor) -> Sequence[Tensor]:
         """Divide rows in a random order into batches."""
         if self.domains is None or len(self.counts) == 1:
-            n_parts = self.n_batches[0]  # 0 of a single sample
-            return order.to(self.device).tensor_split(n_parts) if n_parts else ()
+            n = self.n_batches[0]  # 0 of a single sample
+            return order.to(self.device).tensor_split(n) if n else ()
         order = order[self.domains[order.long()].sort(stable=True).indices].to(self.device)
         of_domains = zip(order.split(self.counts), self.n_batches, strict=True)
-        parts = [part for rows, n_parts in of_domains for part in rows.tensor_split(n_parts)]
-        return [parts[k] for k in torch.randperm(len(parts), generator=self.generator)]
+        batches = [batch for rows, n in of_domains for batch in rows.tensor_split(n)]
+        return [batches[k] for k in torch.randperm(len(batches), generator=self.generator)]
 
     def _in_pairs(self, order: Tensor, groups: Tensor) -> Tensor:
-        """Bring two samples of one group at a time next to each other in a random order."""
+        """Return a random order in which samples of a group are next to each other in pairs."""
         by_group = order[groups[order].sort(stable=True).indices]
         marks, counts = groups[by_group].unique_consecutive(return_counts=True)
-        places = torch.cat([torch.arange(count) for count in counts.tolist()])
+        ranks = torch.cat([torch.arange(count) for count in counts.tolist()])
         # The first of each pair starts a new one; samples without a group stay alone.
-        is_first = (places % 2 == 0) | (marks.repeat_interleave(counts) < 0)
+        is_first = (ranks % 2 == 0) | (marks.repeat_interleave(counts) < 0)
         pair = is_first.cumsum(0) - 1
-        rank = torch.randperm(int(pair[-1]) + 1, generator=self.generator)
-        return by_group[rank[pair].sort(stable=True).indices]
+        position = torch.randperm(int(pair[-1]) + 1, generator=self.generator)
+        return by_group[position[pair].sort(stable=True).indices]
 
-    def _added_to(self, part: Tensor) -> Tensor:
-        """Draw labeled rows, of its domain, that are not in a part of the rows yet."""
+    def _added_to(self, rows: Tensor) -> Tensor:
+        """Draw labeled rows of the same domain that are not in a batch yet."""
         order = torch.randperm(len(self.labeled), generator=self.generator)
         drawn = self.labeled[order]
         if self.domains is not None:
-            drawn = drawn[self.domains[drawn] == self.domains[part[:1].cpu()]]
-        drawn = drawn.to(part.device)
-        return drawn[~torch.isin(drawn, part)][: self.n_added]
+            drawn = drawn[self.domains[drawn] == self.domains[rows[:1].cpu()]]
+        drawn = drawn.to(rows.device)
+        return drawn[~torch.isin(drawn, rows)][: self.n_added]
 
 
 @dataclass(eq=False)
 class Source:
-    """Samples on the device of the training, or read, converted and moved there batch by batch.
+    """Samples that are on the device, or read, converted and moved there batch by batch.
 
     Parameters
     ----------
@@ -243,7 +244,7 @@ class Source:
     to_tensor : callable, default=None
         ``to_tensor(array, device)``; None if X is a batch on the device.
     n_workers : int, default=0
-        Threads that read ahead; 0 reads in that of the caller.
+        Threads that read ahead; 0 reads in the caller's thread.
     """
 
     X: Any
@@ -255,21 +256,21 @@ class Source:
         return len(self.X)
 
     def take(self, rows: Tensor) -> Any:
-        """Return the samples of the given rows, read in this thread."""
+        """Return the samples of these rows, read in this thread."""
         return self._moved(self._loaded(rows))
 
-    def batches(self, parts: Sequence[Tensor]) -> Generator[Any, None, None]:
-        """Yield the samples of each part, a tensor of rows."""
-        with closing(read_ahead(self._loaded, parts, self.n_workers)) as samples:
+    def batches(self, batches: Sequence[Tensor]) -> Generator[Any, None, None]:
+        """Yield the samples of each batch, a tensor of rows."""
+        with closing(read_ahead(self._loaded, batches, self.n_workers)) as samples:
             yield from map(self._moved, samples)
 
     def _moved(self, x: Any) -> Any:
-        """Return a batch on the device, where one that is a part of X already is."""
+        """Move a batch to the device; a part of X is already there."""
         is_there = self.to_tensor is None
         return x if is_there else x.to(self.device, non_blocking=self.device.type == "cuda")
 
     def _loaded(self, rows: Tensor) -> Any:
-        """Return the samples of the given rows, on the CPU as they are moved fastest."""
+        """Return the samples of these rows, in pinned memory if they are moved to a GPU."""
         if self.to_tensor is None:
             return self.X[rows.to(self.device)]
         x = self.to_tensor(self.X[rows.cpu().numpy()], torch.device("cpu"))
@@ -277,19 +278,20 @@ class Source:
         return x.pin_memory() if is_pinned else x
 
 
-def read_ahead(read: Callable, parts: Iterable[Any], n_threads: int) -> Generator[Any, None, None]:
-    """Yield what `read` returns for each part, in order; threads are at most two parts ahead each.
+def read_ahead(
+    read: Callable, batches: Iterable[Any], n_threads: int
+) -> Generator[Any, None, None]:
+    """Yield ``read(batch)`` for each batch in order; each thread reads at most two batches ahead.
 
-    Where the caller stops, by Ctrl-C or an error, nothing is waited for.
+    If the caller stops, by Ctrl-C or an error, pending reads are cancelled.
     """
     if not n_threads:
-        yield from map(read, parts)
+        yield from map(read, batches)
         return
     pool, ahead = ThreadPoolExecutor(n_threads), deque[Future]()
-    # Parts wait in a queue in their order, however long each takes to be read.
     try:
-        for part in parts:
-            ahead.append(pool.submit(read, part))
+        for batch in batches:
+            ahead.append(pool.submit(read, batch))
             if len(ahead) == 2 * n_threads:
                 yield ahead.popleft().result()
         while ahead:
@@ -299,15 +301,15 @@ def read_ahead(read: Callable, parts: Iterable[Any], n_threads: int) -> Generato
 
 
 def is_streamed(X: Any, n_bytes: float, device: torch.device, budget: float | None) -> bool:
-    """Return whether checked samples are read batch by batch, and not held on the device at once.
+    """Return whether samples of `n_bytes` are read batch by batch, not all held on the device.
 
-    They take `n_bytes` as tensors, where 0 is always held; see `bytes_allowed`.
+    0 bytes are always held; see `bytes_allowed`.
     """
     return n_bytes > 0 and (is_lazy(X) or n_bytes > bytes_allowed(device, budget))
 
 
 def bytes_allowed(device: torch.device, budget: float | None) -> float:
-    """Return the most bytes of samples on a device, of a budget in gigabytes or half of it."""
+    """Return the maximum bytes of samples on a device, by default half of its free memory."""
     if budget is not None:
         return budget * 1e9
     # Processes that torchrun has started on a machine share its memory, but have a GPU each.

@@ -1,4 +1,4 @@
-"""Checks what is passed alongside X: classes, weights, groups and descriptions of samples."""
+"""Validation of y, sample weights, groups, domains and descriptions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ._arrays import as_array, as_tensor
 
 # What `fit` takes besides X and y.
 NAMES = frozenset({"sample_weight", "descriptions", "groups", "domains"})
-# What libraries write of a missing value where they make texts of it.
+# Texts that libraries write for a missing value.
 _UNKNOWN_TEXTS = frozenset({"", "nan", "none", "<na>", "nat", "null", "n/a", "na"})
 
 
@@ -31,7 +31,7 @@ def validate_labels(y: Any, n_samples: int | None, *, needed_by: str) -> NDArray
     y : array-like of shape (n_samples,) or None
         Classes, numbers or strings; −1, None, NaN or ``pandas.NA`` where unknown.
     n_samples : int or None
-        How many there must be; None is any number.
+        The required length; None is any length.
     needed_by : str
         Name of the loss, for the message.
 
@@ -51,16 +51,13 @@ def _are_fractions(values: NDArray) -> bool:
 
 
 def known_classes(y: Any, *, needed_by: str) -> tuple[NDArray, NDArray[np.bool_]]:
-    """Return the known classes of y, one at least, and which entries these are."""
+    """Return the known classes of y, at least one, and a mask of the known entries."""
     _refuse_none(y, needed_by)
     known, is_known = split_known(y, warns=True)
     with naming("y", "an array of classes, shape (n_samples,)"):
         check_classification_targets(known)
     if not len(known):
-        raise ValueError(
-            "y must hold known classes, got none; -1 is no class, but marks samples whose class "
-            "is unknown."
-        )
+        raise ValueError("y must hold known classes, got none; -1 marks samples of unknown class.")
     return known, is_known
 
 
@@ -93,8 +90,8 @@ def group_codes(groups: Any, n_samples: int) -> NDArray[np.int64]:
 def validate_domains(domains: Any, n_samples: int) -> NDArray[np.int64] | None:
     """Return the domains of the samples as numbers from 0 on; None stays None.
 
-    Samples of an unknown domain, −1, are one more domain. Samples that are alone in theirs have no
-    negatives there: together they are one, and a single one joins the largest.
+    Samples of an unknown domain, −1, form a domain. A domain of one sample has no negatives:
+    several such domains are merged, and a single one joins the largest.
     """
     if domains is None:
         return None
@@ -113,14 +110,14 @@ def validate_domains(domains: Any, n_samples: int) -> NDArray[np.int64] | None:
 def split_known(
     values: Any, name: str = "y", what: str = "classes", *, warns: bool = False
 ) -> tuple[NDArray, NDArray[np.bool_]]:
-    """Return the entries that are known, and which these are: not −1, None, NaN or pandas.NA.
+    """Return the known entries, and a mask of them: not −1, None, NaN or pandas.NA.
 
     Parameters
     ----------
     values : array-like of shape (n_samples,)
         Numbers or strings.
     name, what : str
-        The name of the argument, and what it holds, for messages.
+        The name of the argument and of its values, for messages.
     warns : bool, default=False
         Whether a column, (n_samples, 1), gets the warning of scikit-learn.
 
@@ -151,23 +148,23 @@ def split_known(
     if known.dtype.kind in "US":
         for text in sorted({"-1", "-1.0"}.intersection(known.astype(str).tolist())):
             raise ValueError(
-                f"{name} holds the string {text!r}: rename it if it is one of the {what}. What is "
-                "unknown is the number -1 or None."
+                f"{name} holds the string {text!r}: rename it if it is one of the {what}. Mark "
+                "unknown entries by the number -1 or None."
             )
     texts = sorted({value for value in array[~is_known].tolist() if isinstance(value, str)})
     if texts:
         warn(
-            f"{name} holds the text {texts[0]!r}, which is read as unknown. Mark what is unknown "
-            "by None or -1; if it is known, choose another text."
+            f"{name} holds the text {texts[0]!r}, which is read as unknown. Mark unknown "
+            "entries by None or -1; if it is a known class, rename it."
         )
     return known, is_known
 
 
 def entries(values: Any) -> NDArray:
-    """Return classes or groups as an array of exactly what they hold.
+    """Return classes or groups as an array, without loss.
 
-    numpy makes floats of integers with gaps, in which large integers become equal: these are
-    returned as an array of objects, and so is a list.
+    numpy converts integers with missing values to floats, in which large integers become equal:
+    these are returned as an array of objects, and so is a list.
     """
     if isinstance(values, torch.Tensor):
         return as_array(values)
@@ -178,7 +175,7 @@ def entries(values: Any) -> NDArray:
         return array.astype(object)
     if isinstance(values, np.ndarray) or (array.dtype.kind != "f" and hasattr(values, "dtype")):
         return array
-    # In turn of pandas, polars and pyarrow.
+    # pandas, polars and pyarrow, in this order.
     if hasattr(values, "astype"):
         return np.asarray(values.astype(object))
     as_list = getattr(values, "to_list", None) or getattr(values, "to_pylist", None)
@@ -189,16 +186,16 @@ def _of_one_type(known: list, name: str) -> NDArray:
     """Return numbers or strings as an array; integers stay integers."""
     if len({isinstance(value, str) for value in known}) > 1:
         raise ValueError(f"{name} must hold numbers or strings, got both.")
-    found = np.array(known)
-    if found.ndim > 1:
+    array = np.array(known)
+    if array.ndim > 1:
         raise ValueError(f"{name} must hold numbers or strings, got lists or tuples.")
-    # Of integers of which some need uint64, numpy makes floats.
-    are_whole = found.dtype.kind == "f" and all(isinstance(value, Integral) for value in known)
-    return np.array(known, dtype=np.uint64) if are_whole else found
+    # numpy converts integers to floats if some need uint64.
+    are_whole = array.dtype.kind == "f" and all(isinstance(value, Integral) for value in known)
+    return np.array(known, dtype=np.uint64) if are_whole else array
 
 
 def is_unknown(value: Any) -> bool:
-    """Return whether an entry is −1, None, NaN or pandas.NA, or what these become as texts."""
+    """Return whether an entry is −1, None, NaN or pandas.NA, or the text of one of them."""
     if isinstance(value, str):
         return value.strip().lower() in _UNKNOWN_TEXTS
     try:
@@ -210,7 +207,7 @@ def is_unknown(value: Any) -> bool:
 def _codes(
     known: NDArray, is_known: NDArray[np.bool_], n_samples: int | None, name: str
 ) -> NDArray[np.int64]:
-    """Return integers that tell known values apart, −1 where they are unknown."""
+    """Return known values as integers from 0 on, −1 where they are unknown."""
     if n_samples not in (None, len(is_known)):
         raise ValueError(
             f"{name} must have one entry per sample, {n_samples}, got {len(is_known)}."
@@ -253,13 +250,13 @@ def read_metadata(
     metadata : dict
         The arguments of fit besides X and y.
     n_samples : int
-        How many there must be.
+        The number of samples.
     loss : Loss
         May require y.
     uses_classes : bool
         Whether classes are used even if the loss does not require them.
     """
-    # A y that no loss reads must fit, too.
+    # The length of y is checked even if the loss ignores y.
     if y is not None:
         with naming("y", "an array of classes, shape (n_samples,)"):
             n_entries = len(entries(y))
@@ -271,11 +268,10 @@ def read_metadata(
     weights = checked_weights(metadata.get("sample_weight"), n_samples)
     descriptions = _numbers_of("descriptions", metadata.get("descriptions"), n_samples, ndim=2)
     if descriptions is not None and not descriptions.any():
-        raise ValueError("descriptions must not hold only zeros: no sample would be learned from.")
-    found: dict[str, NDArray | None] = {"weights": weights, "descriptions": descriptions}
-    found["groups"] = validate_groups(metadata.get("groups"), n_samples)
-    found["domains"] = validate_domains(metadata.get("domains"), n_samples)
-    # Classes: those that the loss needs, else what y holds if it looks like classes.
+        raise ValueError("descriptions must not be all zeros: every sample would have weight 0.")
+    fields: dict[str, NDArray | None] = {"weights": weights, "descriptions": descriptions}
+    fields["groups"] = validate_groups(metadata.get("groups"), n_samples)
+    fields["domains"] = validate_domains(metadata.get("domains"), n_samples)
     if loss.requires_y:
         labels = validate_labels(y, n_samples, needed_by=type(loss).__name__)
         n_known, n_classes = (labels >= 0).sum(), len(np.unique(labels[labels >= 0]))
@@ -284,20 +280,20 @@ def read_metadata(
                 f"{type(loss).__name__} learns nothing from y: it needs several classes, and two "
                 "samples of one of them. -1 marks samples of unknown class."
             )
-        found["labels"] = labels
+        fields["labels"] = labels
     elif uses_classes and y is not None:
-        found["labels"] = classes_or_none(y, n_samples)
-    return {name: as_tensor(a) for name, a in found.items() if a is not None}
+        fields["labels"] = classes_or_none(y, n_samples)
+    return {name: as_tensor(a) for name, a in fields.items() if a is not None}
 
 
 def checked_weights(
     weights: Any, n_samples: int, dtype: type[np.floating] = np.float32
 ) -> NDArray[Any] | None:
-    """Return weights as numbers, none of them negative and not all 0; None stays None."""
-    found = _numbers_of("sample_weight", weights, n_samples, ndim=1, dtype=dtype)
-    if found is not None and (found.min() < 0 or found.max() == 0):
-        raise ValueError("sample_weight must hold no negative numbers and not only zeros.")
-    return found
+    """Return weights as nonnegative numbers, not all 0; None stays None."""
+    array = _numbers_of("sample_weight", weights, n_samples, ndim=1, dtype=dtype)
+    if array is not None and (array.min() < 0 or array.max() == 0):
+        raise ValueError("sample_weight must be nonnegative and not all zeros.")
+    return array
 
 
 def check_descriptions(descriptions: Tensor | None, width: int) -> None:
@@ -312,7 +308,7 @@ def check_descriptions(descriptions: Tensor | None, width: int) -> None:
 def _numbers_of(
     name: str, value: Any, n_samples: int, *, ndim: int, dtype: type[np.floating] = np.float32
 ) -> NDArray[Any] | None:
-    """Return metadata of a name as numbers, None if there are none."""
+    """Return an argument of fit as an array of numbers; None stays None."""
     if value is None:
         return None
     options: dict[str, Any] = {"dtype": dtype, "ensure_2d": False, "allow_nd": True}

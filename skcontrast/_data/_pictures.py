@@ -1,4 +1,4 @@
-"""Images in files or as objects of Pillow, read as arrays: the only place that decodes them."""
+"""Reading of image files and images of Pillow as arrays."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .._warnings import progress
 # How the names of image files end.
 _ENDINGS = ".avif .bmp .gif .jp2 .jpeg .jpg .pbm .pgm .png .pnm .ppm .tif .tiff .webp"
 SUFFIXES = frozenset(_ENDINGS.split())
-# No format that calls another program, such as EPS.
+# Without formats that run another program, such as EPS.
 _FORMATS = ("AVIF", "BMP", "GIF", "JPEG", "JPEG2000", "PNG", "PPM", "TIFF", "WEBP")
 # Height and width of images from files, unless the user chooses.
 DEFAULT_SIZE = 64
@@ -30,7 +30,7 @@ def check_pillow() -> None:
 
 
 def names_image(item: Any) -> bool:
-    """Return whether an item is a path, or a text that is the name of an image file."""
+    """Return whether an item is a path or the name of an image file."""
     if not isinstance(item, str):
         return isinstance(item, PurePath)
     return PurePath(item).suffix.lower() in SUFFIXES
@@ -71,7 +71,7 @@ def pictures_in(X: Any) -> Sequence[Any] | None:
 
 
 def existing_files(files: Sequence[Any], folder: Path | None = None) -> list[Path]:
-    """Return paths, which are in a folder unless they are absolute, or raise an error."""
+    """Return paths, relative to a folder if there is one, or raise an error."""
     check_pillow()
     for row, file in enumerate(files):
         if not isinstance(file, (str, os.PathLike)):
@@ -87,7 +87,7 @@ def existing_files(files: Sequence[Any], folder: Path | None = None) -> list[Pat
 
 
 def load_images(images: Any, out: NDArray, n_jobs: int | None, name: str) -> NDArray:
-    """Read all images into an array, in threads, with a bar of a name where it takes long."""
+    """Read all images into an array, in threads, with a progress bar named `name`."""
 
     def read(row: int) -> None:
         out[row] = images[row]
@@ -105,8 +105,8 @@ def as_pixels(item: Any, size: int | None) -> Any:
     item : object
         A path, or an image of Pillow.
     size : int or None
-        The height and width, with three channels. None leaves an image of Pillow its own, and one
-        channel if it is grey; files get the default size.
+        The height and width, with three channels. With None, images of Pillow keep their size,
+        and one channel if they are grey; files get the default size.
     """
     if names_image(item):
         return read_image(Path(item), (size or DEFAULT_SIZE,) * 2, "RGB", "crop")
@@ -116,12 +116,12 @@ def as_pixels(item: Any, size: int | None) -> Any:
 
     is_deep = _has_16_bits(item)
     is_grey = size is None and (is_deep or item.mode in ("1", "L", "LA", "La"))
-    image = _plain(ImageOps.exif_transpose(item), "L" if is_grey else "RGB", is_deep)
+    image = _in_8_bits(ImageOps.exif_transpose(item), "L" if is_grey else "RGB", is_deep)
     return _channels_first(image if size is None else _resized(image, (size, size), "crop"))
 
 
 def read_image(path: Path, size: tuple[int, int], mode: str, resize: str) -> NDArray[np.uint8]:
-    """Return an image (channels, height, width), upright and of a size, or raise OSError."""
+    """Read an image file as an array (channels, height, width), upright, or raise OSError."""
     from PIL import Image, ImageOps
 
     Image.init()
@@ -131,9 +131,9 @@ def read_image(path: Path, size: tuple[int, int], mode: str, resize: str) -> NDA
             # A JPEG file is decoded to half, a quarter or an eighth if that is still large enough.
             image.draft(None, (2 * max(size),) * 2)
             is_deep = _has_16_bits(image)
-            # In place, because a copy would double the memory.
+            # Without a copy, which would double the memory.
             ImageOps.exif_transpose(image, in_place=True)
-            return _channels_first(_resized(_plain(image, mode, is_deep), size, resize))
+            return _channels_first(_resized(_in_8_bits(image, mode, is_deep), size, resize))
     # Decoders raise all kinds of errors for damaged files.
     except Exception as error:
         raise OSError(f"{path} cannot be read as an image: {error}") from error
@@ -149,8 +149,8 @@ def _channels_first(image: Any) -> NDArray[np.uint8]:
     return np.ascontiguousarray(pixels.reshape(*pixels.shape[:2], -1).transpose(2, 0, 1))
 
 
-def _plain(image: Any, mode: str, is_deep: bool) -> Any:
-    """Return an image of 8 bits in a mode, on white where it is transparent."""
+def _in_8_bits(image: Any, mode: str, is_deep: bool) -> Any:
+    """Return an image with 8 bits in a mode; transparent pixels become white."""
     from PIL import Image
 
     if is_deep:

@@ -16,7 +16,7 @@ from .._runtime._random import resolve_seed
 from .._runtime._threads import one_thread
 from ..augmentation import Augmentation
 from ..augmentation._symmetries import may_show_symmetries
-from ..kinds._base import Schema, as_given
+from ..kinds._base import Schema, in_units_of_X
 from ..kinds._images import Images
 from ._samples import read_training_samples
 from ._settings import resolve_settings
@@ -114,5 +114,5 @@ def _draw(setup: Fitted, samples: Any, n_views: int, seed: int, device: Any) -> 
                 "The views are infinite: X is too far from the samples of fit, or a number of "
                 "'augmentation', such as its 'scale', is too large."
             )
-        views.append(as_given(setup.scaler, together, samples))
+        views.append(in_units_of_X(setup.scaler, together, samples))
     return tuple(views)

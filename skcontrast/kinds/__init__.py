@@ -13,7 +13,7 @@ from ._recognise import MultimodalKind
 from ._series import Series
 from ._vectors import Vectors
 
-# Where users find it, in messages and pickles.
+# The public module, in messages and pickles.
 Kind.__module__ = TensorBatch.__module__ = __name__
 
 __all__ = [

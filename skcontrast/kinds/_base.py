@@ -1,7 +1,6 @@
-"""Base class of the kinds of data: all that depends on whether X holds vectors, series or graphs.
+"""Base class of the kinds of data, which has everything that depends on what X holds.
 
-The rest of the package asks a kind, or looks up by its class what suits it. A test names the few
-places that test what X is. The package's kinds have a module each.
+The rest of the package calls methods of the kind, or looks up a default by its class.
 """
 
 from __future__ import annotations
@@ -19,26 +18,26 @@ from .._checks import ParameterObject
 from .._data._arrays import SparseSamples, representative_array, row_blocks, subset
 from .._data._modalities import TensorBatch
 
-# Samples by which the size of all is judged.
+# Samples from which the memory of all is estimated.
 _SAMPLES_WEIGHED = 100
 
 
 @dataclass(frozen=True)
 class Schema:
-    """Describes the X of `fit`, with which every later X must agree.
+    """Description of the X of `fit`, with which every later X must agree.
 
     Attributes
     ----------
     kind : Kind
-        Reads X, and has what `fit` learned of it.
+        Reads X, and has what `fit` has learned from it.
     sample_shape : tuple
-        Shape of one sample of X, as its kind gives it; of several parts, the shape of each.
+        Shape of a sample of X, as its kind returns it; for several parts, the shape of each.
     n_features_in : int or None
-        Numbers per sample, where samples have a fixed number.
+        Numbers per sample, if it is fixed.
     feature_names_in : ndarray of str or None
-        Names of the features, where X has names.
+        Names of the features, if X has names.
     parts : tuple of Schema
-        The schemas of the parts, where samples have several.
+        The schemas of the parts, if samples have several.
     """
 
     kind: Kind
@@ -57,7 +56,7 @@ class Schema:
 
 @dataclass(frozen=True)
 class Request:
-    """The conditions that X must meet, and the checks that several kinds share.
+    """Requirements on X, and validation that several kinds share.
 
     Attributes
     ----------
@@ -66,7 +65,7 @@ class Request:
     seen : Schema or None
         The schema of `fit`; None in `fit` itself.
     min_samples : int
-        The least number of samples.
+        The minimum number of samples.
     """
 
     owner: Any
@@ -79,7 +78,7 @@ class Request:
         return type(self.owner).__name__
 
     def convert(self, X: Any, **options: Any) -> Any:
-        """Return X as an array of any number of dimensions, by scikit-learn."""
+        """Return X as an array of any number of dimensions, validated by scikit-learn."""
         return check_array(X, allow_nd=True, estimator=self.owner, input_name="X", **options)
 
     def check_length(self, X: Any) -> None:
@@ -100,19 +99,19 @@ class Request:
 
 
 class Unscaled:
-    """The scaler that learns nothing.
+    """A scaler that does not change samples.
 
     Parameters
     ----------
     kind : Kind
-        Its ``to_tensor`` is the map.
+        Its ``to_tensor`` is used.
     """
 
     def __init__(self, kind: Kind):
         self.kind = kind
 
     def fit(self, X: Any) -> Unscaled:
-        """Return the scaler, which learns nothing."""
+        """Return the scaler unchanged."""
         return self
 
     def to_tensor(self, X: Any, device: torch.device | str) -> Any:
@@ -142,7 +141,7 @@ class Unscaled:
 
 
 def _checked_batch(batch: Any, n: int, owner: Any) -> Any:
-    """Return what `to_tensor` of a kind or a scaler has returned; raise unless it is n samples."""
+    """Return the output of `to_tensor`; raise TypeError unless it is a batch of n samples."""
     is_array = isinstance(batch, np.ndarray)
     is_batch = hasattr(batch, "device") and hasattr(batch, "shape") and not is_array
     if is_batch and len(batch) == n:
@@ -155,22 +154,22 @@ def _checked_batch(batch: Any, n: int, owner: Any) -> Any:
 
 
 def with_scaler(kind: Kind, X: Any) -> tuple[Any, Any, Any]:
-    """Return checked X as an array, the scaler that has learned from it, and some as a batch.
+    """Return checked X as an array, its fitted scaler, and a batch of some samples.
 
-    Of lazy samples, the array holds a subset; the statistics of a sparse matrix are those of all.
+    Of lazy samples, the array has a subset. For a sparse matrix, the scaler uses all samples.
     """
     array, scaler = representative_array(X), kind.scaler()
     if not (hasattr(scaler, "fit") and hasattr(scaler, "to_tensor")):
         owner = type(kind).__name__
-        raise TypeError(f"{owner}.scaler must return a fit and a to_tensor, got {scaler!r}.")
+        raise TypeError(f"{owner}.scaler must have the methods fit and to_tensor, got {scaler!r}.")
     scaler.fit(X if isinstance(X, SparseSamples) else array)
     some = subset(array)
     batch = scaler.to_tensor(some, torch.device("cpu"))
     return array, scaler, _checked_batch(batch, len(some), scaler)
 
 
-def as_given(scaler: Any, batch: Any, X: Any) -> Any:
-    """Return a batch of views of X in its units, if its scaler has an inverse, else unchanged."""
+def in_units_of_X(scaler: Any, batch: Any, X: Any) -> Any:
+    """Return views in the units of X if the scaler has an inverse, else unchanged."""
     if hasattr(scaler, "from_tensor"):
         return scaler.from_tensor(batch, X)
     return batch.numpy() if isinstance(batch, Tensor) else batch
@@ -179,11 +178,11 @@ def as_given(scaler: Any, batch: Any, X: Any) -> Any:
 class Kind(ParameterObject):
     """A kind of data: how samples are checked, turned into batches and read by an encoder.
 
-    The embedder and the augmentations ask the kind of X for all that depends on it. To declare the
+    Everything that depends on the kind of X is a method of its kind. To declare the
     kind, pass ``ContrastiveEmbedder(kind=...)``, or set `kind` on a custom augmentation or
     encoder; otherwise it is recognised from X.
 
-    A subclass implements `check` and `to_tensor`, and overrides of the others what it needs.
+    A subclass implements `check` and `to_tensor`, and may override other methods.
 
     Attributes
     ----------
@@ -231,8 +230,8 @@ class Kind(ParameterObject):
     float_batches: ClassVar[bool] = False
     has_gaps: ClassVar[bool] = False
 
-    # What the package asks of a kind besides the names of a user, here and in the methods below.
-    # `name` and the form in which samples are passed, for messages.
+    # The private interface of a kind, here and in the methods below.
+    # `name` and the form of X, for messages.
     _expected: ClassVar[str] = ""
     # Whether ``precision="auto"`` may train its networks in bfloat16.
     _trains_in_bf16: ClassVar[bool] = False
@@ -240,7 +239,7 @@ class Kind(ParameterObject):
     _differs_in_length: ClassVar[bool] = False
 
     def check(self, X: Any) -> Any:
-        """Check X and return it in the form in which it is cut into batches.
+        """Validate X, and return samples that can be indexed by rows.
 
         Parameters
         ----------
@@ -250,13 +249,13 @@ class Kind(ParameterObject):
         Returns
         -------
         X : array-like of length n_samples
-            The samples in their order, each as without the others. Can be indexed by slices and by
-            arrays of rows. Checking it again changes nothing.
+            The samples in their order, each independent of the others. Can be indexed by slices
+            and by arrays of rows. Checking it again changes nothing.
 
         Raises
         ------
         ValueError, TypeError
-            If X does not hold such samples; the message names what was expected.
+            If X does not hold such samples; the message should say what is expected.
         """
         raise NotImplementedError(f"{type(self).__name__} does not implement check.")
 
@@ -268,7 +267,7 @@ class Kind(ParameterObject):
         X : array-like of length n
             Rows of the samples that `check` returned.
         device : torch.device or str
-            Where the batch is needed.
+            The device of the batch.
 
         Returns
         -------
@@ -279,11 +278,11 @@ class Kind(ParameterObject):
         raise NotImplementedError(f"{type(self).__name__} does not implement to_tensor.")
 
     def sample_shape(self, X: Any) -> tuple:
-        """Return the shape of one sample of checked X; a number that varies is None."""
+        """Return the shape of a sample of checked X, with None for a size that varies."""
         return tuple(getattr(X, "shape", ())[1:]) or (None,)
 
     def scaler(self) -> Any:
-        """Return the map from checked samples to batches, unfitted; by default `to_tensor`.
+        """Return the unfitted map from checked samples to batches, by default `to_tensor`.
 
         Returns
         -------
@@ -296,8 +295,8 @@ class Kind(ParameterObject):
     def _recognise(self, X: Any, *, is_declared: bool = False) -> bool:
         """Return whether X, an array for kinds of arrays, holds such samples.
 
-        An augmentation, an encoder or the user may have declared that X is of this kind, which
-        decides where X is ambiguous.
+        With `is_declared`, an augmentation, an encoder or the user has declared that X is of this
+        kind, which decides if X is ambiguous.
         """
         return False
 
@@ -310,31 +309,31 @@ class Kind(ParameterObject):
         return None
 
     def _example_batch(self, sample_shape: tuple) -> Any:
-        """Return a batch of two samples, on which a new encoder is tried."""
+        """Return a batch of two samples, to validate a new encoder."""
         return torch.zeros(2, *(3 if size is None else size for size in sample_shape))
 
     def _adapt(self, module: nn.Module) -> nn.Module:
-        """Return a user's module as a module that is called with a batch."""
+        """Return a user's module as a module that takes a batch."""
         return module
 
     def _encoded_shape(self, sample_shape: tuple) -> tuple:
-        """Return the shape of a sample of a batch behind the first layer."""
+        """Return the shape of a sample of a batch after the first layer."""
         return sample_shape
 
     def _check_encoder(self, module: nn.Module, samples: Callable, name: str) -> None:
-        """Warn about what an encoder does not read of a batch, ``samples(n)`` of at most n."""
+        """Warn if an encoder ignores a field of a batch; ``samples(n)`` returns a batch."""
 
     def _read(self, X: Any, request: Request) -> tuple[Any, Schema]:
-        """Check X as the user passed it, and return what `check` made of it, and its schema."""
-        given, X = X, self.check(X)
+        """Validate X as the user passed it, and return the output of `check` and its schema."""
+        raw, X = X, self.check(X)
         if not hasattr(X, "__len__") or isinstance(X, (list, tuple)):
             raise TypeError(
                 f"{type(self).__name__}.check must return samples that can be indexed by an array "
                 f"of rows, such as an array of objects, got a {type(X).__name__}."
             )
-        if hasattr(given, "__len__") and len(given) != len(X):
+        if hasattr(raw, "__len__") and len(raw) != len(X):
             raise ValueError(
-                f"{type(self).__name__}.check must return one sample for each of the {len(given)} "
+                f"{type(self).__name__}.check must return one sample for each of the {len(raw)} "
                 f"in X, got {len(X)}."
             )
         request.check_length(X)
@@ -343,30 +342,30 @@ class Kind(ParameterObject):
         return X, Schema(self, shape)
 
     def _check_unusual(self, X: Any, *, is_declared: bool) -> None:
-        """Warn about checked samples that look like a mistake, or refuse them; once per fit.
+        """Warn about checked samples that look like a mistake, or raise an error; once per fit.
 
-        The kind is declared if it is the parameter `kind` of the embedder.
+        With `is_declared`, the kind is the parameter `kind` of the embedder.
         """
 
     def _first_layer(self, subset: Any, scaler: Any, *, channels_last: bool) -> nn.Module | None:
         """Return the layer before the encoder, such as one that standardises its input, or None.
 
-        Made from training samples, a batch (n, ...), and the fitted scaler; images may be needed
-        in channels-last memory format.
+        It is made from a batch of training samples (n, ...) and the fitted scaler. With
+        `channels_last`, it returns images in channels-last memory format.
         """
         return None
 
     def _rows_per_call(self, X: Any) -> int:
-        """Return how many samples of X go through the encoder at a time in inference."""
+        """Return the batch size for inference."""
         return 1024
 
     def _nbytes(self, X: Any) -> float:
-        """Return how many bytes X takes as tensors; 0 always keeps X in memory."""
+        """Return the bytes of X as tensors; 0 always keeps X in memory."""
         some = X[:: -(-len(X) // _SAMPLES_WEIGHED)]
         return len(X) / len(some) * sum(array.nbytes for array in self._arrays(some))
 
     def _arrays(self, X: Any) -> Iterable[np.ndarray]:
-        """Yield arrays by which checked samples are compared with other samples."""
+        """Yield the arrays of checked samples, for comparisons."""
         for rows in row_blocks(X, self._rows_per_call(X)):
             batch = self.to_tensor(rows, torch.device("cpu"))
             tensors = batch.tensors.values() if isinstance(batch, TensorBatch) else [batch]

@@ -1,4 +1,4 @@
-"""Checks of custom kinds of data."""
+"""Validation of custom kinds of data."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ._base import Kind, Request, with_scaler
 def check_kind(kind: Kind, X: Any) -> None:
     """Check that a custom kind keeps the order, treats samples independently, and leaves X alone.
 
-    Call this in a test of your class. ``fit`` only checks the type and the length of what the
-    methods return.
+    Call this in a test of your class. ``fit`` only checks the types and lengths of the outputs
+    of methods.
 
     Parameters
     ----------
@@ -28,8 +28,8 @@ def check_kind(kind: Kind, X: Any) -> None:
     ------
     TypeError, ValueError
         If ``check`` returns other samples when it is called with the first and the last one alone,
-        or with what it has returned; or if it, ``scaler`` or ``to_tensor`` returns something of
-        another type or length than it must.
+        or with its own output; or if it, ``scaler`` or ``to_tensor`` returns an object of the
+        wrong type or length.
 
     See Also
     --------

@@ -44,7 +44,7 @@ class Graphs(Kind):
 
     See Also
     --------
-    skcontrast.graphs.pack_graphs : Packs graphs once, so that the embedder need not.
+    skcontrast.graphs.pack_graphs : Packs graphs once, before several fits.
     Kind : The base class.
 
     Examples
@@ -80,7 +80,7 @@ class Graphs(Kind):
         return X, Schema(self, X.shape[1:])
 
     def _check_unusual(self, X: Any, *, is_declared: bool) -> None:
-        """Warn about attributes of nodes and edges that are not read."""
+        """Warn about attributes of nodes and edges that are ignored."""
         if X.ignored:
             warn(
                 f"Some attributes of the graphs in X are ignored: {', '.join(X.ignored)}. Nodes "
@@ -89,11 +89,11 @@ class Graphs(Kind):
             )
 
     def scaler(self) -> NodeFeatures:
-        """Return the map from graphs to batches, unfitted; see `Kind.scaler`."""
+        """Return the unfitted map from graphs to batches; see `Kind.scaler`."""
         return NodeFeatures(self.node_features, self.standardize, self.edge_features)
 
     def _check_encoder(self, module: nn.Module, samples: Callable, name: str) -> None:
-        """Warn about features of edges that a module does not read."""
+        """Warn about features of edges that a module ignores."""
         edges, reads = samples(2).edges, getattr(module, "reads", ())
         if edges is None or "edge_attr" in reads:
             return
@@ -103,7 +103,7 @@ class Graphs(Kind):
             unread.append("weights")
         if unread:
             warn(
-                f"The encoder {name} does not read the {' and '.join(unread)} of the edges in X. "
+                f"The encoder {name} ignores the {' and '.join(unread)} of the edges in X. "
                 "Pass kind=Graphs(edge_features=None) if they do not matter, or an encoder that "
                 "reads them, such as GIN()."
             )
@@ -112,10 +112,10 @@ class Graphs(Kind):
         """Return a path of three nodes and one of two."""
         edges = torch.tensor([[0, 1, 1, 2, 3, 4], [1, 0, 2, 1, 4, 3]])
         topology = Topology.from_edges(edges, torch.tensor([0, 3, 5]), True)
-        described = None
+        columns = None
         if len(sample_shape) == 3:
-            described = EdgeColumns(torch.zeros(6, sample_shape[2]))
-        return GraphBatch(topology, torch.zeros(5, sample_shape[1]), edges=described)
+            columns = EdgeColumns(torch.zeros(6, sample_shape[2]))
+        return GraphBatch(topology, torch.zeros(5, sample_shape[1]), edges=columns)
 
     def _adapt(self, module: nn.Module) -> nn.Module:
         """Return a module in the style of PyTorch Geometric as one that takes a GraphBatch."""
@@ -130,5 +130,5 @@ class Graphs(Kind):
         return 0
 
     def _arrays(self, X: Any) -> Sequence[np.ndarray]:
-        """Return edges, sizes, and what describes nodes and edges."""
+        """Return edges, sizes, and the features of nodes and edges."""
         return X.arrays()

@@ -18,30 +18,30 @@ from ._base import Request, Schema
 from ._scaling import AffineScaler, ArrayKind, Standardize, channel_statistics
 from ._series import is_long
 
-# Floats beyond it are not in [0, 1], nor standardised by the statistics of a pretrained network.
+# Larger floats are neither in [0, 1] nor standardised for a pretrained network.
 _LARGEST_UNSCALED = 10.0
-# Images of intensities up to 255 rarely have no value above it.
+# Images with values up to 255 rarely have no value above this.
 _LARGEST_OTHER_UNIT = 127.0
 
 
 class Images(ArrayKind):
     """Images, (n_samples, height, width) or (n_samples, channels, height, width).
 
-    In uint8, 255 is white; floats are mapped to [0, 1] by the range of the training set. Where the
-    kind is recognised, grey images that are not square are refused, because they may be series.
-    Those with one side more than twice the other are read as `Series`.
+    In uint8, 255 is white; floats are mapped to [0, 1] by the range of the training set. Unless
+    the kind is declared, grey images that are not square raise an error, because they may be
+    series, and those with one side more than twice the other are read as `Series`.
 
     Parameters
     ----------
     standardize : bool, default=True
         Whether to map intensities to [0, 1] and then to zero mean and unit variance per channel.
-        If False, float images must have intensities in [0, 1]; this is for encoders that
-        normalise by themselves, see :ref:`pretrained`.
+        If False, float images must have intensities in [0, 1]; for encoders that normalise their
+        input, see :ref:`pretrained`.
     size : int, default=None
-        The height and width to which image files and images of Pillow are brought, in three
-        channels, as by :class:`~skcontrast.datasets.ImageFolder`. None is 64 for files; images of
-        Pillow keep their size, which must be one, and a single channel where they are grey. Arrays
-        are not resized.
+        The height and width of image files and images of Pillow, which are read in three
+        channels, as by :class:`~skcontrast.datasets.ImageFolder`. With None, files have size 64,
+        and images of Pillow keep their size, which must be the same for all, and one channel if
+        they are grey. Arrays are not resized.
 
     See Also
     --------
@@ -73,7 +73,7 @@ class Images(ArrayKind):
         Raises
         ------
         ValueError
-            If samples have two dimensions of different lengths, and nobody declares them.
+            If samples have two dimensions of different lengths, and the kind is not declared.
         """
         if getattr(X, "ndim", 2) < 3:
             return False
@@ -91,7 +91,7 @@ class Images(ArrayKind):
         return (1, *sample_shape)[-3:]
 
     def _example_batch(self, sample_shape: tuple) -> Tensor:
-        """Return a batch of two images, on which an encoder is tried."""
+        """Return a batch of two images, to validate an encoder."""
         return torch.zeros(2, *self._image_shape(sample_shape))
 
     def _describes(self, sample_shape: tuple) -> bool:
@@ -111,9 +111,8 @@ class Images(ArrayKind):
             if "NaN" not in str(error):
                 raise
             raise ValueError(
-                f"X of shape {X.shape} contains NaN, which images must not: drop these images, or "
-                "pass np.nan_to_num(X) for pixels that are 0. If it holds series, whose ends NaN "
-                "may follow, pass kind='series'."
+                f"X of shape {X.shape} contains NaN: drop these images, or pass np.nan_to_num(X) "
+                "to set the pixels to 0. For series that are padded with NaN, pass kind='series'."
             ) from error
         if seen is not None and X.shape == seen.sample_shape:
             raise ValueError(
@@ -121,21 +120,18 @@ class Images(ArrayKind):
             )
         shape = X.shape[1:]
         request.check_shape(shape)
-        # A list or a column of files is one feature or none, not one for each pixel.
+        # For a list of files, n_features_in_ is not the number of pixels.
         is_list = isinstance(getattr(X, "dataset", None), Sequence)
         return X, Schema(self, shape, None if is_list else math.prod(shape))
 
     def _check_unusual(self, X: Any, *, is_declared: bool) -> None:
-        """Refuse images that seem to have their channels last, and warn of series.
-
-        Unless they were declared.
-        """
+        """Raise ValueError for channels-last images, warn about series, unless declared."""
         shape = X.shape[1:]
         if not is_declared and type(self) is Images and len(shape) == 2 and is_long(*shape):
             warn(
                 f"X of shape {X.shape} looks like series of {min(shape)} channel(s) and "
-                f"{max(shape)} steps, but is read as images, for which the augmentation or the "
-                "encoder is: choose one of series such as TimeCrop or SeriesNet. For images, pass "
+                f"{max(shape)} steps, but is read as images, because of the augmentation or the "
+                "encoder. For series, choose e.g. TimeCrop and SeriesNet; for images, pass "
                 "kind='images' or X[:, None]."
             )
         if not is_declared and len(shape) == 3 and _has_channels_last(*shape):
@@ -146,7 +142,7 @@ class Images(ArrayKind):
             )
 
     def scaler(self) -> ImageScaler:
-        """Return the map from images to batches, unfitted; see `Kind.scaler`."""
+        """Return the unfitted map from images to batches; see `Kind.scaler`."""
         return ImageScaler(self.standardize)
 
     def to_tensor(self, X: Any, device: torch.device | str) -> Tensor:
@@ -191,12 +187,12 @@ class ImageScaler(AffineScaler):  # numpydoc ignore=PR02
             advice = advice if is_byte else f"divide X by their maximum, {largest:g}"
             warn(
                 f"X holds float images with values up to {largest:g}, which standardize=False "
-                f"leaves as they are, while augmentations expect values in [0, 1]: {advice}."
+                f"does not scale, but augmentations expect values in [0, 1]: {advice}."
             )
         return self
 
     def to_tensor(self, X: np.ndarray, device: torch.device | str) -> Tensor:
-        """Return X as a tensor on a device: uint8 where fitted on it, else float32.
+        """Return X as a tensor on a device: uint8 if fitted on uint8, else float32.
 
         Grey images of shape (n, height, width) get a channel axis. X is copied only if it has to
         be converted or moved.
@@ -205,9 +201,9 @@ class ImageScaler(AffineScaler):  # numpydoc ignore=PR02
         is_plain = self.keeps_uint8_ and X.dtype == np.uint8
         if not is_plain and self._has_other_unit(X):
             warn(
-                f"X holds {X.dtype} images with values from {X.min():g} to {X.max():g}, but black "
-                f"was {self.center_:g} and white was {self.center_ + self.scale_:g} in fit: bring "
-                "X to the unit that it had."
+                f"X holds {X.dtype} images with values from {X.min():g} to {X.max():g}, but "
+                f"in fit black was {self.center_:g} and white {self.center_ + self.scale_:g}: "
+                "rescale X as in fit."
             )
         if is_plain:
             return as_tensor(X).to(device)
@@ -221,12 +217,13 @@ class ImageScaler(AffineScaler):  # numpydoc ignore=PR02
         return np.rint(views).clip(0, 255).reshape(X.shape).astype(np.uint8)
 
     def _has_other_unit(self, X: np.ndarray) -> bool:
-        """Return whether intensities cannot be in the unit of `fit`.
+        """Return whether X is scaled differently from the X of `fit`.
 
-        A tenth of them is beyond its range, or all are below a tenth of what was learned. Fewer
-        than ten images may be dark, unless their dtype or their range has another white.
+        Either a tenth of the intensities is outside the range of `fit`, or all are below a tenth
+        of it. Fewer than ten images may be dark, unless their dtype or range has another maximum.
         """
-        # Without standardisation, it may be any; near the limit of float64, its range was cut.
+        # Without standardisation, any scale is valid. Near the limit of float64, the range was
+        # cut.
         if (self.only_casts_ and not self.is_unit_) or self.scale_ > 1e300:
             return False
         low, high, white = float(X.min()), float(X.max()), self.center_ + self.scale_
@@ -236,7 +233,7 @@ class ImageScaler(AffineScaler):  # numpydoc ignore=PR02
             # In [0, 1], or standardised by mean and deviation; flat images may be black.
             most = _LARGEST_UNSCALED if low < 0 else 1
             is_other = max(-low, high) <= most and low < high and white > _LARGEST_OTHER_UNIT
-        # Of uint8 and of what is only cast, the range is that of the dtype.
+        # The range of uint8 and of data that are only cast is that of the dtype.
         is_learned = not (self.keeps_uint8_ or self.only_casts_) and len(X) >= 10
         is_dark = is_learned and low < high < self.center_ + 0.1 * self.scale_
         with np.errstate(over="ignore"):
@@ -246,7 +243,7 @@ class ImageScaler(AffineScaler):  # numpydoc ignore=PR02
 
 
 def _has_channels_last(first: int, second: int, last: int) -> bool:
-    """Return whether the first two sizes are more likely those of a picture than the last two."""
+    """Return whether the last size is more likely the number of channels than the first."""
     if first <= 4 or second == last:
         return False
     is_picture = not is_long(first, second) and is_long(second, last) and last < second
@@ -254,9 +251,9 @@ def _has_channels_last(first: int, second: int, last: int) -> bool:
 
 
 def _extremes(X: np.ndarray) -> tuple[float, float]:
-    """Return the least and the greatest number."""
-    found = [(float(images.min()), float(images.max())) for images in row_blocks(X, 256)]
-    low, high = np.array(found).T
+    """Return the minimum and the maximum."""
+    extremes = [(float(images.min()), float(images.max())) for images in row_blocks(X, 256)]
+    low, high = np.array(extremes).T
     return float(low.min()), float(high.max())
 
 

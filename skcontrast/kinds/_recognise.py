@@ -1,4 +1,4 @@
-"""Recognises the kind of X, which may consist of several parts, and reads it."""
+"""Detection of the kind of X, and validation of X by it."""
 
 from __future__ import annotations
 
@@ -22,41 +22,41 @@ from .._checks import (
 from .._data._array_like import as_array_like
 from .._data._modalities import Modalities, MultimodalBatch, OneModality, naming_part
 from ..graphs._convert import is_graphs
-from ._base import Kind, Request, Schema, as_given
+from ._base import Kind, Request, Schema, in_units_of_X
 from ._graphs import Graphs
 from ._images import Images
 from ._series import Series
 from ._vectors import Vectors
 
 KindName: TypeAlias = Literal["vectors", "series", "images", "graphs"]
-# In the order in which they are asked whether X is theirs; vectors take what is left.
+# In the order of detection; everything else is vectors.
 KINDS: dict[str, Any] = {kind.name: kind for kind in (Graphs, Series, Images, Vectors)}
 
 
 def read_samples(
     X: Any, kind: Kind | None = None, *, hint: Kind | None = None, owner: Any, min_samples: int = 1
 ) -> tuple[Any, Schema]:
-    """Return X, checked by its kind, and what it is.
+    """Return X, validated by its kind, and its schema.
 
     Parameters
     ----------
     X : object
         The argument of the user.
     kind : Kind, default=None
-        The kind that reads X; None recognises it.
+        The kind that reads X; None detects it.
     hint : Kind, default=None
         The kind that an augmentation or an encoder is for. A custom kind reads X; a kind of the
-        package decides where X is ambiguous.
+        package decides if X is ambiguous.
     owner : estimator
         Named in messages; never changed.
     min_samples : int, default=1
-        The least number of samples.
+        The minimum number of samples.
 
     Raises
     ------
     ValueError, TypeError
         If X is neither an array nor a table nor a list of series or graphs, its kind is
-        ambiguous, or its values are not as its kind needs them.
+        ambiguous, or its values are invalid for its kind.
     """
     if kind is None and hint is not None and (is_custom(hint) or isinstance(hint, MultimodalKind)):
         kind = hint
@@ -75,7 +75,7 @@ def recognised(X: Any, hint: Kind | None = None) -> tuple[Any, Any]:
     X : object
         The argument of the user.
     hint : Kind, default=None
-        A kind of the package that decides where X is ambiguous.
+        A kind of the package that decides if X is ambiguous.
 
     Raises
     ------
@@ -86,7 +86,7 @@ def recognised(X: Any, hint: Kind | None = None) -> tuple[Any, Any]:
     if is_graphs(X):
         return hint if isinstance(hint, Graphs) else Graphs(), X
     X = as_array_like(X, one_shape=False, size=getattr(hint, "size", None))
-    # Of the kinds of arrays, the declared one is asked first.
+    # The declared kind is tried first.
     for known in sorted((Series, Images, Vectors), key=lambda k: not isinstance(hint, k)):
         kind: Kind = hint if hint is not None and isinstance(hint, known) else known()
         if kind._recognise(X, is_declared=kind is hint):
@@ -104,9 +104,9 @@ def named_kind(kind: str | Kind, *, owner: str, parameter: str = "kind") -> Kind
     kind : {"vectors", "series", "images", "graphs"} or Kind
         The declared kind.
     owner : str
-        The class that declared it, for messages.
+        The name of the class that declares it, for messages.
     parameter : str, default="kind"
-        Its parameter.
+        The parameter that declares it.
     """
     check_argument(owner, parameter, kind, [StrOptions(set(KINDS)), Kind])
     return KINDS[kind]() if isinstance(kind, str) else kind
@@ -116,35 +116,35 @@ def named_kinds(declared: Any, *, owner: str) -> list[Kind]:
     """Return the kinds that an augmentation or an encoder declares; [] for none."""
     if declared is None:
         return []
-    every = declared if isinstance(declared, (tuple, list)) else [declared]
-    return [named_kind(kind, owner=owner) for kind in every]
+    kinds = declared if isinstance(declared, (tuple, list)) else [declared]
+    return [named_kind(kind, owner=owner) for kind in kinds]
 
 
-def check_fits(piece: Any, declared: Any, fits: Callable[[Kind], bool], got: str) -> None:
-    """Raise ValueError, with what was got, if a piece declares kinds of which none fits."""
-    owner = type(piece).__name__
-    every = named_kinds(declared, owner=owner)
-    if every and not any(map(fits, every)):
-        expected = " or ".join(kind._expected or kind.name for kind in every)
+def check_fits(component: Any, declared: Any, fits: Callable[[Kind], bool], got: str) -> None:
+    """Raise ValueError unless one of the kinds that a component declares fits."""
+    owner = type(component).__name__
+    kinds = named_kinds(declared, owner=owner)
+    if kinds and not any(map(fits, kinds)):
+        expected = " or ".join(kind._expected or kind.name for kind in kinds)
         raise ValueError(f"{owner} expects {expected}, {got}.")
 
 
-def declared_kind(*pieces: Any) -> Kind | None:
+def declared_kind(*components: Any) -> Kind | None:
     """Return the kind that augmentations or encoders are for, if any of them is for one only.
 
     Parameters
     ----------
-    *pieces : Augmentation, Encoder or any other object
+    *components : Augmentation, Encoder or any other object
         An object without an attribute `kind` declares none. A custom kind takes precedence over
-        a kind of the package, which can be recognised.
+        a kind of the package, which can be detected.
     """
-    named = (named_kinds(getattr(p, "kind", None), owner=type(p).__name__) for p in pieces)
-    single = [kinds[0] for kinds in named if len(kinds) == 1]
+    declared = (named_kinds(getattr(p, "kind", None), owner=type(p).__name__) for p in components)
+    single = [kinds[0] for kinds in declared if len(kinds) == 1]
     return max(single, key=is_custom, default=None)
 
 
 def is_custom(kind: Kind) -> bool:
-    """Return whether a kind is the user's own."""
+    """Return whether a kind is defined outside of this package."""
     return not belongs_to_package(type(kind))
 
 
@@ -155,7 +155,7 @@ def kind_of_shape(sample_shape: Sequence[int | None]) -> Kind:
 
 @contextmanager
 def naming_kind(kind: Kind) -> Iterator[None]:
-    """Say in torch's error about a batch of a custom kind or of series that X does not fit."""
+    """Explain torch's errors about batches of custom kinds or of series."""
     try:
         yield
     except RuntimeError as error:
@@ -166,8 +166,8 @@ def naming_kind(kind: Kind) -> Iterator[None]:
         longest = getattr(kind, "n_times_", None)
         known = "" if longest is None else f" In fit, the longest had {longest} steps."
         raise ValueError(
-            f"X holds {kind.name} that the network cannot take: {error}.{known} The encoder must "
-            "take samples of any length, as SeriesNet() does of series, or all must have one."
+            f"The network cannot process the {kind.name} in X: {error}.{known} Use an encoder for "
+            "samples of any length, such as SeriesNet() for series, or samples of one length."
         ) from error
 
 
@@ -175,13 +175,13 @@ class MultimodalKind(Kind):
     """Samples of several modalities, for a framework with an encoder for each.
 
     X is :class:`~skcontrast.datasets.Modalities` or a tuple of arrays that hold the same samples.
-    Each part has its own batch, scale and augmentation. Channels or features that should share
-    these belong in one array, which :class:`~skcontrast.frameworks.CMC` splits.
+    Each part has its own batch, scale and augmentation. Put channels or features that should share
+    these into one array, which :class:`~skcontrast.frameworks.CMC` splits.
 
     Parameters
     ----------
     of : Kind, str or list of them, default=None
-        The kind of all parts, or a list of the kinds of each; None recognises them.
+        The kind of all parts, or a list of their kinds; None detects them.
 
     Attributes
     ----------
@@ -191,7 +191,7 @@ class MultimodalKind(Kind):
     See Also
     --------
     skcontrast.datasets.Modalities : The parts as one X that scikit-learn can split.
-    skcontrast.frameworks.CMC : Has an encoder for each part, and reads X as parts by itself.
+    skcontrast.frameworks.CMC : Has an encoder for each part, and reads X as Modalities by default.
     skcontrast.augmentation.PerModality : Augmentations of each part.
     Kind : The base class.
 
@@ -235,18 +235,18 @@ class MultimodalKind(Kind):
             )
         parts, schemas = [], []
         declared = self._declared(len(X.parts), seen)
-        # Each part is read as if it were X, with what was seen of that part in fit.
-        for place, (part, kind) in enumerate(zip(X.parts, declared, strict=True)):
-            with naming_part(place):
+        # Each part is read like an X, with its own schema of fit.
+        for position, (part, kind) in enumerate(zip(X.parts, declared, strict=True)):
+            with naming_part(position):
                 kind, part = recognised(part) if kind is None else (kind, part)
-                seen_part = None if seen is None else seen.parts[place]
+                seen_part = None if seen is None else seen.parts[position]
                 part, schema = kind._read(part, replace(request, seen=seen_part))
             parts.append(part)
             schemas.append(schema)
         return Modalities(*parts), self._schema(schemas)
 
     def _declared(self, n_parts: int, seen: Schema | None) -> list[Kind | None]:
-        """Return the kind of each part, None where it is to be recognised."""
+        """Return the kind of each part, None if it is to be detected."""
         if seen is not None:
             if n_parts != len(seen.parts):
                 raise ValueError(f"X has {n_parts} parts, in fit it had {len(seen.parts)}.")
@@ -261,7 +261,7 @@ class MultimodalKind(Kind):
         return [None if kind is None else named_kind(kind, **where) for kind in of]
 
     def _schema(self, schemas: list[Schema]) -> Schema:
-        """Return the schema of samples by those of their parts."""
+        """Return the schema of samples from those of their parts."""
         kind = clone(self)
         kind.kinds_ = [schema.kind for schema in schemas]
         shape = tuple(schema.sample_shape for schema in schemas)
@@ -271,12 +271,12 @@ class MultimodalKind(Kind):
 
     def _check_unusual(self, X: Any, *, is_declared: bool) -> None:
         """Warn about training samples that look like a mistake, part by part."""
-        for place, (kind, part) in enumerate(self._pairs(X)):
-            with naming_part(place):
+        for position, (kind, part) in enumerate(self._pairs(X)):
+            with naming_part(position):
                 kind._check_unusual(part, is_declared=is_declared)
 
     def scaler(self) -> MultimodalScaler:
-        """Return the maps of all parts as one, unfitted; see `Kind.scaler`."""
+        """Return the unfitted map from parts to batches; see `Kind.scaler`."""
         return MultimodalScaler([kind.scaler() for kind in self.kinds_])
 
     def to_tensor(self, X: Any, device: torch.device | str) -> MultimodalBatch:
@@ -284,11 +284,11 @@ class MultimodalKind(Kind):
         return MultimodalBatch.of(kind.to_tensor(part, device) for kind, part in self._pairs(X))
 
     def _rows_per_call(self, X: Any) -> int:
-        """Return the smallest of the numbers of samples that the parts allow."""
+        """Return the smallest batch size of the parts."""
         return min(kind._rows_per_call(part) for kind, part in self._pairs(X))
 
     def _nbytes(self, X: Any) -> float:
-        """Return how many bytes all parts take as tensors."""
+        """Return the bytes of all parts as tensors."""
         return sum(kind._nbytes(part) for kind, part in self._pairs(X))
 
     def _arrays(self, X: Any) -> Sequence[np.ndarray]:
@@ -313,22 +313,22 @@ class MultimodalScaler:
 
     def fit(self, X: Modalities) -> MultimodalScaler:
         """Learn the map from each part of the training samples."""
-        for place, (scaler, part) in enumerate(zip(self.scalers, X.parts, strict=True)):
-            with naming_part(place):
+        for position, (scaler, part) in enumerate(zip(self.scalers, X.parts, strict=True)):
+            with naming_part(position):
                 scaler.fit(part)
         return self
 
     def to_tensor(self, X: Modalities | OneModality, device: torch.device | str) -> Any:
-        """Return the batches of all parts, or of one that is passed alone."""
+        """Return the batches of all parts, or the batch of one part."""
         if isinstance(X, OneModality):
             return self.scalers[X.position].to_tensor(X.samples, device)
         batches = []
-        for place, (scaler, part) in enumerate(zip(self.scalers, X.parts, strict=True)):
-            with naming_part(place):
+        for position, (scaler, part) in enumerate(zip(self.scalers, X.parts, strict=True)):
+            with naming_part(position):
                 batches.append(scaler.to_tensor(part, device))
         return MultimodalBatch.of(batches)
 
     def from_tensor(self, batch: MultimodalBatch, X: Modalities) -> Modalities:
         """Return views of each part in its own units."""
         triples = zip(self.scalers, batch.parts, X.parts, strict=True)
-        return Modalities(*(as_given(scaler, views, part) for scaler, views, part in triples))
+        return Modalities(*(in_units_of_X(scaler, views, part) for scaler, views, part in triples))

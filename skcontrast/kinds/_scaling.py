@@ -1,4 +1,4 @@
-"""From arrays to float32 tensors on one scale, here or in the first layer of a network."""
+"""Scaling of arrays to float32 tensors, here or in the first layer of a network."""
 
 from __future__ import annotations
 
@@ -19,15 +19,12 @@ _NUMBERS_PER_CALL = 2**20
 
 
 def rows_for(numbers_per_sample: int) -> int:
-    """Return how many samples to encode at a time.
-
-    Many if samples are small, since each call has a fixed cost; few if activations are large.
-    """
+    """Return the batch size for inference: larger for smaller samples."""
     return min(max(_NUMBERS_PER_CALL // numbers_per_sample, 32), 2**14)
 
 
 def float_of(X: np.ndarray) -> np.dtype:
-    """Return the dtype of floats, of 32 bits or more, that hold the numbers of X."""
+    """Return the floating dtype, of at least 32 bits, for the values of X."""
     return np.result_type(X.dtype.newbyteorder("="), np.float32)
 
 
@@ -52,7 +49,7 @@ class AffineScaler:
         self.standardize = standardize
 
     def to_tensor(self, X: Any, device: torch.device | str) -> Tensor:
-        """Return X as a float32 tensor on a device, without a copy if it is one already."""
+        """Return X as a float32 tensor on a device, without a copy if possible."""
         if self.only_casts_:
             tensor = as_tensor(X).to(torch.float32)
             if not self.standardize and tensor.isinf().any():
@@ -117,9 +114,9 @@ class Rescale(nn.Module):
     Parameters
     ----------
     center, scale : Tensor of shape (n_features,) or (), dtype float64, or None
-        The numbers to subtract and divide by; None only casts to float32.
+        X is shifted by −center and divided by scale; None only casts to float32.
     lowest, highest : float
-        Bounds of the result, where there are a center and a scale.
+        Bounds of the scaled values.
     keeps_uint8 : bool
         Whether uint8 stays uint8.
     """
@@ -141,7 +138,7 @@ class Rescale(nn.Module):
         self.lowest, self.highest, self.keeps_uint8 = lowest, highest, keeps_uint8
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return float32, or uint8 as it is."""
+        """Return float32, or unchanged uint8."""
         if self.keeps_uint8 and x.dtype == torch.uint8:
             return x
         if self.center is None:
@@ -168,7 +165,7 @@ class Standardize(nn.Module):
 
     def __init__(self, mean: ArrayLike, std: ArrayLike, channels_last: bool = False):
         super().__init__()
-        # A flag, because torch.channels_last itself cannot be unpickled everywhere.
+        # torch.channels_last itself cannot always be unpickled.
         self.channels_last = channels_last
         self.register_buffer("mean", torch.as_tensor(mean, dtype=torch.float32))
         self.register_buffer("std", torch.as_tensor(std, dtype=torch.float32))

@@ -25,9 +25,9 @@ from .._warnings import warn
 from ._base import Request, Schema
 from ._scaling import AffineScaler, ArrayKind, float_of, rows_for
 
-# A channel has more steps than there are channels, by more than this factor.
+# The ratio of steps to channels is above this in series.
 _LEAST_RATIO = 2
-# Steps of the series on which a network is tried that was built without any.
+# Steps of the series that validate a network that is built without data.
 _EXAMPLE_LENGTH = 64
 _FORMS = (
     "pass an array (n_samples, n_channels, n_times), or a list of arrays (n_channels, n_times)"
@@ -39,22 +39,22 @@ class Series(ArrayKind):
 
     Series of unequal lengths are a list or a Dataset of arrays (n_channels, n_times), or one array
     in which NaN follows the end of the shorter ones. In `transform`, the embedding of a series
-    does not depend on what it is padded to. Later series may have other lengths than in `fit`.
+    does not depend on the padding. Later series may have other lengths than in `fit`.
 
-    An array of three dimensions is recognised as series if one of the last two is more than twice
-    the other, and as grey images if they are equal; what is in between is refused. Declare either
+    An array of three dimensions is detected as series if one of the last two is more than twice
+    the other, and as grey images if they are equal; otherwise declare the kind
     by ``kind=``, such as ``kind="images"`` for spectrograms of 8 bands and 32 steps. With
     ``kind="series"``, an array (n_samples, n_times) is read as series of one channel.
 
     Parameters
     ----------
     standardize : {"channel", "series"} or None, default="channel"
-        What is scaled to zero mean and unit variance. "channel": each channel over all training
-        samples, which keeps the level and the amplitude of a series. "series": each channel of
-        each series by itself, which leaves the shape alone. None: nothing.
+        The unit that is scaled to zero mean and unit variance. "channel": each channel over all
+        training samples, which keeps the level and the amplitude of a series. "series": each
+        channel of each series by itself, which keeps only the shape of the curve. None: nothing.
     interpolate : bool, default=False
         Whether NaN before the end of a series is a gap that is filled: linearly between its
-        neighbours, with the nearest value at either end. If False, gaps are refused.
+        neighbours, with the nearest value at either end. If False, gaps raise an error.
 
     Attributes
     ----------
@@ -141,12 +141,9 @@ class Series(ArrayKind):
         return X, Schema(kind, self.sample_shape(X))
 
     def _check_unusual(self, X: Any, *, is_declared: bool) -> None:
-        """Refuse series that seem to have their channels last, and warn of grey images.
-
-        Unless they were declared.
-        """
+        """Raise ValueError for channels-last series, warn about images, unless declared."""
         n_channels, n_times = X.shape[1:]
-        # Of series that differ in length, the steps are known.
+        # In series of unequal lengths, the axis of time is known from the padding.
         if is_declared or (isinstance(X, np.ndarray) and np.isnan(X[:, 0, -1]).any()):
             return
         if n_channels > n_times:
@@ -159,28 +156,28 @@ class Series(ArrayKind):
         if n_channels == n_times:
             warn(
                 f"X of shape {X.shape} looks like grey images, but is read as series of "
-                f"{n_channels} channels, for which the augmentation or the encoder is: choose one "
-                "of images such as RandomAffine or ConvNet. For series, pass kind='series'."
+                f"{n_channels} channels, because of the augmentation or the encoder. For images, "
+                "choose e.g. RandomAffine and ConvNet; for series, pass kind='series'."
             )
 
     def scaler(self) -> SeriesScaler:
-        """Return the map from series to batches, unfitted; see `Kind.scaler`."""
+        """Return the unfitted map from series to batches; see `Kind.scaler`."""
         return SeriesScaler(self.standardize)
 
     def _rows_per_call(self, X: Any) -> int:
-        """Return the number of series that have about a million numbers as 64 maps."""
+        """Return the number of series that have about a million numbers in 64 channels."""
         return rows_for(64 * X.shape[-1])
 
 
 class LazySeries(LazySamples):
-    """A Dataset of series, whose rows are one array with NaN behind the ends of shorter ones.
+    """A Dataset of series, whose rows are an array, padded with NaN.
 
     Parameters
     ----------
     samples : LazySamples of shape (n, n_channels, n_times) or (n, n_times)
         The Dataset. The shape is that of its first series.
     kind : Series
-        Says what becomes of gaps.
+        Determines whether gaps are filled.
     """
 
     kind: Series
@@ -197,7 +194,7 @@ class LazySeries(LazySamples):
 
 
 def is_long(n_channels: int, n_times: int) -> bool:
-    """Return whether one of two sides is so much longer that an array is not an image."""
+    """Return whether one side is so much longer than the other that an array is not an image."""
     short, long = sorted((n_channels, n_times))
     return short > 0 and long > _LEAST_RATIO * short
 
@@ -208,7 +205,7 @@ def _are_arrays(X: Sequence) -> bool:
 
 
 def lists_series(X: list, is_declared: bool) -> bool:
-    """Return whether a list holds series of unequal lengths, or any if they are declared."""
+    """Return whether a list holds series of unequal lengths, or of any lengths if declared."""
     if not _are_arrays(X) or len({x.ndim for x in X}) > 1:
         return False
     if X[0].ndim == 1:
@@ -216,9 +213,9 @@ def lists_series(X: list, is_declared: bool) -> bool:
     firsts, lasts = ({x.shape[axis] for x in X} for axis in (0, 1))
     if is_declared or len(firsts) == len(lasts) == 1 or min(len(firsts), len(lasts)) > 1:
         return is_declared
-    # Or, with the channels last, to be refused with advice. Two arrays may be a pair.
-    several, one = (lasts, firsts) if len(firsts) == 1 else (firsts, lasts)
-    return len(X) > 2 or max(several) > _LEAST_RATIO * max(one)
+    # Channels-last series raise an error with advice later. Two arrays may be a pair.
+    varying, constant = (lasts, firsts) if len(firsts) == 1 else (firsts, lasts)
+    return len(X) > 2 or max(varying) > _LEAST_RATIO * max(constant)
 
 
 def _check_channels(X: Any, request: Request) -> None:
@@ -228,17 +225,17 @@ def _check_channels(X: Any, request: Request) -> None:
     advice = "X.transpose(0, 2, 1)" if X.shape[2] == request.seen.sample_shape[0] else "X[None]"
     raise ValueError(
         f"X has series of {X.shape[1]} channel(s), but {request.name} was fitted on series of "
-        f"{request.seen.sample_shape[0]}: if its axes are others, pass {advice}."
+        f"{request.seen.sample_shape[0]}: if the axes are in another order, pass {advice}."
     )
 
 
 def padded(X: Sequence, names: Sequence[int] | None = None) -> NDArray:
-    """Return a list of series as one array, (n, n_channels, n_times), with NaN behind ends."""
+    """Return a list of series as one array, (n, n_channels, n_times), padded with NaN."""
     arrays = [np.atleast_2d(as_array(x) if isinstance(x, Tensor) else np.asarray(x)) for x in X]
     names = range(len(X)) if names is None else names
-    for place, array in zip(names, arrays, strict=True):
+    for name, array in zip(names, arrays, strict=True):
         if array.dtype.kind not in "biuf":
-            raise TypeError(f"X must hold series of numbers: series {place} has {array.dtype}.")
+            raise TypeError(f"X must hold series of numbers: series {name} has {array.dtype}.")
         if array.shape[0] != arrays[0].shape[0]:
             advice = (
                 ": if the channels are last, pass [x.T for x in X]; if they are batches, "
@@ -246,13 +243,13 @@ def padded(X: Sequence, names: Sequence[int] | None = None) -> NDArray:
             )
             advice = advice if array.shape[1] == arrays[0].shape[1] else ""
             raise ValueError(
-                f"The series in X must have as many channels as each other: series {place} has "
+                f"The series in X must have the same number of channels: series {name} has "
                 f"shape {array.shape}, series {names[0]} has {arrays[0].shape}{advice}."
             )
         if not array.size:
-            raise ValueError(f"Series {place} of X has no steps: its shape is {array.shape}.")
+            raise ValueError(f"Series {name} of X has no steps: its shape is {array.shape}.")
     longest = max(array.shape[1] for array in arrays)
-    # float32 at least, which has NaN; wider numbers stay as wide.
+    # float32 at least, which has NaN.
     dtype = np.result_type(np.float32, *{array.dtype.newbyteorder("=") for array in arrays})
     array = np.full((len(arrays), arrays[0].shape[0], longest), np.nan, dtype)
     for row, series in zip(array, arrays, strict=True):
@@ -261,16 +258,16 @@ def padded(X: Sequence, names: Sequence[int] | None = None) -> NDArray:
 
 
 def cleaned(X: NDArray, names: Sequence[int], *, interpolate: bool) -> NDArray:
-    """Return series up to the end of the longest, a copy if gaps are filled.
+    """Return series without common padding, and with gaps filled; a copy if there are gaps.
 
     Parameters
     ----------
     X : ndarray of shape (n, n_channels, n_times)
         Series.
     names : sequence of int
-        Their numbers in messages.
+        Their row numbers, for messages.
     interpolate : bool
-        Whether gaps are filled; if not, they are refused.
+        Whether gaps are filled; if not, they raise an error.
     """
     filled, start, longest = X, 0, 0
     for block in row_blocks(X, 256):
@@ -282,7 +279,7 @@ def cleaned(X: NDArray, names: Sequence[int], *, interpolate: bool) -> NDArray:
             length = _length(series)
             longest = max(longest, length)
             if np.isinf(series).any() or not length:
-                what = "NaN alone" if not length else "infinity"
+                what = "only NaN" if not length else "infinity"
                 raise ValueError(f"Series {name} of X contains {what}.")
             if not (gaps := np.argwhere(np.isnan(series[:, :length]))).size:
                 continue
@@ -290,9 +287,9 @@ def cleaned(X: NDArray, names: Sequence[int], *, interpolate: bool) -> NDArray:
                 channel, step = gaps[0]
                 raise ValueError(
                     f"Series {name} of X contains NaN in channel {channel} at step {step}, before "
-                    f"its end at step {length}. NaN may only follow the end, in all channels, "
-                    "which come before steps: fill the gaps, or pass "
-                    "kind=Series(interpolate=True)."
+                    f"its end at step {length}. NaN may only pad the end, in all channels. Fill "
+                    "the gaps, pass kind=Series(interpolate=True), or transpose X to (n, "
+                    "n_channels, n_times)."
                 )
             filled = X.copy() if filled is X else filled
             filled[start + row, :, :length] = _interpolated(series[:, :length], name)
@@ -313,7 +310,7 @@ def _interpolated(series: NDArray, name: int) -> NDArray:
         known = ~np.isnan(values)
         if not known.any():
             raise ValueError(
-                f"Channel {channel} of series {name} of X contains NaN alone, which cannot be "
+                f"Channel {channel} of series {name} of X contains only NaN, which cannot be "
                 "interpolated: drop the series or the channel."
             )
         values[~known] = np.interp(steps[~known], steps[known], values[known])
@@ -323,7 +320,7 @@ def _interpolated(series: NDArray, name: int) -> NDArray:
 class SeriesScaler(AffineScaler):
     """The map from series to the float32 tensors that augmentations and networks work on.
 
-    NaN, which follows the end of a series, stays.
+    NaN, which pads series, stays.
 
     Parameters
     ----------
@@ -337,7 +334,7 @@ class SeriesScaler(AffineScaler):
         if self.standardize == "channel":
             steps = subset(X).transpose(1, 0, 2).reshape(1, X.shape[1], -1)
             self.center_, self.scale_ = (
-                found[0].numpy() for found in own_moments(as_tensor(steps))
+                moments[0].numpy() for moments in series_moments(as_tensor(steps))
             )
         return self
 
@@ -345,15 +342,15 @@ class SeriesScaler(AffineScaler):
         """Return views of X in its own units, as floats that hold its dtype."""
         if self.standardize != "series":
             return super().from_tensor(batch, X)
-        center, scale = (part.numpy() for part in own_moments(as_tensor(X)))
+        center, scale = (moments.numpy() for moments in series_moments(as_tensor(X)))
         return (batch.double().numpy() * scale + center).astype(float_of(X))
 
     def layer(self) -> nn.Module:
         """Return the map as a layer on tensors of the dtype of `fit`."""
-        return OwnScale() if self.standardize == "series" else super().layer()
+        return StandardizeEach() if self.standardize == "series" else super().layer()
 
 
-def own_moments(x: Tensor) -> tuple[Tensor, Tensor]:
+def series_moments(x: Tensor) -> tuple[Tensor, Tensor]:
     """Return mean and standard deviation of each channel of each series, (n, n_channels, 1).
 
     Parameters
@@ -361,7 +358,7 @@ def own_moments(x: Tensor) -> tuple[Tensor, Tensor]:
     x : Tensor of shape (n, n_channels, n_times)
         Series; steps of NaN do not count. A constant channel has a standard deviation of 1.
     """
-    # As for columns: half precision and integers are exact in what follows.
+    # Half precision and integers are exact in float64.
     rounding = torch.finfo(torch.float32 if x.dtype == torch.float32 else torch.float64).eps
     x = x.double()
     is_known = ~x.isnan()
@@ -377,10 +374,10 @@ def own_moments(x: Tensor) -> tuple[Tensor, Tensor]:
     return mean * unit, torch.where(is_constant, 1.0, std * unit)
 
 
-class OwnScale(nn.Module):
-    """Brings each channel of each series to zero mean and unit variance; see `own_moments`."""
+class StandardizeEach(nn.Module):
+    """Scale each channel of each series to zero mean and unit variance."""
 
     def forward(self, x: Tensor) -> Tensor:
         """Standardise each channel of each series of x, shape (n, n_channels, n_times)."""
-        mean, std = own_moments(x)
+        mean, std = series_moments(x)
         return ((x.double() - mean) / std).clamp(-FARTHEST, FARTHEST).float()

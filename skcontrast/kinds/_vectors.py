@@ -20,7 +20,7 @@ from ._base import Request, Schema
 from ._scaling import AffineScaler, ArrayKind, Standardize
 
 _EXPECTED = "vectors of real numbers, shape (n_samples, n_features)"
-# Turns a DataFrame with columns of any types, and gaps, into vectors.
+# Converts a DataFrame with columns of any types, and missing values, to vectors.
 _LINE = (
     "make_pipeline(skrub.TableVectorizer(), sklearn.impute.SimpleImputer(), ContrastiveEmbedder())"
 )
@@ -34,7 +34,8 @@ class Vectors(ArrayKind):
     """Vectors, shape (n_samples, n_features), as for other estimators of scikit-learn.
 
     Sparse matrices are vectors too. Their rows are made dense batch by batch, never all at once.
-    So are DataFrames of numbers and booleans without missing values; see :ref:`tables` for others.
+    DataFrames of numbers and booleans without missing values are vectors, too; see :ref:`tables`
+    for others.
 
     Parameters
     ----------
@@ -49,7 +50,7 @@ class Vectors(ArrayKind):
 
     Examples
     --------
-    Spectra whose features are on one scale already:
+    Spectra whose features have the same scale:
 
     >>> import numpy as np
     >>> from skcontrast import ContrastiveEmbedder
@@ -81,14 +82,14 @@ class Vectors(ArrayKind):
                 f"X must hold vectors, shape (n_samples, n_features), got shape {X.shape}: pass "
                 "X.reshape(len(X), -1)."
             )
-        # A copy of the owner, on which scikit-learn may set the names that it finds in X.
+        # scikit-learn sets the names of columns on a copy of the owner.
         copy = object.__new__(type(request.owner))
         vars(copy).update(vars(request.owner))
         (request.seen or Schema(self, ())).assign_names(copy)
         convert = partial(validate_data, copy, accept_sparse="csr", reset=request.seen is None)
         if hasattr(X, "columns"):
             _refuse_columns(X)
-            convert(X, skip_check_array=True)  # names, whose errors need no more words
+            convert(X, skip_check_array=True)
         try:
             X = checked_numbers(X, _EXPECTED, convert)
         except ValueError as error:
@@ -100,20 +101,20 @@ class Vectors(ArrayKind):
         return SparseSamples(X) if issparse(X) else X, Schema(self, X.shape[1:], X.shape[1], names)
 
     def scaler(self) -> VectorScaler:
-        """Return the map from vectors to batches, unfitted; see `Kind.scaler`."""
+        """Return the unfitted map from vectors to batches; see `Kind.scaler`."""
         return VectorScaler(self.standardize)
 
     def _first_layer(self, subset: Tensor, scaler: Any, *, channels_last: bool) -> nn.Module:
-        """Return a layer that standardises by the statistics that the scaler has learned."""
+        """Return a layer that standardises with the statistics of the scaler."""
         return Standardize(scaler.mean_, scaler.std_)
 
 
 class VectorScaler(AffineScaler):  # numpydoc ignore=PR02
     """The map from vectors to the float32 tensors that augmentations work on.
 
-    Values are only cast, and the network standardises them with ``mean_`` and ``std_``. Where
-    float32 would lose precision (offsets far beyond the spread, magnitudes near its limits), they
-    are standardised here, in float64, before they are cast.
+    Values are only cast, and the network standardises them with ``mean_`` and ``std_``. If
+    float32 would lose precision (means far larger than the deviation, values near its limits),
+    they are standardised here, in float64, before they are cast.
 
     Parameters
     ----------
@@ -142,7 +143,7 @@ class VectorScaler(AffineScaler):  # numpydoc ignore=PR02
 
 
 def _refuse_columns(X: Any) -> None:
-    """Raise TypeError or ValueError for a DataFrame with columns that are not all of numbers."""
+    """Raise TypeError or ValueError for a DataFrame with columns that do not hold numbers."""
     if all(map(_is_numeric, set(X.dtypes))):
         return
     by_name = X.items() if hasattr(X, "items") else zip(X.columns, X.get_columns(), strict=True)
@@ -150,7 +151,7 @@ def _refuse_columns(X: Any) -> None:
         if _is_numeric(column.dtype):
             continue
         known = column.dropna() if hasattr(column, "dropna") else column.drop_nulls()
-        # A category is never a gap.
+        # Categories are never missing values.
         numbers = () if hasattr(column.dtype, "categories") else (Real, Decimal, np.bool_)
         example: Any = next((value for value in known if not isinstance(value, numbers)), None)
         if example is None and len(known) < len(column):
@@ -171,7 +172,7 @@ def _refuse_columns(X: Any) -> None:
 
 
 def _is_numeric(dtype: Any) -> bool:
-    """Return whether a dtype of pandas or polars is one of numbers, booleans or gaps alone."""
+    """Return whether a dtype of pandas or polars holds numbers, booleans or nothing."""
     if hasattr(dtype, "kind"):
         return dtype.kind in "biufc"
     return dtype.is_numeric() or str(dtype) in ("Boolean", "Null")

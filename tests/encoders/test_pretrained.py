@@ -754,7 +754,7 @@ def test_a_processor_that_scales_otherwise_is_refused(net, option):
 def test_floats_in_another_unit_are_reported_by_transform(net):
     embedder = alone(net, max_epochs=1).fit(X / 255)
     for other in (X.astype(np.float32), X / 127.5 - 1):
-        with pytest.warns(UserWarning, match="white was 1 in fit: bring X to the unit"):
+        with pytest.warns(UserWarning, match="white 1: rescale X"):
             embedder.transform(other)
 
 

@@ -79,7 +79,7 @@ def test_a_kind_may_mark_gaps_by_nan():
 
 def test_a_width_that_the_network_cannot_take_is_a_fault_of_X():
     fitted = embedder(Sum()).fit(recordings())
-    with pytest.raises(ValueError, match=r"X holds recordings that the network cannot take: mat1"):
+    with pytest.raises(ValueError, match=r"network cannot process the recordings in X: mat1"):
         fitted.transform(recordings(width=5))
 
     class Sized(Recordings):
@@ -159,12 +159,12 @@ class Narrower(Recordings):
 
 
 def test_a_width_that_changes_from_batch_to_batch_is_a_fault_of_to_tensor():
-    message = r"recordings that the network cannot take: mat1 .* samples of any length"
+    message = r"network cannot process the recordings in X: mat1 .* samples of any length"
     with pytest.raises(ValueError, match=message):
         embedder(Sum(), kind=Narrower(), batch_size=4, memory_budget=0).fit(recordings())
     fitted = embedder(Sum(), kind=Recordings()).fit(recordings())
     for use in (fitted.transform, fitted.score):
-        with pytest.raises(ValueError, match="recordings that the network cannot take"):
+        with pytest.raises(ValueError, match="network cannot process the recordings"):
             use(recordings(width=5))
 
 
@@ -183,7 +183,7 @@ def test_a_scaler_needs_two_methods():
         return type("Own", (Recordings,), {"scaler": lambda self: scaler})()
 
     with pytest.raises(
-        TypeError, match=r"Own\.scaler must return a fit and a to_tensor, got None"
+        TypeError, match=r"Own\.scaler must have the methods fit and to_tensor, got None"
     ):
         embedder(Sum(), kind=own(None)).fit(recordings())
     for batch in (None, np.zeros((24, 8, 3)), torch.zeros(3, 8, 3)):

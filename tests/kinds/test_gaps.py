@@ -31,7 +31,7 @@ def test_interpolation_fills_gaps_by_lines_and_keeps_the_end():
     np.testing.assert_array_equal(read(holed, Series(interpolate=True)), expected)
     np.testing.assert_array_equal(holed, before)
     two = np.concatenate([ramp, np.full_like(ramp, np.nan)], 1)
-    with pytest.raises(ValueError, match="Channel 1 of series 0 of X contains NaN alone"):
+    with pytest.raises(ValueError, match="Channel 1 of series 0 of X contains only NaN"):
         read(two, Series(interpolate=True))
 
 

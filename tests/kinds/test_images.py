@@ -70,11 +70,9 @@ def test_a_list_of_images_is_an_array_of_images():
 
 def test_images_in_a_different_unit_than_in_fit_are_pointed_out():
     X = images()
-    with pytest.warns(
-        UserWarning, match="to 1, but black was 0 and white was 255 in fit: bring X to the unit"
-    ):
+    with pytest.warns(UserWarning, match="to 1, but in fit black was 0 and white 255: rescale X"):
         small_images().fit(X).transform(X / X.max())
-    with pytest.warns(UserWarning, match="white was 1 in fit: bring X to the unit"):
+    with pytest.warns(UserWarning, match="white 1: rescale X"):
         small_images().fit(X / X.max()).transform(X)
 
 
@@ -82,13 +80,13 @@ def test_images_in_a_different_unit_than_in_fit_are_pointed_out():
 def test_float_images_in_a_different_unit_are_pointed_out(fitted, given):
     X = images() / images().max()
     embedder = small_images().fit(X * fitted)
-    with pytest.warns(UserWarning, match=f"white was {fitted} in fit: bring X to the unit"):
+    with pytest.warns(UserWarning, match=f"white {fitted}: rescale X"):
         embedder.transform(X * given)
 
 
 def test_uint8_images_of_a_different_range_than_floats_in_fit_are_pointed_out():
     X = images() / images().max()
-    with pytest.warns(UserWarning, match="white was 16 in fit: bring X to the unit"):
+    with pytest.warns(UserWarning, match="white 16: rescale X"):
         small_images().fit(X * 16).transform((X * 240).astype(np.uint8))
 
 
@@ -115,7 +113,7 @@ def test_any_other_unit_than_that_of_fit_is_reported(fitted):
         if (fitted, given) in UNNOTICED:
             embedder.transform(UNITS[given])
             continue
-        with pytest.warns(UserWarning, match="in fit: bring X to the unit"):
+        with pytest.warns(UserWarning, match="rescale X as in fit"):
             embedder.transform(UNITS[given])
 
 
@@ -136,7 +134,7 @@ def test_any_other_unit_than_that_of_fit_is_reported(fitted):
 )
 def test_a_single_image_in_another_unit_is_reported(fitted, given):
     embedder = small_images(max_epochs=1).fit(UNITS[fitted])
-    with pytest.warns(UserWarning, match="in fit: bring X to the unit"):
+    with pytest.warns(UserWarning, match="rescale X as in fit"):
         embedder.transform(UNITS[given][:1])
 
 

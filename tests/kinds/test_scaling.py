@@ -70,7 +70,7 @@ def test_float_images_are_mapped_to_the_unit_interval():
     scaler = ImageScaler().fit(X)
     tensor = scaler.to_tensor(X, CPU)
     assert tensor.min() == 0 and tensor.max() == 1
-    with pytest.warns(UserWarning, match="bring X to the unit"):
+    with pytest.warns(UserWarning, match="rescale X as in fit"):
         beyond = scaler.to_tensor(X * 100, CPU)
     assert beyond.min() == 0 and beyond.max() == 1
 

@@ -184,13 +184,13 @@ def test_series_of_other_lengths_than_in_fit_are_embedded():
         (np.where(PADDED > 8, np.inf, PADDED), r"Series \d+ of X contains infinity"),
         (
             np.where(np.arange(30)[:, None, None] == 4, np.nan, X),
-            "Series 4 .* contains NaN alone",
+            "Series 4 .* contains only NaN",
         ),
         (np.zeros((5, 3, 0)), r"kind='series'|3 channel\(s\) and 0 steps|at least 1"),
         (X[:1], "a minimum of 2 is required"),
         (np.stack([np.roll(x, 9, 1) for x in PADDED]), r"Series \d+ of X contains NaN in channel"),
         ([*UNEQUAL[:-1], UNEQUAL[-1][:2]], "Series .* may differ in n_times alone"),
-        (PADDED[:, [0, 1, 2] * 8 + [0]], "NaN, which images must not. .* kind='series'"),
+        (PADDED[:, [0, 1, 2] * 8 + [0]], "contains NaN: drop these images.* kind='series'"),
     ],
     ids=[
         "transposed",
@@ -217,7 +217,7 @@ def test_what_is_not_series_is_refused_by_name(given, message):
         (pd.DataFrame(X[:, 0]), TypeError, r"X is a DataFrame, which cannot hold.*groupby"),
         ([pd.DataFrame(x.T) for x in X], TypeError, r"list of DataFrames.*x.to_numpy\(\).T"),
         (X[:, None], ValueError, r"got an array of shape \(30, 1, 3, 25\): pass an array"),
-        ([*UNEQUAL[:-1], UNEQUAL[-1][:2]], ValueError, r"as many channels.*series 29 has"),
+        ([*UNEQUAL[:-1], UNEQUAL[-1][:2]], ValueError, r"same number of channels.*series 29 has"),
         ([*UNEQUAL[:-1], np.zeros((3, 0))], ValueError, "Series 29 of X has no steps"),
         (
             [[[1, 2], [3]], [[1, 2], [3, 4]]],
@@ -255,7 +255,7 @@ def test_transform_names_the_channels_that_differ():
     for given, advice in (
         (X[:, :2], "of 2 channel.* fitted on series of 3"),
         (X.transpose(0, 2, 1), r"pass X.transpose\(0, 2, 1\)"),
-        (X[0], r"if its axes are others, pass X\[None\]"),
+        (X[0], r"if the axes are in another order, pass X\[None\]"),
     ):
         with pytest.raises(ValueError, match=advice):
             embedder.transform(given)
@@ -408,7 +408,7 @@ def test_views_must_leave_ends_where_they_are(view):
 
 def test_an_encoder_for_one_length_names_it():
     embedder = small(encoder=nn.Sequential(nn.Flatten(), nn.Linear(75, 4))).fit(X)
-    with pytest.raises(ValueError, match=r"series that the network cannot take.* had 25 steps"):
+    with pytest.raises(ValueError, match=r"network cannot process the series in X.* had 25 steps"):
         embedder.transform(X[:, :, :20])
 
 
