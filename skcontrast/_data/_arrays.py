@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import entropy
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils import assert_all_finite
-from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 
 from .._checks import naming
 from ._modalities import Modalities
@@ -112,16 +112,6 @@ class SparseSamples(LazySamples):
     def __getitem__(self, rows: Any) -> NDArray:
         return self.matrix[np.atleast_1d(np.arange(len(self))[rows])].toarray()
 
-    def mean_and_std(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return mean and standard deviation of each feature; 1 for constant ones."""
-        # Of numbers in [−1, 1], no square overflows or vanishes.
-        largest = np.abs(min_max_axis(self.matrix, axis=0)).max(axis=0).astype(np.float64)
-        unit = np.where(largest > 0, largest, 1.0)
-        scaled = self.matrix.astype(np.float64)
-        scaled.data /= unit[scaled.indices]
-        mean, variance = mean_variance_axis(scaled, axis=0)
-        return mean * unit, _scale(mean * unit, np.sqrt(variance) * unit, self.dtype)
-
 
 def subset(X: Any) -> Any:
     """Return at most 10,000 samples, evenly spread: enough for statistics of the input."""
@@ -199,42 +189,15 @@ def as_array(X: torch.Tensor) -> NDArray:
     return (X.float() if X.dtype == torch.bfloat16 else X).numpy()
 
 
-def moments(X: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return mean and standard deviation of each column of X, float64, without overflow.
-
-    Columns are scaled by their range before anything is squared; a constant column has exactly
-    its value as mean and exactly zero standard deviation.
-    """
-    # Two passes: within the range of a column, as numbers in [−1, 1], no square overflows.
-    low = high = X[0].astype(np.float64)
-    for rows in row_blocks(X):
-        low, high = np.minimum(low, rows.min(axis=0)), np.maximum(high, rows.max(axis=0))
-    centre, half = low / 2 + high / 2, high / 2 - low / 2
-    unit = np.where(half > 0, half, 1.0)
-    total, squares = np.zeros_like(centre), np.zeros_like(centre)
-    for rows in row_blocks(X):
-        deviation = (rows - centre) / unit
-        total += deviation.sum(axis=0)
-        squares += np.square(deviation).sum(axis=0)
-    mean = total / len(X)
-    variance = np.maximum(squares / len(X) - mean**2, 0.0)
-    return centre + half * mean, half * np.sqrt(variance)
-
-
-def mean_and_std(X: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return mean and standard deviation of each column as float64; 1 for constant columns."""
-    mean, std = moments(X)
-    return mean, _scale(mean, std, X.dtype)
-
-
-def _scale(mean: NDArray, std: NDArray, dtype: Any) -> NDArray:
-    """Return standard deviations of columns, 1 for constant ones.
-
-    As in StandardScaler, a column that varies less than the rounding error of its mean is
-    constant.
-    """
-    precision = np.float32 if dtype == np.float32 else np.float64
-    return np.where(std <= 10 * np.finfo(precision).eps * np.abs(mean), 1.0, std)
+def column_scaler(X: NDArray | SparseSamples) -> StandardScaler:
+    """Return scikit-learn's scaler of the columns of X, whose `scale_` is 1 for constant ones."""
+    is_sparse = isinstance(X, SparseSamples)
+    scaler = StandardScaler(with_mean=not is_sparse)
+    with np.errstate(over="ignore", invalid="ignore"), naming("X", "numbers of finite variance"):
+        for rows in [X.matrix] if is_sparse else row_blocks(X):
+            scaler.partial_fit(rows)
+        assert_all_finite(scaler.var_)
+    return scaler
 
 
 def spectral_rank(X: NDArray[np.float64]) -> float:

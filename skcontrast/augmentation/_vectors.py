@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from .._checks import FRACTION, NON_NEGATIVE, StrOptions, learned, parameter
-from .._data._arrays import as_tensor, moments, subset
+from .._data._arrays import as_tensor, column_scaler, subset
 from ._base import Augmentation, as_float, changed, generator_for
 from ._matrices import uniform
 
@@ -67,7 +67,8 @@ class GaussianNoise(Augmentation):
         self.__dict__.pop("mean_", None)
         self.__dict__.pop("std_", None)
         if X.ndim == 2:
-            self.mean_, self.std_ = moments(X)
+            columns = column_scaler(X)
+            self.mean_, self.std_ = columns.mean_, np.sqrt(columns.var_)
 
     def prepared(self, convert: Callable[[Any], Tensor]) -> Augmentation:
         """Return a copy whose ``std_`` is in the units of the training batches."""

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
-from .._data._arrays import FARTHEST, mean_and_std
+from .._data._arrays import FARTHEST, column_scaler
 from .._warnings import warn
 from ._batch import Columns, EdgeColumns, GraphBatch
 from ._packed import PackedGraphs
@@ -197,9 +197,10 @@ def standards(values: Tensor, standardize: bool) -> tuple[Tensor, Tensor]:
     They are 0 and 1 for columns of zeros and ones, and for all without `standardize`.
     """
     d = values.shape[1]
-    if not (standardize and len(values)):
+    if not (standardize and values.numel()):
         return torch.zeros(d, dtype=torch.float64), torch.ones(d, dtype=torch.float64)
-    mean, std = map(torch.from_numpy, mean_and_std(values.numpy()))
+    scaler = column_scaler(values.numpy())
+    mean, std = torch.from_numpy(scaler.mean_), torch.from_numpy(scaler.scale_)
     is_kept = is_binary(values).all(0)
     return mean.masked_fill(is_kept, 0.0), std.masked_fill(is_kept, 1.0)
 

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.base import clone
-from torch import Tensor, nn
+from torch import Tensor
 
 from .._checks import learned, naming, parameter
 from .._data._array_like import checked_numbers
-from .._data._arrays import (
-    FARTHEST,
-    LazySamples,
-    as_array,
-    as_tensor,
-    row_blocks,
-    subset,
-)
+from .._data._arrays import LazySamples, as_array, column_scaler, row_blocks, subset
 from .._warnings import warn
 from ._base import Request, Schema
-from ._scaling import AffineScaler, ArrayKind, float_of, rows_for
+from ._scaling import AffineScaler, ArrayKind, rows_for
 
 # The ratio of steps to channels is above this in series.
 _LEAST_RATIO = 2
@@ -48,13 +41,9 @@ class Series(ArrayKind):
 
     Parameters
     ----------
-    standardize : {"channel", "series"} or None, default="channel"
-        The unit that is scaled to zero mean and unit variance. "channel": each channel over all
-        training samples, which keeps the level and the amplitude of a series. "series": each
-        channel of each series by itself, which keeps only the shape of the curve. None: nothing.
-    interpolate : bool, default=False
-        Whether NaN before the end of a series is a gap that is filled: linearly between its
-        neighbours, with the nearest value at either end. If False, gaps raise an error.
+    standardize : bool, default=True
+        Whether each channel is scaled to zero mean and unit variance over all training samples,
+        which keeps the level and the amplitude of a series.
 
     Attributes
     ----------
@@ -83,10 +72,7 @@ class Series(ArrayKind):
     has_gaps = True
     _differs_in_length = True
 
-    standardize: Literal["channel", "series"] | None = parameter(
-        {"channel", "series", None}, default="channel"
-    )
-    interpolate: bool = parameter(["boolean"], default=False)
+    standardize: bool = parameter(["boolean"], default=True)
 
     n_times_: int = learned()
 
@@ -126,14 +112,14 @@ class Series(ArrayKind):
         expected = "series, an array of numbers of shape (n_samples, n_channels, n_times)"
         X = checked_numbers(X, expected, request.convert, check_finite=False)
         if isinstance(X, LazySamples):
-            X = X if isinstance(X, LazySeries) else LazySeries(X, self)
+            X = X if isinstance(X, LazySeries) else LazySeries(X)
         elif X.ndim == 2:
             X = X[:, None]
         if X.ndim != 3:
             raise ValueError(f"X must hold series, got an array of shape {X.shape}: {_FORMS}.")
         _check_channels(X, request)
         if not isinstance(X, LazySeries):  # which check themselves what they read
-            X = cleaned(X, range(len(X)), interpolate=self.interpolate)
+            X = trimmed(X, range(len(X)))
         if request.seen is not None:
             return X, request.seen
         kind = clone(self)
@@ -176,21 +162,16 @@ class LazySeries(LazySamples):
     ----------
     samples : LazySamples of shape (n, n_channels, n_times) or (n, n_times)
         The Dataset. The shape is that of its first series.
-    kind : Series
-        Determines whether gaps are filled.
     """
 
-    kind: Series
-
-    def __init__(self, samples: LazySamples, kind: Series):
-        vars(self).update(vars(samples), kind=kind)
+    def __init__(self, samples: LazySamples):
+        vars(self).update(vars(samples))
         if self.ndim == 2:
             self.shape, self.ndim = (self.shape[0], 1, self.shape[1]), 3
 
     def __getitem__(self, rows: Any) -> NDArray:
         rows = np.atleast_1d(np.arange(len(self))[rows])
-        X = padded([self._item(row) for row in rows], rows)
-        return cleaned(X, rows, interpolate=self.kind.interpolate)
+        return trimmed(padded([self._item(row) for row in rows], rows), rows)
 
 
 def is_long(n_channels: int, n_times: int) -> bool:
@@ -257,8 +238,8 @@ def padded(X: Sequence, names: Sequence[int] | None = None) -> NDArray:
     return array
 
 
-def cleaned(X: NDArray, names: Sequence[int], *, interpolate: bool) -> NDArray:
-    """Return series without common padding, and with gaps filled; a copy if there are gaps.
+def trimmed(X: NDArray, names: Sequence[int]) -> NDArray:
+    """Return series up to the end of the longest; raise ValueError for gaps and infinity.
 
     Parameters
     ----------
@@ -266,10 +247,8 @@ def cleaned(X: NDArray, names: Sequence[int], *, interpolate: bool) -> NDArray:
         Series.
     names : sequence of int
         Their row numbers, for messages.
-    interpolate : bool
-        Whether gaps are filled; if not, they raise an error.
     """
-    filled, start, longest = X, 0, 0
+    start, longest = 0, 0
     for block in row_blocks(X, 256):
         with np.errstate(over="ignore", invalid="ignore"):
             sums = block.sum(axis=(1, 2), dtype=np.float64)
@@ -281,40 +260,22 @@ def cleaned(X: NDArray, names: Sequence[int], *, interpolate: bool) -> NDArray:
             if np.isinf(series).any() or not length:
                 what = "only NaN" if not length else "infinity"
                 raise ValueError(f"Series {name} of X contains {what}.")
-            if not (gaps := np.argwhere(np.isnan(series[:, :length]))).size:
-                continue
-            if not interpolate:
+            if (gaps := np.argwhere(np.isnan(series[:, :length]))).size:
                 channel, step = gaps[0]
                 raise ValueError(
                     f"Series {name} of X contains NaN in channel {channel} at step {step}, before "
                     f"its end at step {length}. NaN may only pad the end, in all channels. Fill "
-                    "the gaps, pass kind=Series(interpolate=True), or transpose X to (n, "
-                    "n_channels, n_times)."
+                    "the gaps, for example by pandas.DataFrame(x.T).interpolate(), or transpose X "
+                    "to (n, n_channels, n_times)."
                 )
-            filled = X.copy() if filled is X else filled
-            filled[start + row, :, :length] = _interpolated(series[:, :length], name)
         start += len(block)
-    return filled[..., :longest]
+    return X[..., :longest]
 
 
 def _length(series: NDArray) -> int:
     """Return the number of steps of a series (n_channels, n_times) before NaN in all channels."""
     known = ~np.isnan(series).all(axis=0)
     return int(known.nonzero()[0].max(initial=-1)) + 1
-
-
-def _interpolated(series: NDArray, name: int) -> NDArray:
-    """Return a series whose gaps are filled by straight lines."""
-    steps, filled = np.arange(series.shape[1]), series.copy()
-    for channel, values in enumerate(filled):
-        known = ~np.isnan(values)
-        if not known.any():
-            raise ValueError(
-                f"Channel {channel} of series {name} of X contains only NaN, which cannot be "
-                "interpolated: drop the series or the channel."
-            )
-        values[~known] = np.interp(steps[~known], steps[known], values[known])
-    return filled
 
 
 class SeriesScaler(AffineScaler):
@@ -324,60 +285,15 @@ class SeriesScaler(AffineScaler):
 
     Parameters
     ----------
-    standardize : {"channel", "series"} or None
+    standardize : bool
         As in `Series`.
     """
 
     def fit(self, X: NDArray) -> SeriesScaler:
         """Learn mean and standard deviation of each channel of X (n, n_channels, n_times)."""
-        self.only_casts_ = self.standardize is None
-        if self.standardize == "channel":
-            steps = subset(X).transpose(1, 0, 2).reshape(1, X.shape[1], -1)
-            self.center_, self.scale_ = (
-                moments[0].numpy() for moments in series_moments(as_tensor(steps))
-            )
+        self.only_casts_ = not self.standardize
+        if self.standardize:
+            steps = subset(X).transpose(0, 2, 1).reshape(-1, X.shape[1])
+            channels = column_scaler(steps[~np.isnan(steps[:, 0])])
+            self.center_, self.scale_ = channels.mean_[:, None], channels.scale_[:, None]
         return self
-
-    def from_tensor(self, batch: Tensor, X: NDArray) -> NDArray:
-        """Return views of X in its own units, as floats that hold its dtype."""
-        if self.standardize != "series":
-            return super().from_tensor(batch, X)
-        center, scale = (moments.numpy() for moments in series_moments(as_tensor(X)))
-        return (batch.double().numpy() * scale + center).astype(float_of(X))
-
-    def layer(self) -> nn.Module:
-        """Return the map as a layer on tensors of the dtype of `fit`."""
-        return StandardizeEach() if self.standardize == "series" else super().layer()
-
-
-def series_moments(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Return mean and standard deviation of each channel of each series, (n, n_channels, 1).
-
-    Parameters
-    ----------
-    x : Tensor of shape (n, n_channels, n_times)
-        Series; steps of NaN do not count. A constant channel has a standard deviation of 1.
-    """
-    # Half precision and integers are exact in float64.
-    rounding = torch.finfo(torch.float32 if x.dtype == torch.float32 else torch.float64).eps
-    x = x.double()
-    is_known = ~x.isnan()
-    known = torch.where(is_known, x, 0.0)
-    # Scaled before it is squared, so that nothing overflows.
-    unit = known.abs().amax(-1, keepdim=True)
-    unit = torch.where(unit > 0, unit, 1.0)
-    count = is_known.sum(-1, keepdim=True)
-    mean = (known / unit).sum(-1, keepdim=True) / count
-    deviation = torch.where(is_known, known / unit - mean, 0.0)
-    std = (deviation.square().sum(-1, keepdim=True) / count).sqrt()
-    is_constant = std <= 10 * rounding * mean.abs()
-    return mean * unit, torch.where(is_constant, 1.0, std * unit)
-
-
-class StandardizeEach(nn.Module):
-    """Scale each channel of each series to zero mean and unit variance."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Standardise each channel of each series of x, shape (n, n_channels, n_times)."""
-        mean, std = series_moments(x)
-        return ((x.double() - mean) / std).clamp(-FARTHEST, FARTHEST).float()

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from .._checks import parameter
 from .._checks._constraints import brief
 from .._data._array_like import checked_numbers
-from .._data._arrays import SparseSamples, mean_and_std
+from .._data._arrays import SparseSamples, column_scaler
 from ._base import Request, Schema
 from ._scaling import AffineScaler, ArrayKind, Standardize
 
@@ -131,7 +131,8 @@ class VectorScaler(AffineScaler):  # numpydoc ignore=PR02
         self.only_casts_ = True
         self.mean_, self.std_ = np.zeros(X.shape[1]), np.ones(X.shape[1])
         if self.standardize:
-            mean, std = X.mean_and_std() if isinstance(X, SparseSamples) else mean_and_std(X)
+            columns = column_scaler(X)
+            mean, std = columns.mean_, columns.scale_
             near = (np.abs(mean) / self._NEAR_ZERO <= std).all()
             low, high = self._WELL_INSIDE_FLOAT32
             self.only_casts_ = bool(near and std.min() > low and std.max() < high)

@@ -1,10 +1,11 @@
-"""Blocks of rows; moments of columns neither overflow nor vanish."""
+"""Blocks of rows, and the scale of their columns."""
 
 import numpy as np
 import pytest
 import torch
+from scipy.sparse import csr_array
 
-from skcontrast._data._arrays import fingerprint, moments, row_blocks
+from skcontrast._data._arrays import SparseSamples, column_scaler, fingerprint, row_blocks
 
 ARRAY = np.arange(6 * 4 * 5, dtype=np.int16).reshape(6, 4, 5)
 
@@ -15,18 +16,15 @@ def test_blocks_of_anything_are_its_rows():
         assert sum(map(len, blocks)) == len(X) and all(len(block) <= 4 for block in blocks)
 
 
-def test_moments_are_mean_and_standard_deviation():
+def test_columns_are_scaled_by_their_standard_deviation_and_constant_ones_by_1():
     X = np.random.default_rng(0).normal(3, 2, size=(5000, 4))
-    mean, std = moments(X)
-    np.testing.assert_allclose(mean, X.mean(0), rtol=1e-12)
-    np.testing.assert_allclose(std, X.std(0), rtol=1e-12)
-
-
-@pytest.mark.parametrize("scale", [1e-300, 1e-30, 1.0, 1e30, 1e300])
-def test_moments_scale_with_the_data(scale):
-    X = np.random.default_rng(0).normal(size=(100, 3))
-    for scaled, plain in zip(moments(X * scale), moments(X), strict=True):
-        np.testing.assert_allclose(scaled / scale, plain, rtol=1e-10)
+    X[:, 2] = 0.1
+    expected = np.where(np.arange(4) == 2, 1, X.std(0))
+    for given in (X, SparseSamples(csr_array(X))):
+        np.testing.assert_allclose(column_scaler(given).mean_, X.mean(0), rtol=1e-12)
+        np.testing.assert_allclose(column_scaler(given).scale_, expected, rtol=1e-12)
+    with pytest.raises(ValueError, match="X must be numbers of finite variance"):
+        column_scaler(X * 1e300)
 
 
 def test_a_fingerprint_has_shape_dtype_and_some_rows():

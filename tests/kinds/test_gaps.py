@@ -1,38 +1,21 @@
-"""Series of unequal lengths as one array: what follows their ends, and gaps before them."""
+"""Series of unequal lengths as one array: what follows their ends."""
 
 import numpy as np
-import pytest
 
 from skcontrast import ContrastiveEmbedder
-from skcontrast.kinds import Series
 from skcontrast.kinds._recognise import read_samples
 
 X = np.random.default_rng(0).normal(size=(6, 3, 25))
 UNEQUAL = [x[:, : 25 - 3 * k] for k, x in enumerate(X)]
 
 
-def read(X, kind=None):
-    return read_samples(X, kind, owner=ContrastiveEmbedder())[0]
+def read(X):
+    return read_samples(X, owner=ContrastiveEmbedder())[0]
 
 
 def test_integers_keep_their_type_and_get_floats_where_they_end():
     assert read((X * 10).astype(np.int16)).dtype == np.int16
     assert read([x.astype(np.int16) for x in UNEQUAL]).dtype == np.float32
-
-
-def test_interpolation_fills_gaps_by_lines_and_keeps_the_end():
-    ramp = np.arange(12.0).reshape(1, 1, 12).repeat(4, 0)
-    holed = ramp.copy()
-    holed[0, 0, [3, 4, 8]] = holed[1, 0, 0] = np.nan
-    holed[2, 0, 9:] = holed[2, 0, 5] = np.nan
-    expected = ramp.copy()
-    expected[1, 0, 0], expected[2, 0, 9:] = 1, np.nan
-    before = holed.copy()
-    np.testing.assert_array_equal(read(holed, Series(interpolate=True)), expected)
-    np.testing.assert_array_equal(holed, before)
-    two = np.concatenate([ramp, np.full_like(ramp, np.nan)], 1)
-    with pytest.raises(ValueError, match="Channel 1 of series 0 of X contains only NaN"):
-        read(two, Series(interpolate=True))
 
 
 def test_what_all_series_are_padded_with_changes_nothing():

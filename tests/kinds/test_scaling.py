@@ -11,7 +11,6 @@ from skcontrast.datasets import Modalities
 from skcontrast.encoders import GIN, MLP, SeriesNet
 from skcontrast.features import Frozen, GraphProfile, OrientedGradients, PartialWhitening, Raw
 from skcontrast.frameworks import CMC
-from skcontrast.kinds import Series
 from skcontrast.kinds._images import ImageScaler
 from skcontrast.kinds._scaling import Standardize, channel_statistics
 from skcontrast.kinds._vectors import VectorScaler
@@ -180,7 +179,6 @@ WITH_ZERO_AT = {
     "whole series": (small(encoder=NET), lambda c: cut(WHOLE_SERIES + int(c))),
     "tensors": (small(encoder=NET), lambda c: [torch.from_numpy(x) for x in cut(SERIES + c)]),
     "Dataset of series": (small(encoder=NET, kind="series"), lambda c: Items(cut(SERIES + c))),
-    "each series": (small(encoder=NET, kind=Series(standardize="series")), lambda c: SERIES + c),
     "images": (small_images(), lambda c: IMAGES + c),
     "nodes": (GRAPHS, lambda c: described("node", c)),
     "whole nodes": (GRAPHS, lambda c: described("node", c, whole=True)),
