@@ -1,4 +1,4 @@
-"""The base class of augmentations: transformers that pass X on unchanged, with a recipe."""
+"""Base class of augmentations: transformers that attach random views to X."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Augmentation(Transformer):
 
     @as_task
     def fit(self, X: Any, y: None = None) -> Self:
-        """Check the parameters and learn from X what `augment` needs.
+        """Validate the parameters, and learn the statistics that `augment` needs.
 
         Parameters
         ----------
@@ -112,8 +112,8 @@ class Augmentation(Transformer):
         """
         inputs = self._checked(X)
         base, chain = (X.base, X.chain) if isinstance(X, Views) else (X, ())
-        base = base if chain else _as_given(base, inputs[0])
-        # Views are not checked again; a fit of a subclass's own may look at X.
+        base = base if chain else _unchanged_or(base, inputs[0])
+        # Views are not checked again, but a subclass that overrides fit gets X.
         self.fit(X if self._overrides_fit else Views(base, chain, inputs))
         return Views(base, (*chain, self), inputs)
 
@@ -128,11 +128,11 @@ class Augmentation(Transformer):
         Returns
         -------
         X : ndarray or DataFrame of shape (n_samples, ...)
-            X itself if it is a numeric array or a DataFrame, else its values as an array.
+            X itself if it is a numeric array or a DataFrame, else an array of its values.
         """
         check_is_fitted(self)
         base = base_of(X)
-        return _as_given(base, self._schema.kind._read(base, Request(self, self._schema))[0])
+        return _unchanged_or(base, self._schema.kind._read(base, Request(self, self._schema))[0])
 
     def augment(self, batch: Any, generator: torch.Generator | None = None) -> Any:
         """Draw one fresh view of each sample.
@@ -171,7 +171,7 @@ class Augmentation(Transformer):
 
     @property
     def lacks_samples(self) -> bool:
-        """Whether the training samples that it had were not saved with it."""
+        """Whether its training samples were left out of a file."""
         return not all(hasattr(self, name) for name in self._samples)
 
     def check_kind(self, sample_shape: tuple, kind: Kind | None = None) -> None:
@@ -194,10 +194,10 @@ class Augmentation(Transformer):
         if self.kind is None and kind.name in KINDS:
             advice = f": if it is for {kind.name}, set kind={kind.name!r}"
         declared, cls = self.kind or ("vectors", "images"), type(kind)
-        check_fits(self, declared, lambda one: issubclass(cls, type(one)), f"got {got}{advice}")
+        check_fits(self, declared, lambda kind: issubclass(cls, type(kind)), f"got {got}{advice}")
 
     def parts(self, sample_shape: tuple) -> tuple[Augmentation, ...]:
-        """Return the augmentations that this one consists of for samples of a shape."""
+        """Return the augmentations that this one combines, for samples of a shape."""
         return (self,)
 
     def fit_checked(self, X: Any, schema: Schema) -> Self:
@@ -206,7 +206,7 @@ class Augmentation(Transformer):
         Parameters
         ----------
         X : array-like of length n_samples
-            As the kind of the samples returns it; of lazy samples, a `representative_array`.
+            Output of the kind; for lazy samples, a `representative_array`.
         schema : Schema
             Their kind and shape.
 
@@ -226,7 +226,7 @@ class Augmentation(Transformer):
         return type(self).fit is not Augmentation.fit
 
     def _checked(self, X: Any) -> tuple[Any, Schema]:
-        """Return X in the form that is cut into batches, and its schema."""
+        """Return validated X and its schema."""
         validate_parameters(self)
         if isinstance(X, Views) and X.inputs is not None:
             return X.inputs
@@ -234,7 +234,7 @@ class Augmentation(Transformer):
 
     def _fit_checked(self, X: Any, schema: Schema) -> Self:
         validate_parameters(self)
-        if self.uses_samples:  # others find out when they draw views
+        if self.uses_samples:  # others are checked when they draw views
             self.check_kind(schema.sample_shape, schema.kind)
         self._schema = schema
         self.learn(X)
@@ -264,14 +264,14 @@ class Augmentation(Transformer):
 
 
 def changed(augmentation: Any, **attributes: Any) -> Any:
-    """Return a copy of an augmentation with other attributes."""
+    """Return a copy of an augmentation with changed attributes."""
     copied = copy.copy(augmentation)
     vars(copied).update(attributes)
     return copied
 
 
-def _as_given(X: Any, checked: Any) -> Any:
-    """Return X itself if the next step can read it without loss, else the checked samples."""
+def _unchanged_or(X: Any, checked: Any) -> Any:
+    """Return X itself if the next step can read it without loss, else `checked`."""
     is_numeric = isinstance(X, np.ndarray) and X.dtype.kind in "fiu"
     if is_numeric or is_dataframe(X) or issparse(X) or isinstance(X, Modalities):
         return X
@@ -279,12 +279,12 @@ def _as_given(X: Any, checked: Any) -> Any:
 
 
 def checked_views(views: Any, batch: Any, owner: type) -> Any:
-    """Return what `augment` of a class returned, after checking it if the class is the user's.
+    """Return the output of `augment`, validated if the class is defined by a user.
 
     Raises
     ------
     TypeError, ValueError
-        If the views are not what an embedder can take; the message names the class.
+        If the views are invalid; the message names the class.
     """
     if belongs_to_package(owner):
         return views
@@ -292,7 +292,7 @@ def checked_views(views: Any, batch: Any, owner: type) -> Any:
     if isinstance(batch, Tensor):
         views = check_returned(name, views, batch.shape)
         if batch.is_floating_point():
-            check_values(views, batch, name)
+            check_finite(views, batch, name)
             views = views if views.dtype == torch.uint8 else views.to(batch.dtype)
     elif not hasattr(views, "__len__") or len(views) != len(batch):
         got = len(views) if hasattr(views, "__len__") else f"a {type(views).__name__}"
@@ -300,8 +300,8 @@ def checked_views(views: Any, batch: Any, owner: type) -> Any:
     return views
 
 
-def check_values(views: Tensor, batch: Tensor, name: str) -> None:
-    """Raise an error unless views have the type of a batch, and are finite if it is."""
+def check_finite(views: Tensor, batch: Tensor, name: str) -> None:
+    """Raise an error unless views are floating, and finite if the batch is."""
     if not views.is_floating_point() and views.dtype != torch.uint8:
         raise TypeError(f"{name} must return {batch.dtype}, got {views.dtype}.")
     has_gaps = batch.isnan().any() and not views.isinf().any()  # in a table

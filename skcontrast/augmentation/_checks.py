@@ -1,4 +1,4 @@
-"""Checks of custom augmentations."""
+"""Validation of custom augmentations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ._base import Augmentation
 from ._compose import compose
 from ._views import base_of
 
-# Samples, copies of one sample, and seeds of which one has to tell views apart.
+# The number of samples, of copies of a sample, and of seeds.
 _FEW = 8
 # Views of the same samples that differ by less were drawn with the same random numbers.
 _SAME = 1e-4
@@ -27,7 +27,7 @@ _SAME = 1e-4
 
 @validated(augmentation=Augmentation)
 def check_augmentation(augmentation: Augmentation, X: Any) -> None:
-    """Check that a custom augmentation draws a random view of each sample, decided by the seed.
+    """Check that a custom augmentation draws independent random views, determined by the seed.
 
     Call this in a test of your class, or on a :class:`FunctionAugmentation`. ``fit`` only checks
     the type and the shape of views, and that they are finite.
@@ -86,39 +86,38 @@ def check_augmentation(augmentation: Augmentation, X: Any) -> None:
 
 
 def _check_views(name: str, draw: Callable[[Tensor, int], Tensor], samples: Tensor) -> None:
-    """Raise ValueError for views that teach little, or that the seed does not decide."""
+    """Raise ValueError for views that the seed does not determine, or out of range."""
     first, second = draw(samples, 0), draw(samples, 0)
     if not torch.allclose(first, second, _SAME, _SAME, equal_nan=True):
         raise ValueError(
             f"{name} returned two different views of the same samples for the same seed: it draws "
-            "from its own generator or a global one, so that random_state does not decide the "
-            "views. Let it draw from a parameter 'seed', 'rng' or 'generator' alone."
+            "from its own generator or a global one, and random_state has no effect. "
+            "Let it draw only from a parameter 'seed', 'rng' or 'generator'."
         )
     low, high = first.min().item(), first.max().item()
     are_images = samples.ndim == 4 and samples.min() >= 0 and samples.max() <= 1
     if are_images and 2 < max(high, 1 - low) < math.inf:
         raise ValueError(
-            f"{name} returned intensities from {low:.3g} to {high:.3g}, but images are in [0, 1] "
-            "where it is called: write it for this range, without Normalize, and end it with "
-            ".clamp(0, 1)."
+            f"{name} returned intensities from {low:.3g} to {high:.3g}, but its input is in "
+            "[0, 1]: write it for this range, without Normalize, and end it with .clamp(0, 1)."
         )
     _check_draws(name, draw, samples)
 
 
 def _check_draws(name: str, draw: Callable[[Tensor, int], Tensor], samples: Tensor) -> None:
-    """Raise ValueError for views with shared random numbers, or of other samples."""
+    """Raise ValueError if samples share random numbers, or a view depends on other samples."""
     seeds = np.random.default_rng(0).integers(2**32, size=_FEW).tolist()
     some, copies = samples[torch.arange(_FEW) % len(samples)], samples[[0] * _FEW]
-    drawn, of_copies = ([draw(batch, seed) for seed in seeds] for batch in (some, copies))
+    of_some, of_copies = ([draw(batch, seed) for seed in seeds] for batch in (some, copies))
     are_alike = all(torch.equal(views, views[:1].expand_as(views)) for views in of_copies)
     if are_alike and not all(torch.equal(views, of_copies[0]) for views in of_copies):
         raise ValueError(
-            f"{name} draws the same random numbers for all samples of a batch: draw one for each, "
-            "such as torch.rand(len(x), ...), or pass FunctionAugmentation(..., per_sample=True)."
+            f"{name} draws the same random numbers for all samples of a batch: draw one per "
+            "sample, such as torch.rand(len(x), ...), or pass per_sample=True to "
+            "FunctionAugmentation."
         )
-    first, alone = (torch.stack([v[0] for v in views]) for views in (drawn, of_copies))
-    if not torch.allclose(first, alone, _SAME, _SAME, equal_nan=True):
+    first, copy = (torch.stack([v[0] for v in views]) for views in (of_some, of_copies))
+    if not torch.allclose(first, copy, _SAME, _SAME, equal_nan=True):
         raise ValueError(
-            f"{name} draws the view of a sample from other samples: row i of the views must come "
-            "from row i of the batch."
+            f"{name} mixes samples: row i of its output must depend only on row i of the batch."
         )

@@ -1,4 +1,4 @@
-"""A chain of augmentations as one callable on tensors, with as few passes as possible."""
+"""Composition of augmentations into one callable on tensors, with few passes."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class ColorAugmentation(ImageAugmentation):
 
 
 class _Fused:
-    """All movements of a run as one interpolation, then all recolourings as one product."""
+    """A run of augmentations: all movements as one interpolation, then one colour matrix."""
 
     def __init__(self, augmentation: GeometricAugmentation | ColorAugmentation):
         self.padding: str | None = None
@@ -85,7 +85,7 @@ class _Fused:
         self.absorb(augmentation)
 
     def absorb(self, augmentation: GeometricAugmentation | ColorAugmentation) -> bool:
-        """Take an augmentation into this pass and return True, or return False."""
+        """Add an augmentation to this pass, and return True; return False if it does not fit."""
         if isinstance(augmentation, ColorAugmentation):
             self.recolorings.append(augmentation)
             return True
@@ -99,12 +99,12 @@ class _Fused:
     def __call__(self, batch: Tensor, generator: torch.Generator) -> Tensor:
         n, _, height, width = batch.shape
         if self.movements:
-            maps = [one.affine(n, (height, width), generator) for one in self.movements]
+            maps = [step.affine(n, (height, width), generator) for step in self.movements]
             batch = warp(batch, reduce(after, maps), self.padding or "border")
         if self.recolorings:
             mean, drawn = batch.mean(dim=(2, 3)), []
-            for one in self.recolorings:
-                drawn.append(one.color_matrix(mean, generator))
+            for step in self.recolorings:
+                drawn.append(step.color_matrix(mean, generator))
                 mean = apply(drawn[-1], mean)
             batch = recolor(batch, reduce(lambda inner, outer: after(outer, inner), drawn))
         return batch
@@ -119,13 +119,13 @@ class Composition:
     passes : list of callable
         Applied to a batch and a generator, one after the other.
     augmentations : list of Augmentation
-        Those that the passes call.
+        The augmentations that the passes apply.
     float_batches : bool
         Whether the batches of the kind are floats.
     image_shape : tuple of int or None
         Shape of a sample with a channel axis, if samples are images.
     sides : tuple of int or None
-        Height and width to which images are reduced first.
+        Height and width to which images are reduced before augmentation.
     """
 
     passes: Sequence[Callable[..., Any]]
@@ -136,7 +136,7 @@ class Composition:
 
     @property
     def takes_any_size(self) -> bool:
-        """Whether images may have another size than those that augmentations were fitted to."""
+        """Whether images may have another size than in the fit of the augmentations."""
         return all(belongs_to_package(type(a)) and not a.uses_samples for a in self.augmentations)
 
     def __call__(self, batch: Any, generator: torch.Generator | None = None) -> Any:
@@ -148,7 +148,7 @@ class Composition:
         return views.reshape(*batch.shape[:-2], *views.shape[-2:])
 
     def _as_augmented(self, batch: Any) -> Any:
-        """Return a batch as augmentations get it."""
+        """Return a batch in the form that augmentations receive."""
         if self.image_shape is None:
             return as_float(batch) if self.float_batches else batch
         return as_float(reduced(batch.reshape(-1, *self.image_shape), self.sides))
@@ -157,7 +157,7 @@ class Composition:
 def _drawn(
     augmentation: Augmentation, keeps_ends: bool, batch: Any, generator: torch.Generator
 ) -> Any:
-    """Return the checked views that an augmentation draws by itself."""
+    """Return validated views of an augmentation that is not fused."""
     version = _version(batch)
     views = augmentation.augment(batch, generator)
     if _version(batch) != version:
@@ -167,7 +167,7 @@ def _drawn(
     views = checked_views(views, batch, type(augmentation))
     if keeps_ends and not torch.equal(views.isnan(), batch.isnan()):
         raise ValueError(
-            f"{type(augmentation).__name__} must return NaN where its batch has NaN, behind the "
+            f"{type(augmentation).__name__} must return NaN exactly where its batch has NaN, "
             "end of a series that is shorter than others, and nowhere else."
         )
     return views
@@ -193,8 +193,8 @@ def compose(
 ) -> Callable[..., Any]:
     """Return a callable that applies a chain of fitted augmentations to a batch.
 
-    Neighbouring augmentations of images that move pixels (affine maps, crops, flips) or recolour
-    them form a run. All movements of a run are multiplied into one map per image and drawn by one
+    Consecutive augmentations of images that move pixels (affine maps, crops, flips) or recolour
+    them form a run. All movements of a run are multiplied into one map per image, with one
     interpolation. All recolourings are multiplied into one colour matrix per image, which is
     applied afterwards, with one final clamp to [0, 1]. The result differs from one pass per
     augmentation in two ways: nothing is lost by repeated interpolation and clamping, and the
@@ -250,12 +250,12 @@ def compose(
     if convert is not None:
         augmentations = [augmentation.prepared(convert) for augmentation in augmentations]
     passes: list[Callable[..., Any]] = []
-    parts = [part for augmentation in augmentations for part in augmentation.parts(shape)]
-    for part in parts:
-        if not isinstance(part, (GeometricAugmentation, ColorAugmentation)):
-            is_users = isinstance(part, FunctionAugmentation) or not belongs_to_package(type(part))
-            passes.append(partial(_drawn, part, is_users and kind._differs_in_length))
-        elif not (passes and isinstance(passes[-1], _Fused) and passes[-1].absorb(part)):
-            passes.append(_Fused(part))
+    steps = [step for augmentation in augmentations for step in augmentation.parts(shape)]
+    for step in steps:
+        if not isinstance(step, (GeometricAugmentation, ColorAugmentation)):
+            is_users = isinstance(step, FunctionAugmentation) or not belongs_to_package(type(step))
+            passes.append(partial(_drawn, step, is_users and kind._differs_in_length))
+        elif not (passes and isinstance(passes[-1], _Fused) and passes[-1].absorb(step)):
+            passes.append(_Fused(step))
     image_shape = kind._image_shape(shape) if kind.float_batches else None
-    return Composition(passes, parts, kind.float_batches, image_shape)
+    return Composition(passes, steps, kind.float_batches, image_shape)

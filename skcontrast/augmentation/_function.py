@@ -1,4 +1,4 @@
-"""FunctionAugmentation: any function or module that changes samples, as an augmentation."""
+"""FunctionAugmentation: a function or module as an augmentation."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from .._checks import parameter
 from .._runtime._random import seeded_everywhere
 from ..kinds._base import Kind
 from ..kinds._recognise import is_custom, named_kinds
-from ._base import Augmentation, as_float, check_values, generator_for
+from ._base import Augmentation, as_float, check_finite, generator_for
 
 
 class FunctionAugmentation(Augmentation):
-    """An augmentation that calls a function: kornia, torchvision, albumentations, or your own.
+    """An augmentation that calls a function of kornia, torchvision, albumentations or your own.
 
     The function receives samples and returns a changed copy, of the same shape. If it draws from
     the global generators of torch, numpy or Python's ``random``, the `random_state` of the
@@ -35,14 +35,14 @@ class FunctionAugmentation(Augmentation):
         embedder, it must be importable, as a ``lambda`` is not.
     per_sample : bool, default=False
         Whether `func` is called with one sample at a time instead of a batch. Pass True for
-        functions that draw the same random numbers for the whole of what they receive, such as
-        most transforms of torchvision and albumentations.
+        functions that draw the same random numbers for a whole batch, such as most transforms of
+        torchvision and albumentations.
     kind : {"vectors", "series", "images", "graphs"}, Kind or None, default=None
         The data that `func` takes, see :class:`skcontrast.kinds.Kind`; None is for vectors, images
         and the custom kind of an embedder. Graphs and samples of a custom kind are passed in
         batches, unchanged.
     backend : {"torch", "numpy"}, default="torch"
-        The form of its samples: a tensor on the device of the training, images as
+        The type of its samples: a tensor on the device of the training, images as
         (n, channels, height, width), or an ndarray, images as (n, height, width, channels). A
         single sample lacks the first axis.
     kw_args : dict, default=None
@@ -103,11 +103,11 @@ class FunctionAugmentation(Augmentation):
         batch : Tensor of shape (n, ...), GraphBatch, or a batch of a custom kind
             Vectors in the units of X; images as uint8 or as floats in [0, 1]. Not modified.
         generator : torch.Generator, default=None
-            Seeds all generators that the function draws from; None draws an unpredictable view.
+            Seeds all generators of the function; None draws an unpredictable view.
 
         Returns
         -------
-        views : Tensor of shape (n, ...), or a batch like the one given
+        views : Tensor of shape (n, ...), or a batch of the same type
             One view per sample.
 
         Raises
@@ -115,7 +115,7 @@ class FunctionAugmentation(Augmentation):
         TypeError
             If the function returns neither a tensor nor an ndarray.
         ValueError
-            If what it returns has a different shape or is not finite.
+            If its output has a different shape or is not finite.
         """
         generator = generator_for(batch, generator)
         seed = int(torch.randint(2**32, (), generator=generator, device=generator.device))
@@ -124,11 +124,11 @@ class FunctionAugmentation(Augmentation):
                 return self._caller(batch.device, seed)(batch)
         batch = as_float(batch)
         views = self._views(batch, seed)
-        check_values(views, batch, self._name)
+        check_finite(views, batch, self._name)
         return views
 
     def validate(self) -> None:
-        """Raise an error for a class, and for options that samples of a kind do not have."""
+        """Raise an error for a class, and for options that the kind does not allow."""
         if inspect.isclass(self.func):
             raise TypeError(
                 f"func must be a function or an instance: write {self.func.__name__}()."
@@ -152,7 +152,7 @@ class FunctionAugmentation(Augmentation):
             super().check_kind(sample_shape, kind)
 
     def _caller(self, device: torch.device, seed: int) -> Callable[[Any], Any]:
-        """Return the function of the samples alone, with random numbers that the seed gives."""
+        """Return a function of the samples only, with random numbers from the seed."""
         func, kw_args = self._function(device), dict(self.kw_args or {})
         rng = np.random.default_rng(seed)
         available: dict[str, Callable[[], Any]] = {
@@ -160,30 +160,30 @@ class FunctionAugmentation(Augmentation):
             "rng": lambda: rng,
             "seed": lambda: int(rng.integers(2**32)),
         }
-        asked = [name for name in available if name not in kw_args and name in _parameters(func)]
-        return lambda x: func(x, **kw_args, **{name: available[name]() for name in asked})
+        wanted = [name for name in available if name not in kw_args and name in _parameters(func)]
+        return lambda x: func(x, **kw_args, **{name: available[name]() for name in wanted})
 
     def _views(self, batch: Tensor, seed: int) -> Tensor:
-        """Return one view per sample, which the seed determines."""
-        call, given = self._caller(batch.device, seed), self._given(batch)
+        """Return one view per sample, determined by the seed."""
+        call, samples = self._caller(batch.device, seed), self._input(batch)
         with seeded_everywhere(seed, batch.device):
             if not self.per_sample:
-                return self._read(call(given), given, batch)
-            pairs = zip(given, batch, strict=True)
+                return self._read(call(samples), samples, batch)
+            pairs = zip(samples, batch, strict=True)
             return torch.stack([self._read(call(x), x, like) for x, like in pairs])
 
-    def _given(self, batch: Tensor) -> Any:
-        """Return a copy of the batch in the form in which the function takes it."""
+    def _input(self, batch: Tensor) -> Any:
+        """Return a copy of the batch in the format of the function."""
         if self.backend == "torch":
             return batch.clone()
         array = batch.cpu().numpy()
         return np.array(np.moveaxis(array, 1, -1) if array.ndim == 4 else array, order="C")
 
-    def _read(self, view: Any, given: Any, like: Tensor) -> Tensor:
-        """Return what the function returned for `given` as a tensor like the batch."""
+    def _read(self, view: Any, samples: Any, like: Tensor) -> Tensor:
+        """Return the output of the function for `samples` as a tensor like the batch."""
         got, n_axes = type(view).__name__, like.ndim + self.per_sample
         is_channels_last = isinstance(view, np.ndarray) and self.backend == "numpy" and n_axes == 4
-        expected = given.shape if is_channels_last else like.shape
+        expected = samples.shape if is_channels_last else like.shape
         if isinstance(view, np.ndarray):
             if view.dtype.kind not in "fiub":
                 raise TypeError(f"{self._name} must return numbers, got dtype {view.dtype}.")
@@ -201,12 +201,12 @@ class FunctionAugmentation(Augmentation):
                 f"{' Pass per_sample=True if it takes one sample.' if one_axis_less else ''}"
             )
         view = (view.movedim(-1, -3) if is_channels_last else view).to(like.device)
-        # Such libraries return bytes, and batches hold intensities in [0, 1].
+        # Such libraries return uint8, but batches are in [0, 1].
         view = view / 255 if n_axes > 2 and view.dtype == torch.uint8 else view
         return view.to(like.dtype)
 
     def _function(self, device: torch.device) -> Callable[..., Any]:
-        """Return the function, a module as a copy on the device if it is elsewhere."""
+        """Return the function; a module is copied to the device unless it is there."""
         func: Any = self.func
         tensors = chain(func.parameters(), func.buffers()) if isinstance(func, nn.Module) else ()
         is_here = all(tensor.device == device for tensor in tensors)
@@ -219,7 +219,7 @@ class FunctionAugmentation(Augmentation):
 
 
 def _parameters(func: Callable[..., Any]) -> set[str]:
-    """Return the names of the parameters of a function; none if it does not tell."""
+    """Return the names of the parameters of a function; none if they are unknown."""
     try:
         func = func.forward if isinstance(func, nn.Module) else func
         return set(inspect.signature(func).parameters)

@@ -1,4 +1,4 @@
-"""Augmentations of graphs: the four of GraphCL, drawn for all graphs of a batch at once."""
+"""The four augmentations of graphs of GraphCL, vectorised over a batch."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ._base import Augmentation, generator_for
 
 
 class _GraphAugmentation(Augmentation):
-    """Base of the augmentations of graphs: subclasses implement ``_draw``."""
+    """Base class of the augmentations of graphs; subclasses implement ``_draw``."""
 
     kind = "graphs"
 
@@ -64,8 +64,8 @@ class NodeDrop(_GraphAugmentation):
 
     Notes
     -----
-    The authors' code rounds the number of nodes down, which leaves small graphs unchanged; all
-    augmentations of graphs here round it to the nearest integer.
+    The authors' code rounds the number of nodes down, which leaves small graphs unchanged. Here,
+    all augmentations of graphs round to the nearest integer.
 
     References
     ----------
@@ -136,16 +136,17 @@ class EdgePerturb(_GraphAugmentation):
     """Remove edges, and add the same number between random nodes.
 
     The edge perturbation of GraphCL [1]_: from each graph, ``round(rate * n_edges)`` edges, chosen
-    uniformly without replacement, are removed; then as many are added, each between two different
-    nodes of the graph, chosen uniformly. Nodes and their features stay. Each added edge takes the
-    features of a removed one. In undirected graphs an edge is removed or added in both directions.
+    uniformly without replacement, are removed; then the same number is added, each between two
+    different nodes of the graph, chosen uniformly. Nodes and their features stay. Each added edge
+    takes the features of a removed one. In undirected graphs an edge is removed or added in both
+    directions.
 
     Parameters
     ----------
     rate : float, default=0.2
         Fraction of the edges, in [0, 1], that is removed from each graph.
     add : bool, default=True
-        Whether edges are added in place of the removed ones.
+        Whether edges are added for the removed ones.
 
     See Also
     --------
@@ -181,17 +182,17 @@ class EdgePerturb(_GraphAugmentation):
     def _draw(self, batch: GraphBatch, generator: torch.Generator) -> GraphBatch:
         if self.rate == 0:
             return batch
-        topology, every = batch.topology, batch.edge_index
+        topology, all_edges = batch.topology, batch.edge_index
         once, ptr = edges_once(topology)
         counts = rounded(self.rate, ptr.diff())
         rows = once.nonzero()[:, 0]
-        owners = batch.batch[every[1, rows]]
+        owners = batch.batch[all_edges[1, rows]]
         removed = random_subset(owners, ptr, counts, generator)
-        edges, like = every[:, rows[~removed]], rows[~removed]
+        edges, like = all_edges[:, rows[~removed]], rows[~removed]
         if self.add:
             added = random_pairs(topology.node_ptr, counts, generator)
             edges = torch.cat([edges, added], dim=1)
-            # As many of each graph, in the same order, unless it has a single node.
+            # The same number per graph, in the same order, except for graphs of one node.
             replaced = rows[removed][(topology.sizes > 1)[owners[removed]]]
             like = torch.cat([like, replaced])
         if topology.symmetric:
@@ -262,12 +263,12 @@ _RANDOM_BITS = 31
 
 
 def rounded(rate: float, sizes: Tensor) -> Tensor:
-    """Return ``round(rate * size)`` for each of the integers."""
+    """Return ``round(rate * size)`` for each size."""
     return (sizes.float() * rate).round().long()
 
 
 def random_nodes(batch: GraphBatch, rate: float, generator: Generator, spared: int = 0) -> Tensor:
-    """Return a mask of round(rate · n) nodes of each graph, which spares at least `spared`."""
+    """Return a mask of round(rate · n) nodes of each graph, except for `spared` nodes."""
     sizes = batch.topology.sizes
     counts = torch.minimum(rounded(rate, sizes), sizes - spared)
     return random_subset(batch.batch, batch.topology.node_ptr, counts, generator)
@@ -279,12 +280,12 @@ def random_subset(owners: Tensor, ptr: Tensor, counts: Tensor, generator: Genera
 
 
 def first_of_each(keys: Tensor, owners: Tensor, ptr: Tensor, counts: Tensor) -> Tensor:
-    """Return a mask (n,) that is true for the `counts` items with the least keys of each group.
+    """Return a mask (n,) that is true for the `counts` items with the smallest keys of each group.
 
     Groups follow one another, in `owners` (n,) and `ptr` (n_groups + 1,), and so do their keys,
     which are integers below 2³² or float32, and at least 0.
     """
-    # The bits of floats of at least 0 are in their order.
+    # Nonnegative floats have the order of their bits.
     bits = keys if keys.dtype == torch.int64 else keys.view(torch.int32)
     order = ((owners << 32) | bits).argsort()
     ranks = torch.arange(len(keys), device=keys.device)
@@ -302,9 +303,9 @@ def random_below(limits: Tensor, generator: Generator) -> Tensor:
 
 
 def edges_once(topology: Topology) -> tuple[Tensor, Tensor]:
-    """Return a mask of edges, undirected ones in one direction, and the first of each graph.
+    """Return a mask that has each edge once, and the offset of each graph in it.
 
-    They are in the order of the graphs: graph g has ``ptr[g]`` to ``ptr[g + 1] - 1``.
+    Edges are in the order of graphs: graph g has ``ptr[g]`` to ``ptr[g + 1] - 1``.
     """
     ptr = topology.edge_ptr[topology.node_ptr]
     if not topology.symmetric:
@@ -324,7 +325,7 @@ def random_pairs(node_ptr: Tensor, counts: Tensor, generator: Generator) -> Tens
 
 
 def arrival_times(topology: Topology, starts: Tensor, delays: Tensor) -> Tensor:
-    """Return when each node (n,) is reached from the start of its graph, infinite if it is not.
+    """Return the time at which each node is reached from the start of its graph, or infinity.
 
     Parameters
     ----------
@@ -333,13 +334,13 @@ def arrival_times(topology: Topology, starts: Tensor, delays: Tensor) -> Tensor:
     starts : Tensor of shape (n_graphs,), dtype int64
         Where paths start, a node of each graph.
     delays : Tensor of shape (n_nodes,)
-        How long it takes to enter a node.
+        The time that it takes to enter a node.
     """
-    # The edges that end in a node are those that paths leave it by.
+    # Paths leave a node by the reversed edges that end in it.
     outwards, n = topology.reversed().to("cpu"), topology.n_nodes
     ends, delays = outwards.sources, delays.double().cpu()
-    # Graphs of SciPy have indices of 32 bits; before its version 1.15 they must be given as such.
+    # SciPy before 1.15 requires indices of 32 bits.
     content = delays[ends].numpy(), ends.int().numpy(), outwards.edge_ptr.int().numpy()
     graph = csr_array(content, shape=(n, n))
-    found = dijkstra(graph, indices=starts.cpu().numpy(), min_only=True)
-    return torch.from_numpy(found).to(starts.device, torch.float32)
+    times = dijkstra(graph, indices=starts.cpu().numpy(), min_only=True)
+    return torch.from_numpy(times).to(starts.device, torch.float32)

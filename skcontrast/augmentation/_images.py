@@ -22,19 +22,19 @@ _SHARP = 1e4
 class RandomAffine(GeometricAugmentation):
     """Rotate, shift, enlarge and shear each image by its own random amounts.
 
-    All amounts are uniform in their ranges. The image is sheared and enlarged, turned about its
+    All amounts are uniform in their ranges. The image is sheared and enlarged, rotated about its
     centre and then shifted; interpolation is bilinear.
 
     Parameters
     ----------
     rotation : float, default=15
-        Largest angle of rotation in degrees, in [0, 180], in both directions.
+        Maximum angle of rotation in degrees, in [0, 180], in both directions.
     translate : float, default=0.1
-        Largest shift, in [0, 1], as a fraction of the width and of the height.
+        Maximum shift, in [0, 1], as a fraction of width and height.
     scale : tuple of two floats, default=(0.8, 1.2)
-        Least and largest enlargement, above 0.
+        Minimum and maximum enlargement, above 0.
     shear : float, default=15
-        Largest angle of shear along the horizontal axis in degrees, in [0, 90).
+        Maximum angle of shear along the horizontal axis in degrees, in [0, 90).
     p : float, default=1.0
         Probability, in [0, 1], that an image is changed.
     padding : {"zeros", "border", "reflection"}, default="border"
@@ -43,7 +43,7 @@ class RandomAffine(GeometricAugmentation):
     See Also
     --------
     RandomResizedCrop : Enlarges a random box of the image.
-    RandomFlip : Mirrors the image.
+    RandomFlip : Flips the image.
 
     Examples
     --------
@@ -86,9 +86,9 @@ class RandomResizedCrop(GeometricAugmentation):
     Parameters
     ----------
     scale : tuple of two floats, default=(0.2, 1.0)
-        Least and largest area, in (0, 1], as a fraction of the image.
+        Minimum and maximum area, in (0, 1], as a fraction of the image.
     ratio : tuple of two floats, default=(3 / 4, 4 / 3)
-        Least and largest ratio of width to height in pixels, above 0.
+        Minimum and maximum ratio of width to height in pixels, above 0.
 
     See Also
     --------
@@ -129,9 +129,9 @@ class RandomFlip(GeometricAugmentation):
     Parameters
     ----------
     horizontal : float, default=0.5
-        Probability, in [0, 1], that left and right are exchanged.
+        Probability, in [0, 1], of a left–right flip.
     vertical : float, default=0.0
-        Probability, in [0, 1], that top and bottom are exchanged.
+        Probability, in [0, 1], of an upside-down flip.
 
     See Also
     --------
@@ -166,15 +166,15 @@ class ColorJitter(ColorAugmentation):
     of the HSV hue: it equals the shift on average over all colours, but deviates by up to 40 % for
     single ones. The four maps of colours commute: their order does not matter, and values are
     clamped to [0, 1] only once, at the end. Saturation and hue do not change grey images (one
-    channel). If there are neither one nor three channels, such as stains of a microscope, each
-    channel is changed by itself, as a grey image.
+    channel). With any other number of channels, such as stains of a microscope, each channel
+    is changed separately, as a grey image.
 
     Parameters
     ----------
     brightness, contrast, saturation : float, default=0.4
-        Largest deviation of the factor from 1, in [0, 1].
+        Maximum deviation of the factor from 1, in [0, 1].
     hue : float, default=0.1
-        Largest angle, in [0, 0.5], as a fraction of a full turn, in both directions.
+        Maximum angle, in [0, 0.5], as a fraction of a full turn, in both directions.
     p : float, default=0.8
         Probability, in [0, 1], that an image is changed.
 
@@ -249,16 +249,16 @@ class RandomGrayscale(ColorAugmentation):
         if channels not in (1, 3):
             raise ValueError(
                 f"RandomGrayscale expects images with 1 or 3 channels, got {channels} in X: pass "
-                "augmentation=[RandomResizedCrop(), RandomFlip(), ColorJitter()], which take any "
-                "number."
+                "augmentation=[RandomResizedCrop(), RandomFlip(), ColorJitter()], which accept "
+                "any number."
             )
 
     def color_matrix(self, mean: Tensor, generator: torch.Generator) -> Tensor:
         """Draw the colour maps, (n, C, C + 1); see `ColorAugmentation`."""
         u = uniform(len(mean), 1, generator)[:, 0]
         kept = (u >= self.p).to(mean.dtype)
-        one = torch.ones_like(kept)
-        return jitters(one, one, kept, torch.zeros_like(kept), mean)
+        factor = torch.ones_like(kept)
+        return jitters(factor, factor, kept, torch.zeros_like(kept), mean)
 
 
 class GaussianBlur(Augmentation):
@@ -271,7 +271,7 @@ class GaussianBlur(Augmentation):
     Parameters
     ----------
     sigma : tuple of two floats, default=(0.1, 2.0)
-        Least and largest standard deviation in pixels, above 0; uniform in between.
+        Minimum and maximum standard deviation in pixels, above 0; uniform in between.
     p : float, default=0.5
         Probability, in [0, 1], that an image is blurred.
 
@@ -320,7 +320,7 @@ class SimCLRAugmentation(ImageAugmentation):
     Parameters
     ----------
     crop_scale : tuple of two floats, default=(0.2, 1.0)
-        Least and largest area of the crop, in (0, 1], as a fraction of the image.
+        Minimum and maximum area of the crop, in (0, 1], as a fraction of the image.
     flip : float, default=0.5
         Probability, in [0, 1], of a horizontal flip.
     strength : float, default=0.5
@@ -358,11 +358,11 @@ class SimCLRAugmentation(ImageAugmentation):
     def check_kind(self, sample_shape: tuple, kind: Kind | None = None) -> None:
         """Raise ValueError unless samples are images with one or three channels."""
         super().check_kind(sample_shape, kind)
-        for part in self.parts(sample_shape):
-            part.check_kind(sample_shape, kind)
+        for step in self.parts(sample_shape):
+            step.check_kind(sample_shape, kind)
 
     def parts(self, sample_shape: tuple) -> tuple[Augmentation, ...]:
-        """Return the tuple of augmentations that the recipe consists of for such images."""
+        """Return the augmentations of the recipe for images of this shape."""
         amount = 0.8 * self.strength
         moves = RandomResizedCrop(scale=self.crop_scale), RandomFlip(horizontal=self.flip)
         jitter = ColorJitter(amount, amount, amount, hue=0.2 * self.strength, p=0.8)

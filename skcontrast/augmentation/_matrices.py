@@ -3,7 +3,7 @@
 A map ``A`` of shape (n, k, k + 1) sends x to ``A[:, :, :k] @ x + A[:, :, k]``. Coordinates are
 those of ``torch.nn.functional.grid_sample`` with ``align_corners=False``: x to the right and y
 downwards, from -1 to 1 between the outer edges of the image. A coordinate map sends a point of
-the output to the point of the input whose colour it gets.
+the output to the point of the input that it shows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _YIQ = (GRAY_WEIGHTS, (0.595716, -0.274453, -0.321263), (0.211456, -0.522591, 0.
 
 
 def uniform(n: int, k: int, generator: torch.Generator) -> Tensor:
-    """Return a float32 tensor (n, k) of uniform draws from [0, 1), where the generator is."""
+    """Return uniform draws from [0, 1), (n, k) in float32, on the device of the generator."""
     return torch.rand(n, k, generator=generator, device=generator.device)
 
 
@@ -82,7 +82,7 @@ def boxes(sides: Tensor, centres: Tensor) -> Tensor:
     Parameters
     ----------
     sides : Tensor of shape (n, 2)
-        Width and height as fractions of the image; negative ones mirror the box.
+        Width and height as fractions of the image; negative ones flip the box.
     centres : Tensor of shape (n, 2)
         Centres of the boxes, in normalised coordinates.
     """
@@ -90,7 +90,7 @@ def boxes(sides: Tensor, centres: Tensor) -> Tensor:
 
 
 def warp(images: Tensor, maps: Tensor, padding: str) -> Tensor:
-    """Interpolate each image bilinearly at the points that its coordinate map gives.
+    """Interpolate each image bilinearly at the points of its coordinate map.
 
     Parameters
     ----------
@@ -195,6 +195,6 @@ def _color_basis(channels: int, dtype: torch.dtype, device: torch.device) -> tup
     to_yiq = torch.tensor(_YIQ, dtype=torch.float64)
     gray = to_yiq[0].expand(3, 3)
     turn = torch.tensor([[0.0, 0, 0], [0, 0, 1], [0, -1, 0]], dtype=torch.float64)
-    turned = torch.linalg.solve(to_yiq, turn @ to_yiq)
-    basis = torch.stack([gray, torch.eye(3, dtype=torch.float64) - gray, turned]).flatten(1)
+    rotated = torch.linalg.solve(to_yiq, turn @ to_yiq)
+    basis = torch.stack([gray, torch.eye(3, dtype=torch.float64) - gray, rotated]).flatten(1)
     return basis.to(device, dtype), to_yiq[0].to(device, dtype)

@@ -1,4 +1,4 @@
-"""Augmentations of samples of several parts: each part by its own."""
+"""Augmentations of multimodal samples."""
 
 from __future__ import annotations
 
@@ -18,8 +18,6 @@ from ._compose import compose
 
 class PerModality(Augmentation):
     """Augment each modality of a sample by its own augmentations.
-
-    Each part is scaled and augmented by itself.
 
     Parameters
     ----------
@@ -65,7 +63,7 @@ class PerModality(Augmentation):
     chains_: list[list[Augmentation]] = learned()
 
     def validate(self) -> None:
-        """Raise an error if something is not an augmentation or has a value out of its range."""
+        """Raise an error for anything but augmentations, and for invalid parameters."""
         for step in self._steps:
             check_component(step, Augmentation, owner="PerModality", parameter="augmentations")
             validate_parameters(step)
@@ -84,7 +82,7 @@ class PerModality(Augmentation):
         return self
 
     def check_kind(self, sample_shape: tuple, kind: Kind | None = None) -> None:
-        """Raise ValueError unless there are augmentations for each part that suit it.
+        """Raise ValueError unless each part has augmentations of its kind.
 
         Parameters
         ----------
@@ -95,10 +93,10 @@ class PerModality(Augmentation):
         """
         if not isinstance(kind, MultimodalKind):
             return super().check_kind(sample_shape, kind)
-        n_parts, n_given = len(sample_shape), len(self.augmentations)
-        if n_parts != n_given:
+        n_parts, n_items = len(sample_shape), len(self.augmentations)
+        if n_parts != n_items:
             raise ValueError(
-                f"augmentations has {n_given} items, but samples have {n_parts} parts."
+                f"augmentations has {n_items} items, but samples have {n_parts} parts."
             )
         modalities = zip(self.augmentations, sample_shape, kind.kinds_, strict=True)
         for position, (chain, shape, part_kind) in enumerate(modalities):
@@ -123,7 +121,7 @@ class PerModality(Augmentation):
         return changed(self, _draws=draws)
 
     def _composed(self, convert: Callable[[int], Callable | None]) -> list[Callable]:
-        """Return what draws the views of each part."""
+        """Return a function for each part, which draws its views."""
         modalities = enumerate(zip(self.chains_, self._schema.parts, strict=True))
         return [
             compose(
@@ -139,12 +137,12 @@ class PerModality(Augmentation):
 
     @property
     def _steps(self) -> list[Any]:
-        """All augmentations, unfitted."""
+        """All unfitted augmentations."""
         return [step for chain in map(_chain, self.augmentations) for step in chain]
 
     @property
     def lacks_samples(self) -> bool:
-        """Whether training samples of an augmentation were not saved with it."""
+        """Whether training samples of an augmentation were left out of a file."""
         return any(step.lacks_samples for chain in self.chains_ for step in chain)
 
 

@@ -11,12 +11,12 @@ from .._checks import FRACTION, NON_NEGATIVE, Pair, parameter
 from ._base import Augmentation, as_float, generator_for
 from ._matrices import between, uniform
 
-# Draws through which a smooth random curve goes.
+# Random knots of a smooth curve.
 _N_KNOTS = 4
 
 
 class SeriesAugmentation(Augmentation):
-    """Base class of the augmentations of series, which stay as long as they are."""
+    """Base class of the augmentations of series, which keep their length."""
 
     kind = "series"
 
@@ -26,7 +26,7 @@ class SeriesAugmentation(Augmentation):
         Parameters
         ----------
         batch : Tensor of shape (n, n_channels, n_times)
-            Series; NaN follows the end of a series.
+            Series, padded with NaN.
         generator : torch.Generator, default=None
             Source of randomness, see the base class.
 
@@ -43,7 +43,7 @@ class SeriesAugmentation(Augmentation):
         return self.view(batch, _Steps(batch), generator_for(batch, generator))
 
     def view(self, batch: Tensor, steps: _Steps, generator: torch.Generator) -> Tensor:
-        """Return views of a batch of floats whose steps are known."""
+        """Return views of a floating batch."""
         raise NotImplementedError
 
 
@@ -52,64 +52,64 @@ class _Steps:
 
     Attributes
     ----------
-    place : Tensor of shape (1, n_times)
+    index : Tensor of shape (1, n_times)
         0, 1, 2, …
     last : Tensor of shape (n, 1)
-        Place of the last step of each series.
-    are_own : Tensor of shape (n, n_times), bool
-        Which steps are before the end of their series.
+        Index of the last step of each series.
+    exist : Tensor of shape (n, n_times), bool
+        Whether a step is before the end of its series.
     """
 
     def __init__(self, batch: Tensor):
-        self.are_own = ~batch[:, 0].isnan()
-        self.last = (self.are_own.sum(1, keepdim=True) - 1).clamp(min=0)
-        self.place = torch.arange(batch.shape[2], device=batch.device)[None]
+        self.exist = ~batch[:, 0].isnan()
+        self.last = (self.exist.sum(1, keepdim=True) - 1).clamp(min=0)
+        self.index = torch.arange(batch.shape[2], device=batch.device)[None]
 
     @property
     def relative(self) -> Tensor:
-        """Places from 0 at the first step of a series to 1 at its last, (n, n_times)."""
-        return (self.place / self.last.clamp(min=1)).clamp(max=1)
+        """Time from 0 at the first step of a series to 1 at its last, (n, n_times)."""
+        return (self.index / self.last.clamp(min=1)).clamp(max=1)
 
-    def at(self, batch: Tensor, places: Tensor) -> Tensor:
-        """Return series at places (n, n_times) between 0 and the last step, linearly."""
-        places = places.clamp(min=0).minimum(self.last)
-        low = places.floor().long()
-        weight = (places - low)[:, None].to(batch.dtype)
+    def at(self, batch: Tensor, positions: Tensor) -> Tensor:
+        """Interpolate series linearly at positions (n, n_times) between 0 and the last step."""
+        positions = positions.clamp(min=0).minimum(self.last)
+        low = positions.floor().long()
+        weight = (positions - low)[:, None].to(batch.dtype)
         high = (low + 1).minimum(self.last)
         low, high = (batch.gather(2, step[:, None].expand_as(batch)) for step in (low, high))
-        return torch.where(self.are_own[:, None], low + weight * (high - low), torch.nan)
+        return torch.where(self.exist[:, None], low + weight * (high - low), torch.nan)
 
 
 def _curve(relative: Tensor, generator: torch.Generator) -> Tensor:
     """Return a smooth random curve for each series, (n, n_times).
 
-    It goes through four draws from the standard normal distribution, evenly spaced from the first
-    step to the last, on waves of half a cosine.
+    It interpolates four draws from the standard normal distribution, evenly spaced from the first
+    step to the last, by half cosine waves.
     """
     n = len(relative)
     knots = torch.randn(n, _N_KNOTS, generator=generator, device=relative.device)
-    place = relative * (_N_KNOTS - 1)
-    low = place.floor().clamp(max=_N_KNOTS - 2)
-    weight = 0.5 - 0.5 * torch.cos(math.pi * (place - low))
+    position = relative * (_N_KNOTS - 1)
+    low = position.floor().clamp(max=_N_KNOTS - 2)
+    weight = 0.5 - 0.5 * torch.cos(math.pi * (position - low))
     start, end = (knots.gather(1, step.long()) for step in (low, low + 1))
     return start + weight * (end - start)
 
 
 class TimeCrop(SeriesAugmentation):
-    """Cut a random stretch out of each series, and stretch it to the length of the series.
+    """Cut a random segment out of each series, and stretch it to the length of the series.
 
-    The length of the stretch is a uniform fraction of that of the series, its place is uniform,
-    and values are interpolated linearly.
+    The length of the segment is a uniform fraction of that of the series, its position is
+    uniform, and values are interpolated linearly.
 
     Parameters
     ----------
     scale : tuple of two floats, default=(0.5, 1.0)
-        Least and largest length, in (0, 1], as a fraction of the series.
+        Minimum and maximum length, in (0, 1], as a fraction of the series.
 
     See Also
     --------
-    TimeMask : Hides a stretch instead.
-    TimeWarp : Goes through a series at changing speed.
+    TimeMask : Hides a segment instead.
+    TimeWarp : Changes the speed smoothly.
 
     Examples
     --------
@@ -142,7 +142,7 @@ class TimeWarp(SeriesAugmentation):
 
     See Also
     --------
-    TimeCrop : Goes through a stretch at constant speed.
+    TimeCrop : Stretches a segment uniformly.
 
     References
     ----------
@@ -164,28 +164,28 @@ class TimeWarp(SeriesAugmentation):
     def view(self, batch: Tensor, steps: _Steps, generator: torch.Generator) -> Tensor:
         """Return warped series."""
         curve = _curve(steps.relative, generator)
-        speed = (self.scale * curve).clamp(-20, 20).exp() * steps.are_own
+        speed = (self.scale * curve).clamp(-20, 20).exp() * steps.exist
         passed = speed.double().cumsum(1)
         passed = passed - passed[:, :1]
-        whole = passed[:, -1:]
-        share = passed / torch.where(whole > 0, whole, 1.0)
+        total = passed[:, -1:]
+        share = passed / torch.where(total > 0, total, 1.0)
         return steps.at(batch, (share * steps.last).to(batch.dtype))
 
 
 class TimeMask(SeriesAugmentation):
-    """Set a random stretch of each series to 0, in all channels.
+    """Set a random segment of each series to 0, in all channels.
 
     0 is the mean of a channel in the training set if series are standardised, see
-    :class:`skcontrast.kinds.Series`. The length of the stretch is uniform, and so is its place.
+    :class:`skcontrast.kinds.Series`. The length and the position of the segment are uniform.
 
     Parameters
     ----------
     scale : float, default=0.2
-        Largest length, in [0, 1], as a fraction of the series.
+        Maximum length, in [0, 1], as a fraction of the series.
 
     See Also
     --------
-    TimeCrop : Leaves out what is before and behind a stretch.
+    TimeCrop : Keeps only a segment.
 
     Examples
     --------
@@ -199,12 +199,12 @@ class TimeMask(SeriesAugmentation):
     scale: float = parameter(FRACTION, default=0.2)
 
     def view(self, batch: Tensor, steps: _Steps, generator: torch.Generator) -> Tensor:
-        """Return series with a stretch of zeros."""
+        """Return series with a segment of zeros."""
         u = uniform(len(batch), 2, generator)
         n_times = steps.last + 1
         length = (u[:, :1] * ((self.scale * n_times).floor() + 1)).floor()
         start = ((n_times - length + 1) * u[:, 1:]).floor()
-        is_hidden = (steps.place >= start) & (steps.place < start + length) & steps.are_own
+        is_hidden = (steps.index >= start) & (steps.index < start + length) & steps.exist
         return batch.masked_fill(is_hidden[:, None], 0.0)
 
 

@@ -23,22 +23,20 @@ from ..kinds._base import Request
 from ..kinds._images import Images
 from ._base import as_float
 
-# Images that are compared: at most, and at least. Classifiers of fewer know too little to tell an
-# upright image.
+# The maximum and minimum number of images that are compared.
 _MOST_IMAGES, _FEWEST_IMAGES = 1000, 600
-# Smaller images are little else than a patch.
+# The minimum side of images: smaller ones are not much larger than a patch.
 _LEAST_SIDE = 16
 # Larger images are first reduced to about this side.
 _MOST_SIDE = 48
-# The dictionary, images whose eight orientations it is learned from, and the cells of averages.
+# The size of the dictionary, its training images, and the cells of averages.
 _N_PATCHES, _PATCH_SIZE, _N_LEARNED_FROM, _CELLS = 64, 6, 100, 3
-# Pixels of the side for each pixel of distance between patches.
+# The stride of patches is the side of the image, divided by this.
 _SIDE_OF_A_STEP = 24
 # The classifier: principal components of all features, and folds.
 _N_COMPONENTS, _FOLDS = 200, 5
-# A higher AUC speaks against mirrors and half turns; the second against all of them together with
-# quarter turns. They lie between the AUCs of photographs and of what is taken from above or has no
-# way up, see the guide's page on views.
+# The largest AUC of flips and half turns, and that of all symmetries with quarter turns. They lie
+# between the AUCs of photographs and of images without an up direction, see the guide on views.
 _MOST_AUC, _MOST_AUC_OF_ALL = 0.68, 0.75
 
 _MOVES: dict[str, Callable[[Tensor], Tensor]] = {
@@ -57,9 +55,9 @@ class ImageSymmetries:
     Attributes
     ----------
     left_right, up_down, half_turn, quarter_turn : float
-        AUC in [0, 1] of the classifier of images against those with left and right
-        exchanged, top and bottom exchanged, turned by 180° and by 90°: about .5 if it cannot, 1 if
-        it always can. NaN where it was not tried.
+        AUC in [0, 1] of a classifier of images against copies with left and right
+        exchanged, top and bottom exchanged, rotated by 180° and by 90°: about .5 if they look the
+        same, 1 if they differ. NaN if it was not computed.
     shown : tuple of str
         The symmetries that the collection shows, by the names of these attributes.
     """
@@ -78,7 +76,7 @@ class ImageSymmetries:
             return SYMMETRIES
         if all(auc <= _MOST_AUC for auc in aucs[:3]):
             return SYMMETRIES[:3]
-        # Both mirrors one after the other are a half turn: without it, there is at most one.
+        # Both flips together are a half turn: without it, at most one flip is allowed.
         least = int(np.argmin(mirrors))
         return SYMMETRIES[least : least + 1] if mirrors[least] <= _MOST_AUC else ()
 
@@ -87,26 +85,25 @@ class ImageSymmetries:
 def image_symmetries(
     X: Any, *, random_state: int | np.random.RandomState | None = None
 ) -> ImageSymmetries:
-    """Find out which flips and rotations a collection of images allows, without labels.
+    """Detect the flips and rotations that a collection of images allows, without labels.
 
     If a classifier cannot distinguish images from their flipped copies, views may be flipped:
     photographs allow left–right flips, satellite tiles all flips and rotations, characters none.
     The default views of :class:`~skcontrast.ContrastiveEmbedder` use this.
 
-    Each of at most 1,000 images, drawn at random, is described by the codes of a dictionary of
-    patches, which is learned from all eight orientations, and by its colours, both in 3 × 3 cells;
-    images of more than 48 pixels are first reduced by averages. A logistic regression on 200
-    principal components is judged by images that it was not fitted to, in five folds. A mirror is
-    shown by an AUC of at most .68; both mirrors, and with them the half turn, if this holds for
-    all three; all symmetries if the four AUCs are at most .75, since a turn by a quarter is the
-    easiest to see. Quarter turns are tried for square images only. It takes about two
-    seconds of one core.
+    The features of at most 1,000 random images are those of a patch dictionary, which is learned
+    from all eight orientations, and colours, both averaged in 3 × 3 cells; images of more than 48
+    pixels are reduced first. A logistic regression on 200 principal components is cross-validated
+    in five folds. A flip is allowed if its AUC is at most .68; both flips and the half turn, if
+    this holds for all three; all symmetries, if the four AUCs are at most .75, since quarter turns
+    are easiest to detect. Quarter turns are computed for square images only. It takes about two
+    seconds on one core.
 
     .. warning::
-        What a *collection* allows, its classes may not. Where some are mirrored or turned versions
-        of others, such as arrows to the left and to the right, b and d, or 6 and 9, the collection
-        may show a symmetry that makes them one class. No comparison of images without labels can
-        find that: choose the views by hand.
+        A *collection* may have a symmetry that its classes do not have. If some classes are
+        flipped or rotated versions of others, such as left and right arrows, b and d, or 6 and 9,
+        the symmetry makes them one class. No method without labels can detect this: choose the
+        views yourself.
 
     Parameters
     ----------
@@ -120,7 +117,8 @@ def image_symmetries(
     -------
     symmetries : ImageSymmetries
         The AUCs, and which symmetries they show: ``shown``. Fewer than 600 images, or images of
-        fewer than 16 pixels on a side, are too little to tell: AUCs are NaN, and nothing is shown.
+        fewer than 16 pixels on a side, are too few to decide: AUCs are NaN, and ``shown`` is
+        empty.
 
     Raises
     ------
@@ -129,12 +127,12 @@ def image_symmetries(
 
     See Also
     --------
-    RandomFlip : Mirrors images.
-    RandomAffine : With ``rotation=180`` turns them by any angle.
+    RandomFlip : Flips images.
+    RandomAffine : With ``rotation=180`` rotates them by any angle.
 
     Examples
     --------
-    Vertical stripes look alike in a mirror and upside down, but not lying on their side:
+    Vertical stripes look the same after flips, but not after a rotation by 90°:
 
     >>> import numpy as np
     >>> from skcontrast.augmentation import image_symmetries
@@ -153,12 +151,12 @@ def image_symmetries(
 
 
 def symmetries_of(X: Any, scaler: Any, seed: int) -> ImageSymmetries:
-    """Return the symmetries of checked images, as many and as large as may show one.
+    """Return the symmetries of checked images, which are large and many enough.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, height, width) or (n_samples, channels, height, width)
-        As their kind returns them.
+        Output of their kind.
     scaler : object
         Fitted to X.
     seed : int
@@ -173,21 +171,21 @@ def symmetries_of(X: Any, scaler: Any, seed: int) -> ImageSymmetries:
         layer = _dictionary(x, moves, rng)
         features = _features([x, *(move(x) for move in moves.values())], layer)
     fold = rng.permutation(len(x)) % _FOLDS
-    # The sums of several threads are rounded in an order of chance.
+    # The rounding of several threads is not reproducible.
     with one_thread(), threadpool_limits(1, user_api="openmp"):
-        still, *moved = _components(features)
-        aucs = [_auc(still, copies, fold) for copies in moved]
+        originals, *moved = _components(features)
+        aucs = [_auc(originals, copies, fold) for copies in moved]
     return ImageSymmetries(**dict(zip(moves, aucs, strict=True)))
 
 
 def may_show_symmetries(n_samples: int, image_shape: tuple | None) -> bool:
-    """Return whether samples are images, many and large enough to show a symmetry."""
+    """Return whether samples are images, large and many enough to detect symmetries."""
     are_large = image_shape is not None and min(image_shape[-2:]) >= _LEAST_SIDE
     return n_samples >= _FEWEST_IMAGES and are_large
 
 
 def _prepared(x: Tensor) -> Tensor:
-    """Return images of at most `_MOST_SIDE` pixels, if none gets too small, in standard units."""
+    """Return standardised images, reduced to about `_MOST_SIDE` pixels unless too small."""
     least, most = sorted(x.shape[-2:])
     x = F.avg_pool2d(x.float(), min(-(-most // _MOST_SIDE), least // _LEAST_SIDE))
     std, mean = torch.std_mean(x, dim=(0, 2, 3), keepdim=True)
@@ -195,7 +193,7 @@ def _prepared(x: Tensor) -> Tensor:
 
 
 def _dictionary(x: Tensor, moves: Iterable[str], rng: np.random.RandomState) -> PatchLayer:
-    """Return a dictionary of patches that is learned from all orientations of some images."""
+    """Return a patch dictionary, learned from all orientations of some images."""
     some = x[torch.from_numpy(rng.permutation(len(x))[:_N_LEARNED_FROM])]
     oriented = [some, some.flip(-1), some.flip(-2), some.flip(-1, -2)]
     if "quarter_turn" in moves:
@@ -209,19 +207,19 @@ def _dictionary(x: Tensor, moves: Iterable[str], rng: np.random.RandomState) -> 
 def _features(copies: Sequence[Tensor], layer: PatchLayer) -> NDArray[np.float64]:
     """Return features (n_copies, n, d) of images and their copies, (n, channels, ...) each.
 
-    They are the codes and the colours in a few cells, the two of the same variance.
+    They are patch-dictionary features and colours in a few cells, with the same total variance.
     """
-    cells, parts = (_CELLS, _CELLS), [part for images in copies for part in images.split(100)]
-    codes, colours = (
-        torch.cat([average_to(cells, of.shape[-2:])(of).flatten(1) for of in maps]).double()
-        for maps in (map(layer, parts), parts)
+    cells, batches = (_CELLS, _CELLS), [batch for images in copies for batch in images.split(100)]
+    responses, colours = (
+        torch.cat([average_to(cells, m.shape[-2:])(m).flatten(1) for m in maps]).double()
+        for maps in (map(layer, batches), batches)
     )
-    blocks = [_centred(codes, each=True), _centred(colours, each=False)]
+    blocks = [_centred(responses, each=True), _centred(colours, each=False)]
     return torch.cat(blocks, dim=1).view(len(copies), len(copies[0]), -1).numpy()
 
 
 def _centred(features: Tensor, *, each: bool) -> Tensor:
-    """Return features (m, d) of mean 0 and a variance that is 1 in all, or before in each."""
+    """Return centred features (m, d) of total variance 1; with `each`, standardised first."""
     features = features - features.mean(dim=0)
     if each:
         features /= features.std(dim=0, correction=0).clamp(min=1e-6)
@@ -229,15 +227,15 @@ def _centred(features: Tensor, *, each: bool) -> Tensor:
 
 
 def _components(features: NDArray) -> NDArray[np.float64]:
-    """Return principal components, (..., n_components), of which the first has variance 1."""
+    """Return principal components, (..., n_components); the first has variance 1."""
     rows = features.reshape(-1, features.shape[-1])
     variances, axes = np.linalg.eigh(rows.T @ rows / len(rows))
     scale = np.sqrt(max(variances[-1], 1e-12))
     return features @ axes[:, ::-1][:, :_N_COMPONENTS] / scale
 
 
-def _auc(still: NDArray, moved: NDArray, fold: NDArray) -> float:
-    """Return the AUC of a classifier of images (n, d) and copies, judged fold by fold.
+def _auc(originals: NDArray, moved: NDArray, fold: NDArray) -> float:
+    """Return the cross-validated AUC of a classifier of images (n, d) against copies.
 
     An image and its copy are in the same fold.
     """
@@ -245,7 +243,7 @@ def _auc(still: NDArray, moved: NDArray, fold: NDArray) -> float:
     from sklearn.metrics import roc_auc_score
     from sklearn.model_selection import PredefinedSplit, cross_val_predict
 
-    rows, y = np.concatenate([still, moved]), np.repeat([0, 1], len(fold))
+    rows, y = np.concatenate([originals, moved]), np.repeat([0, 1], len(fold))
     classifier, folds = LogisticRegression(max_iter=300), PredefinedSplit(np.tile(fold, 2))
     scores = cross_val_predict(classifier, rows, y, cv=folds, method="decision_function")
     return float(roc_auc_score(y, scores))

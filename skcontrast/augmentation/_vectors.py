@@ -23,8 +23,8 @@ class GaussianNoise(Augmentation):
     .. math:: \\tilde x_j = x_j + \\mathrm{scale} \\cdot \\sigma_j\\, \\varepsilon_j,
         \\qquad \\varepsilon_j \\sim \\mathcal{N}(0, 1)
 
-    with :math:`\\sigma_j` the standard deviation of feature j over the training samples for
-    vectors, and 1 for series, which are standardised before, and images. Images are not clamped
+    where :math:`\\sigma_j` is the standard deviation of feature j in the training samples for
+    vectors, and 1 for images and for series, which are standardised before. Images are not clamped
     to [0, 1] afterwards.
 
     Parameters
@@ -75,7 +75,7 @@ class GaussianNoise(Augmentation):
         if not hasattr(self, "std_"):
             return self
         centre = convert(self.mean_[np.newaxis])
-        with np.errstate(over="ignore"):  # near the limit of float64, of which batches are cut
+        with np.errstate(over="ignore"):  # near the limit of float64
             above = np.minimum(self.mean_ + self.std_, np.finfo(np.float64).max)
         return changed(self, std_=(convert(above[np.newaxis]) - centre).abs()[0])
 
@@ -97,8 +97,8 @@ class MarginalCorruption(Augmentation):
     """Replace a random subset of the features by draws from their empirical marginals.
 
     The corruption of SCARF [1]_: in each sample ``round(rate * n_groups)`` groups of features (at
-    least one unless the rate is 0), chosen uniformly without replacement, take their values in a
-    training sample, drawn uniformly and independently for each replaced group. A group is a
+    least one unless the rate is 0), chosen uniformly without replacement, take their values from a
+    random training sample, drawn independently for each replaced group. A group is a
     feature, or features that encode one variable together, such as the columns of a one-hot
     encoder.
 
@@ -109,8 +109,8 @@ class MarginalCorruption(Augmentation):
     groups : "one-hot", list of lists or None, default="one-hot"
         Which features are replaced together. "one-hot" finds neighbouring features that are 0 or
         1 and of which exactly one is 1 in every row of ``marginals_``. A list holds the positions
-        or names of the features of each group; all other features are replaced one by one. None
-        replaces all one by one.
+        or names of the features of each group; all other features are replaced separately. None
+        replaces each feature separately.
 
     Attributes
     ----------
@@ -184,17 +184,17 @@ class MarginalCorruption(Augmentation):
         groups = self.groups_
         n_groups = int(groups.max()) + 1
         chosen, donors = self._draw(n, n_groups, generator)
-        # Where each feature is a group, only the drawn entries are replaced.
+        # If each feature is a group, only the drawn entries are replaced.
         if n_groups == d:
             return batch.scatter(1, chosen, table[donors, chosen].to(batch))
-        # Features of a group come from the same donor, -1 where a group stays as it is.
-        of_group = donors.new_full((n, n_groups), -1).scatter(1, chosen, donors)
-        rows = of_group[:, torch.from_numpy(groups).to(batch.device)]
+        # Features of a group come from the same donor, -1 for unchanged groups.
+        donor_of_group = donors.new_full((n, n_groups), -1).scatter(1, chosen, donors)
+        rows = donor_of_group[:, torch.from_numpy(groups).to(batch.device)]
         drawn = table.gather(0, rows.clamp_min(0)).to(batch)
         return torch.where(rows < 0, batch, drawn)
 
     def _draw(self, n: int, n_groups: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """Draw the groups that are replaced in n samples, and the rows that they come from."""
+        """Draw the replaced groups of n samples, and the rows of their new values."""
         count = max(round(self.rate * n_groups), 1 if self.rate > 0 else 0)
         keys = uniform(n, n_groups, generator)
         size, device = (n, count), keys.device
@@ -214,14 +214,15 @@ def one_hot_groups(X: NDArray) -> NDArray[np.int64]:
     columns = np.arange(d)
     is_one = X == 1
     is_binary = (is_one | (X == 0)).all(axis=0)
-    # A run ends where it has as many ones as there are rows, if no row has two of them.
+    # A run ends once it has as many ones as there are rows, if no row has two of them.
     n_ones = np.where(is_binary, is_one.sum(axis=0), n + 1)
     before = np.append(0, n_ones.cumsum())
     end = np.searchsorted(before, before[:-1] + n).clip(max=d)
-    row, place = is_one.nonzero()
+    row, column = is_one.nonzero()
     follows = row[1:] == row[:-1]
-    second = np.full(d, d)  # the first place of a row's second one, in runs from each column on
-    np.minimum.at(second, place[:-1][follows], place[1:][follows])
+    # The first column that has a row's second 1, in runs from each column on.
+    second = np.full(d, d)
+    np.minimum.at(second, column[:-1][follows], column[1:][follows])
     second = np.minimum.accumulate(second[::-1])[::-1]
     is_run = (before[end] == before[:-1] + n) & (end <= second) & (end > columns + 1)
     begins, last = np.ones(d, dtype=bool), 0
@@ -236,25 +237,25 @@ def _numbered(groups: Sequence, d: int, names: NDArray | None) -> NDArray[np.int
     """Return the number of the group of each of d features, from lists of positions or names."""
     known = [] if names is None else names.tolist()
     group_of = np.full(d, -1)
-    for number, members in enumerate(groups):
+    for group, members in enumerate(groups):
         for member in members if isinstance(members, (list, tuple, np.ndarray)) else [members]:
-            if (place := _place_of(member, known, d)) is None:
+            if (column := _column_of(member, known, d)) is None:
                 raise ValueError(f"groups names the feature {member!r}, which X does not have.")
-            if group_of[place] >= 0:
+            if group_of[column] >= 0:
                 raise ValueError(f"groups has the feature {member!r} twice.")
-            group_of[place] = number
-    # Features that no group names are groups of one.
+            group_of[column] = group
+    # Each other feature is a group.
     alone = group_of < 0
     group_of[alone] = len(groups) + np.arange(alone.sum())
     return np.unique(group_of, return_inverse=True)[1]
 
 
-def _place_of(column: Any, names: Sequence[str], n: int) -> int | None:
-    """Return which of n columns a name or a number means, None for neither; a mask has none."""
-    if isinstance(column, str):
-        return names.index(column) if column in names else None
-    is_number = isinstance(column, (int, np.integer)) and not isinstance(column, bool)
-    return int(column) if is_number and 0 <= column < n else None
+def _column_of(name: Any, names: Sequence[str], n: int) -> int | None:
+    """Return the index of the column of a name or number; None if there is none."""
+    if isinstance(name, str):
+        return names.index(name) if name in names else None
+    is_number = isinstance(name, (int, np.integer)) and not isinstance(name, bool)
+    return int(name) if is_number and 0 <= name < n else None
 
 
 def _largest(keys: Tensor, count: int) -> Tensor:

@@ -1,4 +1,4 @@
-"""Lazy views, which an augmentation passes to the embedder through a Pipeline; and Unflatten."""
+"""Lazy views, by which augmentations reach the embedder in a Pipeline; and Unflatten."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from .._warnings import warn
 
 
 class AugmentationDropped(UserWarning):
-    """A step between an augmentation and the embedder turned the views into plain data."""
+    """A step between an augmentation and the embedder has discarded the augmentation."""
 
 
 class Views:
     """Samples with the augmentations that draw their views.
 
-    An embedder draws fresh views of `base` in each training step. Any other step that asks for an
-    array gets `base` unchanged, with a warning.
+    An embedder draws fresh views of `base` in each training step. Any other step
+    that converts them to an array gets `base`, with a warning.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class Views:
     chain : tuple of Augmentation
         Fitted augmentations, in the order in which they are applied.
     inputs : tuple (array-like, Schema), default=None
-        `base` as it was checked, and its schema, so that it is not checked again.
+        The validated `base` and its schema, so that it is not validated again.
 
     See Also
     --------
@@ -104,12 +104,12 @@ class Views:
         return Views(base, self.chain)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
-        if not self._is_reported:  # a step reads them in fit and in transform
+        if not self._is_reported:
             self._is_reported = True
             names = ", ".join(type(augmentation).__name__ for augmentation in self.chain)
             warn(
-                f"The views of {names} were turned into plain data and the augmentation is lost. "
-                f"Move {names} directly before the embedder, behind the steps that prepare X.",
+                f"A step converted the views of {names} to an array and lost the augmentation. "
+                f"Move {names} directly before the embedder, after the steps that prepare X.",
                 AugmentationDropped,
             )
         return np.array(self.base, dtype=dtype, copy=copy)
@@ -124,7 +124,7 @@ def base_of(X: Any) -> Any:
 
 
 class Transformer(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, Declared):
-    """Base of transformers whose output is never wrapped in a DataFrame."""
+    """Base class of transformers whose output is never wrapped in a DataFrame."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(auto_wrap_output_keys=None, **kwargs)
@@ -191,7 +191,7 @@ class Unflatten(Transformer):
 
     @as_task
     def fit(self, X: ArrayLike, y: None = None) -> Unflatten:
-        """Check that samples of X have as many features as `shape` has entries.
+        """Check that the number of features fits `shape`.
 
         Parameters
         ----------
@@ -225,7 +225,7 @@ class Unflatten(Transformer):
         return self
 
     def transform(self, X: ArrayLike) -> NDArray:
-        """Return X with samples of the given shape.
+        """Return X with samples of this shape.
 
         Parameters
         ----------
@@ -235,8 +235,8 @@ class Unflatten(Transformer):
         Returns
         -------
         images : ndarray of shape (n_samples, ...)
-            A view of X where X is a C-contiguous array. It remembers the index of a DataFrame for
-            the embedder, whose output has the same index.
+            A view of X if X is a C-contiguous array. It keeps the index of a DataFrame for the
+            output of the embedder.
         """
         check_is_fitted(self)
         checked = self._validate(X, reset=False)
@@ -245,7 +245,7 @@ class Unflatten(Transformer):
     def _validate(self, X: Any, *, reset: bool) -> NDArray:
         if isinstance(X, Views):
             raise ValueError(
-                "Unflatten must stand before the augmentations: it got the views of "
+                "Unflatten must come before the augmentations: it got the views of "
                 f"{', '.join(type(augmentation).__name__ for augmentation in X.chain)}."
             )
         check_entries(X, "X")
