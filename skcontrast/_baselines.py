@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -12,7 +10,6 @@ from time import perf_counter, process_time
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.decomposition import PCA
@@ -203,7 +200,7 @@ def compare_with_baselines(
     - "raw": the features, or the pixels, as the encoder gets them; not for graphs and series of
       unequal lengths; of a custom kind, where batches are floats of one shape without gaps;
     - "PCA" of more than 64 features: 64 principal components of these, standardised, or as many as
-      there are samples; "UMAP": ten dimensions, where umap-learn is installed;
+      there are samples;
     - "patches" of images, "kernels" of series, "profile" and "colours" of graphs, see
       :mod:`skcontrast.features`;
     - "pretrained": what the network of :class:`~skcontrast.encoders.Pretrained` returns unchanged;
@@ -219,7 +216,7 @@ def compare_with_baselines(
     where the smallest class has fewer labels; a logistic regression on half of the labels,
     1,000 at most. The first is tested on all other labeled samples, the others on the other half.
     No row used a label before. All of X, labeled or not, fits the baselines, and the means and
-    standard deviations by which features are standardised; PCA and UMAP keep their scale.
+    standard deviations by which features are standardised; PCA keeps its scale.
 
     Parameters
     ----------
@@ -266,7 +263,7 @@ def compare_with_baselines(
     >>> X, y = load_iris(return_X_y=True)
     >>> embedder = ContrastiveEmbedder(max_epochs=5, random_state=0).fit(X)
     >>> found = compare_with_baselines(embedder, X, y, n_repeats=3, random_state=0)
-    >>> [row for row in found.scores if row != "UMAP"]
+    >>> list(found.scores)
     ['raw', 'untrained', 'embedder', 'concatenated']
     >>> found.scores["raw"]["linear"].shape
     (3,)
@@ -385,8 +382,6 @@ def _rows(
         if raw.shape[1] > _MOST_COMPONENTS:
             components = PCA(min(_MOST_COMPONENTS, len(raw)), random_state=seed)
             yield "PCA", lambda: components.fit_transform(_scaled(raw)), False
-        if importlib.util.find_spec("umap") is not None:
-            yield "UMAP", lambda: _umap(_scaled(raw), seed), False
     features = defaults_of(schema.kind).features(seed)
     if isinstance(embedder.encoder, Pretrained):
         features |= {"pretrained": Frozen(embedder.encoder)}
@@ -417,20 +412,6 @@ def _has_columns(kind: Kind, shape: tuple, X: Any) -> bool:
 
 def _scaled(H: NDArray) -> NDArray:
     return StandardScaler().fit_transform(H)
-
-
-def _umap(X: NDArray, seed: int) -> NDArray:
-    """Return ten dimensions of UMAP, which takes all cores otherwise, and leaves it so."""
-    with warnings.catch_warnings():  # of parts of it that need TensorFlow
-        warnings.simplefilter("ignore", ImportWarning)
-        from umap import UMAP
-
-    n_threads = torch.get_num_threads()
-    try:
-        reducer = UMAP(n_components=min(10, X.shape[1]), random_state=seed, n_jobs=1)
-        return np.asarray(reducer.fit_transform(X))
-    finally:
-        torch.set_num_threads(n_threads)
 
 
 def _untrained(embedder: Any, seed: int) -> Any:

@@ -1,15 +1,10 @@
 """An embedder beside what needs no training: the same draws, and sentences that follow."""
 
-import importlib.util
-import sys
-import types
-
 import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
 import torch
-from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -34,14 +29,6 @@ Y = np.repeat(np.arange(3), 20)
 X = np.random.default_rng(0).normal(size=(60, 6)) + 2 * np.eye(6)[Y]
 GRAPHS = [nx.gnp_random_graph(8, 0.2 + 0.2 * y, seed=k) for k, y in enumerate(Y)]
 FEW, NEAR, LINEAR = "few labels", "neighbours", "linear"
-
-
-@pytest.fixture(autouse=True)
-def without_umap(monkeypatch):
-    find = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name, *a: None if name == "umap" else find(name, *a)
-    )
 
 
 @pytest.fixture(autouse=True)
@@ -182,23 +169,6 @@ def test_a_pipeline_prepares_x_for_all_rows(embedder):
     expected = ["raw", "gradients", "patches", "whitened", "untrained", "embedder", "concatenated"]
     assert rows(pipe, images) == rows(pipe.fit(images), images) == expected
     assert rows(make_pipeline(embedder)) == rows(embedder)
-
-
-def test_umap_is_a_row_where_it_is_installed(embedder, monkeypatch):
-    class UMAP:
-        def __init__(self, n_components, random_state, n_jobs):
-            self.n_components = n_components
-
-        def fit_transform(self, X):
-            return PCA(self.n_components, random_state=0).fit_transform(X)
-
-    module = types.ModuleType("umap")
-    module.UMAP = UMAP
-    monkeypatch.setitem(sys.modules, "umap", module)
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: module)
-    found = compared(embedder)
-    assert list(found.scores)[1] == "UMAP"  # all six components: the features, rotated
-    np.testing.assert_allclose(found.scores["UMAP"][NEAR], found.scores["raw"][NEAR], atol=0.05)
 
 
 def test_the_same_seed_gives_the_same_table_and_another_one_other_draws(embedder):

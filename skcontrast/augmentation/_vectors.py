@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from .._checks import FRACTION, NON_NEGATIVE, StrOptions, learned, parameter
+from .._checks import FRACTION, NON_NEGATIVE, StrOptions, learned, naming, parameter
 from .._data._arrays import as_tensor, column_scaler, subset
 from ._base import Augmentation, as_float, changed, generator_for
 from ._matrices import uniform
@@ -235,27 +235,12 @@ def one_hot_groups(X: NDArray) -> NDArray[np.int64]:
 
 def _numbered(groups: Sequence, d: int, names: NDArray | None) -> NDArray[np.int64]:
     """Return the number of the group of each of d features, from lists of positions or names."""
-    known = [] if names is None else names.tolist()
-    group_of = np.full(d, -1)
-    for group, members in enumerate(groups):
-        for member in members if isinstance(members, (list, tuple, np.ndarray)) else [members]:
-            if (column := _column_of(member, known, d)) is None:
-                raise ValueError(f"groups names the feature {member!r}, which X does not have.")
-            if group_of[column] >= 0:
-                raise ValueError(f"groups has the feature {member!r} twice.")
-            group_of[column] = group
-    # Each other feature is a group.
-    alone = group_of < 0
-    group_of[alone] = len(groups) + np.arange(alone.sum())
+    columns = {} if names is None else {name: k for k, name in enumerate(names)}
+    group_of = len(groups) + np.arange(d)  # each other feature is a group
+    with naming("groups", "lists of features of X"):
+        for group, members in enumerate(groups):
+            group_of[[columns.get(member, member) for member in members]] = group
     return np.unique(group_of, return_inverse=True)[1]
-
-
-def _column_of(name: Any, names: Sequence[str], n: int) -> int | None:
-    """Return the index of the column of a name or number; None if there is none."""
-    if isinstance(name, str):
-        return names.index(name) if name in names else None
-    is_number = isinstance(name, (int, np.integer)) and not isinstance(name, bool)
-    return int(name) if is_number and 0 <= name < n else None
 
 
 def _largest(keys: Tensor, count: int) -> Tensor:

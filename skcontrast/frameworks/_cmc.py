@@ -18,7 +18,7 @@ from .._objective._contrast import Contrast, pairs_with
 from ..kinds._base import Kind
 from ..kinds._recognise import MultimodalKind
 from ..similarity import Similarity
-from ._base import FitContext, Framework, Session, state_of
+from ._base import FitContext, Framework, Session
 from ._modalities import GivenParts, Lab, Split
 
 _LARGEST_AUTO = 4096
@@ -225,16 +225,14 @@ class Bank(nn.Module):
         m in [0, 1], the weight of the old vector in the average.
     n_parts : int
         Number of parts of a sample.
-    others : Tensor of shape (n_parts, n_others, width) or None
-        Vectors of samples that are not in X, which are drawn too and never move.
 
     Attributes
     ----------
-    vectors : Tensor of shape (n_parts, n_samples + n_others, width)
+    vectors : Tensor of shape (n_parts, n_samples, width)
         The averages; zeros for a sample that was never visited.
-    labels : Tensor of shape (n_samples + n_others,), dtype int64
+    labels : Tensor of shape (n_samples,), dtype int64
         Classes, −1 where unknown.
-    visited : Tensor of shape (n_samples + n_others,), dtype int64
+    visited : Tensor of shape (n_samples,), dtype int64
         First the places of the `n_visited` samples that have a vector, then −1.
     n_visited : int
         Number of samples that have a vector.
@@ -244,19 +242,12 @@ class Bank(nn.Module):
     labels: Tensor
     visited: Tensor
 
-    def __init__(
-        self, n_samples: int, width: int, momentum: float, n_parts: int, others: Tensor | None
-    ):
+    def __init__(self, n_samples: int, width: int, momentum: float, n_parts: int):
         super().__init__()
-        vectors = torch.zeros(n_parts, n_samples, width)
-        if others is not None:
-            vectors = torch.cat([vectors.to(others), others], 1)
-        n, device = vectors.shape[1], vectors.device
-        self.momentum, self.n_visited = momentum, n - n_samples
-        self.register_buffer("vectors", vectors)
-        self.register_buffer("labels", torch.full((n,), -1, device=device))
-        self.register_buffer("visited", torch.full((n,), -1, device=device))
-        self.visited[: self.n_visited] = torch.arange(n_samples, n)
+        self.momentum, self.n_visited = momentum, 0
+        self.register_buffer("vectors", torch.zeros(n_parts, n_samples, width))
+        self.register_buffer("labels", torch.full((n_samples,), -1))
+        self.register_buffer("visited", torch.full((n_samples,), -1))
 
     def draw(
         self, n: int, rows: Tensor, generator: torch.Generator
@@ -336,13 +327,8 @@ class _CMCSession(Session):
         super().__init__(context)
         wanted = framework.n_negatives
         self.n_negatives = _LARGEST_AUTO if wanted == "auto" else wanted
-        self.momentum = framework.momentum
-        self.bank = self._new_bank()
-
-    def _new_bank(self, others: Tensor | None = None) -> Bank:
-        """Return a bank with vectors of samples that are not in X, and no others."""
-        n_samples, n_parts = self.context.n_samples, self.context.n_parts
-        return Bank(n_samples, self.context.width // n_parts, self.momentum, n_parts, others)
+        width = context.width // context.n_parts
+        self.bank = Bank(context.n_samples, width, framework.momentum, context.n_parts)
 
     def contrast(
         self, views: list[Tensor], similarity: Similarity, batch: Batch
@@ -378,8 +364,7 @@ class _CMCSession(Session):
         if self.bank.n_visited > 1:
             n, generator = self.n_negatives + 1, self.context.generator
             vectors, own, rows = self.bank.draw(n, cast(Tensor, batch.rows), generator)
-            in_X = rows.masked_fill(rows >= self.context.n_samples, -1)
-            return vectors, own, Metadata(self.bank.labels[rows], self.context.groups_of(in_X))
+            return vectors, own, Metadata(self.bank.labels[rows], self.context.groups_of(rows))
         own = torch.arange(parts.shape[2], device=parts.device)[:, None]
         known = Metadata(batch.labels, batch.groups)
         return similarity.bank_vectors(parts[:, 0].detach()), own, known
@@ -387,15 +372,3 @@ class _CMCSession(Session):
     def update(self) -> None:
         """Move the vectors of the samples of the batch in the bank."""
         self.bank.update(*self.new)
-
-    def resume(self, state: dict[str, Any], same_samples: bool) -> None:
-        """Continue with the bank; of other samples, with as many vectors as a step draws."""
-        old = state_of("bank", state)
-        vectors = old["vectors"].to(self.context.device)
-        others = vectors[:, self.context.n_samples :]
-        if not same_samples:
-            visited = old["visited"][: old["_extra_state"]]
-            others = vectors[:, visited[-self.n_negatives :]]
-        self.bank = self._new_bank(others)
-        if same_samples:
-            self.bank.load_state_dict(old)

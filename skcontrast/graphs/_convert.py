@@ -89,7 +89,7 @@ def pack_graphs(graphs: Any) -> PackedGraphs:
 
     See Also
     --------
-    PackedGraphs.to_networkx : The way back.
+    PackedGraphs : The result, which can be indexed.
 
     Examples
     --------

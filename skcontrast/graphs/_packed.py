@@ -241,48 +241,6 @@ class PackedGraphs:
         part.index = None if self.index is None else self.index[rows]
         return part
 
-    def to_networkx(self) -> list[Any]:
-        """Return the graphs as graphs of networkx, which :func:`pack_graphs` reads back.
-
-        Returns
-        -------
-        graphs : list of networkx.Graph
-            ``Graph``, or ``DiGraph`` if one of the graphs is directed, or the multigraph of
-            either for a graph with repeated edges. Nodes are numbered from 0 in each graph and
-            have ``x``, a list of floats, and ``label``, edges these two and ``weight``: those
-            that there are. Names of nodes and other attributes were not packed.
-
-        Examples
-        --------
-        >>> import networkx as nx
-        >>> from skcontrast.graphs import pack_graphs
-        >>> bond = nx.Graph([("first", "second")])
-        >>> nx.set_node_attributes(bond, {"first": "C", "second": "O"}, "label")
-        >>> pack_graphs([bond]).to_networkx()[0].nodes(data=True)
-        NodeDataView({0: {'label': 'C'}, 1: {'label': 'O'}})
-        """
-        return [self[[row]]._as_networkx() for row in range(len(self))]
-
-    def _as_networkx(self) -> Any:
-        """Return a single graph."""
-        import networkx as nx
-
-        topology = self.topology
-        # An edge without a direction is stored twice, and given back once.
-        there = torch.arange(len(topology.sources))
-        if topology.symmetric:
-            there = there[topology.sources <= topology.targets]
-        edges = topology.edge_index[:, there].T.tolist()
-        # The same ends twice: only multigraphs hold such edges.
-        name = "Multi" if len(set(map(tuple, edges))) < len(edges) else ""
-        graph = getattr(nx, f"{name}{'' if topology.symmetric else 'Di'}Graph")()
-        own = _described(topology.n_nodes, self.of_nodes(), self.categories)
-        graph.add_nodes_from(enumerate(own))
-        columns = [subset(column, there) for column in self.of_edges()]
-        of_edges = _described(len(edges), columns, self.edge_categories)
-        graph.add_edges_from((*edge, own) for edge, own in zip(edges, of_edges, strict=True))
-        return graph
-
     def arrays(self) -> list[NDArray]:
         """Return the arrays that distinguish these graphs from others."""
         tensors = [*self.topology[:3], self.attributes, self.labels, *self.of_edges()]
@@ -325,15 +283,6 @@ def assemble(edges: Tensor, node_ptr: Tensor, symmetric: bool, **columns: Any) -
         order = by_target(edges)
         columns |= {name: column[order] for name, column in described.items()}
     return PackedGraphs(Topology.from_edges(edges, node_ptr, symmetric), **columns)
-
-
-def _described(n: int, columns: Sequence[Any], categories: Sequence[Hashable]) -> list[dict]:
-    """Return by name the attributes, weight and label of each of n nodes or edges."""
-    found: list[dict] = [{} for _ in range(n)]
-    for name, column in zip(("x", "weight", "label"), columns, strict=True):
-        for own, value in zip(found, [] if column is None else column.tolist(), strict=False):
-            own[name] = categories[value] if name == "label" else value
-    return found
 
 
 def subset(column: Tensor | None, rows: Tensor) -> Tensor | None:

@@ -277,13 +277,8 @@ def test_features_of_a_group_come_from_one_sample(generator):
 
 
 def test_groups_that_X_does_not_have_are_refused(X):
-    for groups, message in (
-        ([[0, 4]], "names the feature 4, which X does not have"),
-        ([[True, False]], "names the feature True, which X does not have"),
-        ([["a"]], "names the feature 'a'"),
-        ([[0, 1], [1]], "has the feature 1 twice"),
-    ):
-        with pytest.raises(ValueError, match=f"groups {message}"):
+    for groups in ([[0, 4]], [["a"]], [[0.5]], [0]):
+        with pytest.raises((TypeError, ValueError), match="groups must be lists of features of X"):
             MarginalCorruption(groups=groups).fit(X)
     with pytest.raises(ValueError, match="'groups' parameter"):
         MarginalCorruption(groups="prefix").fit(X)

@@ -10,7 +10,7 @@ from tests.frameworks.common import random
 
 @pytest.mark.parametrize("momentum", [0.0, 0.5, 1.0])
 def test_bank_update_rule(momentum):
-    bank = Bank(6, 3, momentum, 2, None)
+    bank = Bank(6, 3, momentum, 2)
     first, second = random(2, 1, 2, 3), random(2, 3, 2, 3, seed=1)
     rows = torch.tensor([4, 1])
     bank.update(first, rows, torch.tensor([7, -1]), Cosine())
@@ -27,7 +27,7 @@ def test_bank_update_rule(momentum):
 
 @pytest.mark.parametrize("n", [2, 5, 12, 13, 30])
 def test_drawn_vectors_are_all_different_and_the_sample_knows_its_own(n):
-    bank, generator, own_is_drawn = Bank(20, 1, 0.5, 2, None), torch.Generator().manual_seed(0), 0
+    bank, generator, own_is_drawn = Bank(20, 1, 0.5, 2), torch.Generator().manual_seed(0), 0
     rows = torch.randperm(20, generator=generator)[:13]
     for part in rows.split(5):
         z = part.view(1, 1, -1, 1).expand(2, 1, -1, 1) + 1.0

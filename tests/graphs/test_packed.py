@@ -13,7 +13,7 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.utils import resample
 from sklearn.utils._indexing import _safe_indexing
 
-from skcontrast.graphs import PackedGraphs, pack_graphs
+from skcontrast.graphs import PackedGraphs
 from tests.graphs.common import check_topology, packed_arrays
 
 
@@ -29,28 +29,6 @@ def described(directed):
         for k, (_, _, data) in enumerate(graph.edges(data=True)):
             data.update(x=[float(k)], label=k % 2, weight=1.0 + k)
     return [first, second]
-
-
-@pytest.mark.parametrize("directed", [False, True])
-def test_networkx_has_all_that_was_packed(directed):
-    graphs = [nx.convert_node_labels_to_integers(graph) for graph in described(directed)]
-    found = pack_graphs(graphs).to_networkx()
-    for graph, again in zip(graphs, found, strict=True):
-        assert type(again) is type(graph)
-        assert dict(again.nodes(data=True)) == dict(graph.nodes(data=True))
-        assert nx.utils.edges_equal(
-            again.edges(data=True), graph.edges(data=True), directed=directed
-        )
-    assert pack_graphs(found).topology.symmetric is not directed
-
-
-def test_networkx_of_graphs_without_attributes_or_with_repeated_edges():
-    twice = nx.MultiGraph([(0, 1), (0, 1), (1, 2)])
-    one, other = pack_graphs([nx.empty_graph(3), twice]).to_networkx()
-    assert one.nodes(data=True) == nx.empty_graph(3).nodes(data=True) and not one.edges
-    assert other.is_multigraph() and sorted(other.edges()) == [(0, 1), (0, 1), (1, 2)]
-    (both,) = packed_arrays([[0, 0], [1, 1]], [0, 2]).to_networkx()
-    assert type(both) is nx.MultiDiGraph and both.number_of_edges() == 2
 
 
 ROWS = [
