@@ -221,18 +221,18 @@ class TensorBatch(Joinable):
 
     def __getitem__(self, rows: Any) -> Any:
         """Return the batch of the given rows, or the tensor of a name."""
-        return self.tensors[rows] if isinstance(rows, str) else self._mapped(lambda t: t[rows])
+        return self.tensors[rows] if isinstance(rows, str) else self._map(lambda t: t[rows])
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> Self:
         """Return the batch on a device."""
         options = {"non_blocking": non_blocking}
-        return self._mapped(lambda t: t.to(device, **(options if isinstance(t, Tensor) else {})))
+        return self._map(lambda t: t.to(device, **(options if isinstance(t, Tensor) else {})))
 
     def pin_memory(self) -> Self:
         """Return the batch with its tensors in pinned memory, from which a GPU copies faster."""
-        return self._mapped(lambda t: t.pin_memory() if isinstance(t, Tensor) else t)
+        return self._map(lambda t: t.pin_memory() if isinstance(t, Tensor) else t)
 
-    def _mapped(self, function: Callable[[Any], Any]) -> Self:
+    def _map(self, function: Callable[[Any], Any]) -> Self:
         """Return a batch with a function applied to each tensor."""
         return type(self)(**{name: function(tensor) for name, tensor in self.tensors.items()})
 

@@ -19,40 +19,40 @@ from torch import Tensor, nn
 
 from .._runtime._threads import one_thread
 
-# A dictionary is learned from at most this many patches, and numbers in them: five
-# times as many patches make no dictionary better. And the iterations of k-means.
+# The most patches, and numbers in them, from which a dictionary is learned: five times as many
+# are not better. And the iterations of k-means.
 _N_PATCHES, _N_NUMBERS = 10_000, 2**23
 _ITERATIONS = 15
-# An octave is halved if this many pixels remain on its shorter side.
+# The minimum of the shorter side of an octave.
 _LEAST_SIDE = 24
-# Added to the variance of a patch, relative to that of the images: flat patches stay near 0.
+# Added to the variance of a patch, relative to that of images, so that flat patches are near 0.
 _LEAST_CONTRAST = 0.003
-# Added to the variances of the principal components: the noise is not amplified.
+# Added to the variances of principal components, so that noise is not amplified.
 _LEAST_VARIANCE = 0.1
-# Share of the variance of the patches that is kept; the rest is noise.
+# Share of the variance of patches that is kept.
 _KEPT = 0.99
 
 
 class PatchLayer(nn.Module):
-    r"""Compare each patch of an image with a dictionary; not trained by gradient.
+    r"""Compare each patch of an image with a dictionary, which is not trained by gradients.
 
     .. math:: f_k(x) = \max\Big(0,\; d_k^\top W \Big(\frac{x - \bar x}{\sqrt{\sigma_x^2 +
         \epsilon}} - \mu\Big) - \theta\Big)
 
     with :math:`\bar x` and :math:`\sigma_x^2` the mean and the variance of the patch x, μ and W
-    the mean and the whitening of such patches, and d the directions of the dictionary. All of it
-    is a convolution, and two averages over boxes.
+    the mean and the whitening of such patches, and d the directions of the dictionary. This
+    is a convolution and two box averages.
 
     Parameters
     ----------
     n_patches : int
-        Directions of the dictionary.
+        Size of the dictionary.
     shape : tuple of int
         ``(channels, height, width)`` of a patch.
     threshold : float
         θ.
     stride : int, default=1
-        Of each row and column of patches, each stride-th is compared.
+        Distance of patches in pixels.
     """
 
     filters: Tensor
@@ -70,22 +70,22 @@ class PatchLayer(nn.Module):
 
     @torch.no_grad()
     def forward(self, x: Tensor) -> Tensor:
-        """Map (n, channels, height, width) to (n, n_patches, ...), of each stride-th patch."""
+        """Map (n, channels, height, width) to (n, n_patches, ...), with the stride."""
         mean, squares = self._means(x), self._means(x.square())
         contrast = (squares - mean.square()).clamp_(min=0).add_(self.epsilon).rsqrt_()
-        # In bfloat16, where it is trained in it. Few input channels are slow as the last ones.
-        found = F.conv2d(x, self.filters.contiguous(), stride=self.stride)
-        found.mul_(contrast.to(found.dtype)).sub_(self.offsets.to(found.dtype)[:, None, None])
-        return found.relu_()
+        # In bfloat16 under autocast. With few input channels, channels-last memory is slow.
+        maps = F.conv2d(x, self.filters.contiguous(), stride=self.stride)
+        maps.mul_(contrast.to(maps.dtype)).sub_(self.offsets.to(maps.dtype)[:, None, None])
+        return maps.relu_()
 
     def _means(self, x: Tensor) -> Tensor:
-        """Return the means of patches, (n, 1, ...), in half the time of a pooling layer."""
+        """Return the means of patches, (n, 1, ...), twice as fast as a pooling layer."""
         height, width = self.filters.shape[-2:]
         rows = x.mean(1, keepdim=True).unfold(2, height, self.stride).mean(-1)
         return rows.unfold(3, width, self.stride).mean(-1)
 
-    def places(self, sides: Sequence[int]) -> list[int]:
-        """Return the sides of the map of an image of such sides."""
+    def map_sides(self, sides: Sequence[int]) -> list[int]:
+        """Return the height and width of the output for images of these sides."""
         pairs = zip(sides, self.filters.shape[-2:], strict=True)
         return [(side - size) // self.stride + 1 for side, size in pairs]
 
@@ -95,27 +95,27 @@ class PatchLayer(nn.Module):
         n_patches, *shape = self.filters.shape
         variance = float(images.var(dim=(0, 2, 3), unbiased=False).mean())
         self.epsilon.fill_(max(_LEAST_CONTRAST * variance, 1e-12))
-        patches = _drawn(images, shape, rng)
+        patches = _random_patches(images, shape, rng)
         patches -= patches.mean(axis=1, keepdims=True)
         patches /= np.sqrt(patches.var(axis=1, keepdims=True) + float(self.epsilon))
         mean, whitening = _whitening(patches)
         patches -= mean
-        white = patches @ whitening.T
-        directions = _directions(white, n_patches, rng)
+        whitened = patches @ whitening.T
+        directions = _spherical_kmeans(whitened, n_patches, rng)
         filters = directions @ whitening
         self.offsets.copy_(torch.from_numpy(filters @ mean + self.threshold))
-        filters -= filters.mean(axis=1, keepdims=True)  # the mean of a patch does not count
+        filters -= filters.mean(axis=1, keepdims=True)
         self.filters.copy_(torch.from_numpy(filters).view(self.filters.shape))
 
 
 class Octaves(nn.Module):
-    """Codes of an image at its own size, at half of it, a quarter, and so on, concatenated.
+    """Patch-dictionary features of an image at full size, half of it, a quarter, and so on.
 
     Parameters
     ----------
     octaves : list of torch.nn.Sequential
-        Map images of each size to (n, width) or maps (n, width, rows, columns) of equal sides; the
-        first layer is a `PatchLayer`.
+        Map images of each size to (n, width) or to maps (n, width, rows, columns) of the same
+        size; the first layer is a `PatchLayer`.
     """
 
     def __init__(self, octaves: Sequence[nn.Module]):
@@ -124,43 +124,43 @@ class Octaves(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Map (n, channels, height, width) to (n, width of all octaves, ...)."""
-        found = []
-        for place, octave in enumerate(self.octaves):
-            x = _halved(x) if place else x
-            found.append(octave(x))
-        return torch.cat(found, 1)
+        outputs = []
+        for level, octave in enumerate(self.octaves):
+            x = _halved(x) if level else x
+            outputs.append(octave(x))
+        return torch.cat(outputs, 1)
 
     def learn(self, images: Tensor, rng: np.random.RandomState) -> None:
         """Set the dictionary of each octave."""
-        for place, octave in enumerate(cast(Any, self.octaves)):
-            images = _halved(images) if place else images
+        for level, octave in enumerate(cast(Any, self.octaves)):
+            images = _halved(images) if level else images
             octave[0].learn(images, copy.deepcopy(rng))
 
 
 def octave_sides(height: int, width: int) -> list[tuple[int, int]]:
-    """Return the sides of an image at its own size, half of it, and so on down to 24 pixels."""
-    found = [(height, width)]
-    while min(found[-1]) >= 2 * _LEAST_SIDE:
-        found.append((found[-1][0] // 2, found[-1][1] // 2))
-    return found
+    """Return the sides of an image at full size, half of it, and so on down to 24 pixels."""
+    sides = [(height, width)]
+    while min(sides[-1]) >= 2 * _LEAST_SIDE:
+        sides.append((sides[-1][0] // 2, sides[-1][1] // 2))
+    return sides
 
 
 def _halved(images: Tensor) -> Tensor:
-    """Return the means of 2×2 pixels, in a third of the time that a pooling layer takes."""
+    """Return the means of 2×2 pixels, three times as fast as a pooling layer."""
     height, width = (side // 2 * 2 for side in images.shape[-2:])
     rows = images[..., 0:height:2, :] + images[..., 1:height:2, :]
     return (rows[..., 0:width:2] + rows[..., 1:width:2]).mul_(0.25)
 
 
-def _drawn(images: Tensor, shape: list[int], rng: np.random.RandomState) -> NDArray[np.float64]:
+def _random_patches(images: Tensor, shape: list[int], rng: np.random.RandomState) -> NDArray:
     """Return different random patches of images, or all of them, shape (n, d)."""
     windows = images.unfold(2, shape[1], 1).unfold(3, shape[2], 1)
-    places = (len(windows), *windows.shape[2:4])
-    n, n_most = math.prod(places), min(_N_PATCHES, max(1, _N_NUMBERS // math.prod(shape)))
-    drawn = np.unravel_index(
-        sample_without_replacement(n, min(n, n_most), random_state=rng), places
+    counts = (len(windows), *windows.shape[2:4])
+    n, n_most = math.prod(counts), min(_N_PATCHES, max(1, _N_NUMBERS // math.prod(shape)))
+    indices = np.unravel_index(
+        sample_without_replacement(n, min(n, n_most), random_state=rng), counts
     )
-    image, row, column = map(torch.from_numpy, drawn)
+    image, row, column = map(torch.from_numpy, indices)
     return windows[image, :, row, column].flatten(1).double().numpy()
 
 
@@ -169,7 +169,7 @@ def _whitening(patches: NDArray) -> tuple[NDArray, NDArray]:
     n, d = patches.shape
     mean = patches.mean(axis=0)
     centred = patches - mean
-    # Both products have the same variances: the smaller one is decomposed.
+    # Both products have the same eigenvalues: the smaller one is decomposed.
     products = centred.T @ centred if d <= n else centred @ centred.T
     variances, axes = np.linalg.eigh(products / n)
     variances, axes = variances[::-1].clip(0), axes[:, ::-1]
@@ -180,13 +180,13 @@ def _whitening(patches: NDArray) -> tuple[NDArray, NDArray]:
     return mean, (axes / np.sqrt(variances + _LEAST_VARIANCE)).T
 
 
-def _directions(white: NDArray, n: int, rng: np.random.RandomState) -> NDArray:
-    """Return n directions (n, d) by k-means on the directions of rows (m, d)."""
+def _spherical_kmeans(whitened: NDArray, n: int, rng: np.random.RandomState) -> NDArray:
+    """Return n unit vectors (n, d) by k-means on the normalised rows (m, d)."""
     from sklearn.cluster import KMeans, kmeans_plusplus
 
-    unit = white / np.maximum(np.linalg.norm(white, axis=1, keepdims=True), 1e-6)
+    unit = whitened / np.maximum(np.linalg.norm(whitened, axis=1, keepdims=True), 1e-6)
     unit = np.resize(unit, (max(n, len(unit)), unit.shape[1]))  # fewer patches are repeated
-    # The sums of several threads are rounded in an order of chance.
+    # The rounding of several threads is not reproducible.
     with one_thread(), threadpool_limits(1, user_api="openmp"), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # few distinct patches
         # In float32, scikit-learn would convert all patches for each new centre.
@@ -199,8 +199,8 @@ def _directions(white: NDArray, n: int, rng: np.random.RandomState) -> NDArray:
 def average_to(cells: Sequence[int], sides: Sequence[int]) -> nn.Module:
     """Return the average pooling from a map of `sides` pixels to one of `cells` pixels.
 
-    Every pixel counts: windows overlap where they must. Unlike AdaptiveAvgPool2d it has a
-    deterministic gradient on every device.
+    Windows cover every pixel and may overlap. Unlike AdaptiveAvgPool2d, the gradient is
+    deterministic on every device.
     """
     (height, width), (rows, columns) = sides, cells
     down, right = height // rows, width // columns
@@ -209,9 +209,9 @@ def average_to(cells: Sequence[int], sides: Sequence[int]) -> nn.Module:
 
 
 class GridMeans(nn.Module):
-    """Means of maps over a grid of cells that overlap by a pixel at most.
+    """Means of maps over a grid of cells, as AdaptiveAvgPool2d, but three times as fast.
 
-    They are those of AdaptiveAvgPool2d, as products with two matrices, in a third of its time.
+    They are computed by products with two matrices.
 
     Parameters
     ----------
@@ -225,8 +225,8 @@ class GridMeans(nn.Module):
     def __init__(self, cells: Sequence[int], sides: Sequence[int]):
         super().__init__()
         self.n_places_behind = math.prod(cells)  # see `use_threads_for`
-        for name, few, side in zip(("rows", "columns"), cells, sides, strict=True):
-            matrix = F.adaptive_avg_pool2d(torch.eye(side)[None], (few, side))[0]
+        for name, n_cells, side in zip(("rows", "columns"), cells, sides, strict=True):
+            matrix = F.adaptive_avg_pool2d(torch.eye(side)[None], (n_cells, side))[0]
             self.register_buffer(name, matrix)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -235,19 +235,16 @@ class GridMeans(nn.Module):
 
 
 def bounded_grid(cells: Sequence[int], most: int) -> list[int]:
-    """Return rows and columns of a grid of limited size, unless it is a square.
-
-    Only the longer side is cut.
-    """
+    """Return rows and columns of a grid of at most `most` cells, by shortening the longer side."""
     shorter = min(cells)
     return [min(side, max(shorter, most // shorter)) for side in cells]
 
 
 def reduced_sides(sides: Sequence[int], largest: int | None) -> tuple[int, int]:
-    """Return the sides of images that have at most the area of a square; None is any area.
+    """Return the sides of images, reduced to at most the area of a square; None is any area.
 
-    The proportions stay until the shorter side is half of the square's, then the longer one
-    shrinks alone: the few rows of a strip or a spectrogram are what it consists of.
+    The aspect ratio is kept unless the shorter side would be below half of the square's side:
+    then only the longer side shrinks, since the rows of a strip or a spectrogram matter.
     """
     height, width = sides
     if largest is None or height * width <= largest**2:
@@ -261,7 +258,7 @@ def reduced_sides(sides: Sequence[int], largest: int | None) -> tuple[int, int]:
 
 
 def reduced(images: Tensor, sides: Sequence[int] | None) -> Tensor:
-    """Return images (n, channels, height, width) of these sides; None leaves them as they are."""
+    """Return images (n, channels, height, width), resized to these sides; unchanged for None."""
     if sides is None or tuple(images.shape[-2:]) == tuple(sides):
         return images
     if images.dtype == torch.uint8 and images.device.type != "cpu":
@@ -270,14 +267,14 @@ def reduced(images: Tensor, sides: Sequence[int] | None) -> Tensor:
 
 
 class Reduced(nn.Module):
-    """A layer behind a reduction of images, as products with two matrices, in every runtime alike.
+    """A layer after a reduction of images, by two matrices, so that all runtimes agree.
 
     Parameters
     ----------
     layer : torch.nn.Module
         Maps images in [0, 1] of sides `smaller`.
     sides, smaller : sequence of int
-        Height and width of the images, and those to which they are reduced; others are passed on.
+        Height and width of the images before and after the reduction; other sizes are unchanged.
     """
 
     rows: Tensor
@@ -286,9 +283,9 @@ class Reduced(nn.Module):
     def __init__(self, layer: nn.Module, sides: Sequence[int], smaller: Sequence[int]):
         super().__init__()
         self.layer = layer
-        for name, one, less in zip(("rows", "columns"), sides, smaller, strict=True):
-            # Each column is the image of a single bright pixel.
-            matrix = reduced(torch.eye(one)[None, None], (less, one))[0, 0]
+        for name, full, small in zip(("rows", "columns"), sides, smaller, strict=True):
+            # Column k is the reduced unit vector k.
+            matrix = reduced(torch.eye(full)[None, None], (small, full))[0, 0]
             self.register_buffer(name, matrix)
 
     @property

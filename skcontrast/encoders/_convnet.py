@@ -224,14 +224,14 @@ class PatchNet(Encoder):
             stride = max(_STRIDE, min(sides) // _PLACES)
             layers.append(PatchLayer(n_patches, (channels, height, width), _THRESHOLD, stride))
         # The last octave is the smallest, and the others are averaged to its cells.
-        grid = layers[-1].places(octaves[-1])
+        grid = layers[-1].map_sides(octaves[-1])
         if len(octaves) > 1:
             grid = [min(_GRID, side) for side in grid]
         else:
             halved = [side // 2 if side >= 2 * _SMALLEST_SIDE else side for side in grid]
             grid = bounded_grid(halved, _MOST_CELLS)
         maps = [
-            nn.Sequential(layer, GridMeans(grid, layer.places(sides)))
+            nn.Sequential(layer, GridMeans(grid, layer.map_sides(sides)))
             for layer, sides in zip(layers, octaves, strict=True)
         ]
         return Octaves(maps), n_patches * len(octaves), grid

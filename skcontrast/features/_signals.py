@@ -147,7 +147,7 @@ class PatchDictionary(Features):
             stride = max(1, min(sides) // _MOST_PLACES)
             shape = (channels, height, width)
             layer = PatchLayer(self.n_patches, shape, float(self.threshold), stride)
-            places = layer.places(sides)
+            places = layer.map_sides(sides)
             cells = [min(self.grid, side) for side in places]
             octaves.append(nn.Sequential(layer, average_to(cells, places), nn.Flatten()))
         found = Octaves(octaves)

@@ -17,7 +17,7 @@ _C = TypeVar("_C", bound=Any)
 
 
 class Columns:
-    """Features of n nodes or edges: numbers, and a category that is kept as a code."""
+    """Features of n nodes or edges: numbers, and a category, stored as an index."""
 
     dense: Tensor
     codes: Tensor | None
@@ -44,7 +44,7 @@ class Columns:
         return torch.cat([self.dense, code.to(self.dense.dtype)], 1)
 
     def project(self, weight: Tensor) -> Tensor:
-        """Return ``x @ weight.T``, shape (n, n_out), without forming the code.
+        """Return ``x @ weight.T``, shape (n, n_out), without forming one-hot codes.
 
         Parameters
         ----------
@@ -53,7 +53,7 @@ class Columns:
         n_dense = self.dense.shape[1]
         if self.codes is None:
             return self.dense @ weight.T
-        # The last row is that of an unknown category.
+        # The last row is for unknown categories.
         table = weight[:, n_dense:].T
         table = F.pad(table.cumsum(0) if self.ordinal else table, (0, 0, 0, 1))
         projected = F.embedding(self.codes % (self.n_codes + 1), table)
@@ -83,30 +83,30 @@ class EdgeColumns(Columns):
     weight: Tensor | None = None
 
 
-def mapped(columns: _C, function: Callable[[Tensor], Tensor]) -> _C:
-    """Return columns, or a batch of graphs, with a function of each tensor of features."""
+def map_columns(columns: _C, function: Callable[[Tensor], Tensor]) -> _C:
+    """Return columns, or a batch of graphs, with a function applied to each tensor of features."""
     return replace(columns, **{name: function(value) for name, value in _tensors(columns)})
 
 
-def joined(parts: Sequence[_C]) -> _C:
-    """Return the columns of several batches, or several batches, as one."""
-    tensors = zip(*map(_tensors, parts), strict=True)
+def concat(batches: Sequence[_C]) -> _C:
+    """Concatenate columns or batches of graphs."""
+    tensors = zip(*map(_tensors, batches), strict=True)
     columns = {named[0][0]: torch.cat([value for _, value in named]) for named in tensors}
-    return replace(parts[0], **columns)
+    return replace(batches[0], **columns)
 
 
 def _tensors(columns: Any) -> list[tuple[str, Tensor]]:
     """Return the tensors with a row for each node or edge, by name."""
-    found = [(name, getattr(columns, name, None)) for name in ("dense", "codes", "weight")]
-    return [(name, value) for name, value in found if value is not None]
+    fields = [(name, getattr(columns, name, None)) for name in ("dense", "codes", "weight")]
+    return [(name, value) for name, value in fields if value is not None]
 
 
 @dataclass(frozen=True)
 class GraphBatch(Columns, Joinable):
     """Graphs on the training device, concatenated in a few tensors.
 
-    ``len(graphs)`` is their number, ``graphs[rows]`` gathers those of indices, a slice or
-    a mask, and ``torch.cat`` concatenates batches.
+    ``len(graphs)`` is their number, ``graphs[rows]`` selects graphs by indices, a slice or a
+    mask, and ``torch.cat`` concatenates batches.
 
     Attributes
     ----------
@@ -119,9 +119,9 @@ class GraphBatch(Columns, Joinable):
     n_codes : int
         Number of categories.
     ordinal : bool
-        Whether the categories have an order, in which a node also has all earlier ones.
+        Whether categories are cumulative: a node also has all earlier ones.
     edges : EdgeColumns or None
-        Features of the edges, None if they are not described.
+        Features of the edges, None if they have none.
 
     See Also
     --------
@@ -172,7 +172,7 @@ class GraphBatch(Columns, Joinable):
     def shape(self) -> tuple[int | None, ...]:
         """``(n_graphs, None, n_features)``: graphs have any number of nodes.
 
-        A fourth number is that of the features of edges, if they have any.
+        If edges have features, their number comes last.
         """
         shape = (len(self), None, self.width)
         return shape if self.edges is None else (*shape, self.edges.width)
@@ -191,8 +191,8 @@ class GraphBatch(Columns, Joinable):
 
     def to(self, device: torch.device | str) -> GraphBatch:
         """Return the batch on a device."""
-        edges = None if self.edges is None else mapped(self.edges, lambda t: t.to(device))
-        moved = mapped(self, lambda t: t.to(device))
+        edges = None if self.edges is None else map_columns(self.edges, lambda t: t.to(device))
+        moved = map_columns(self, lambda t: t.to(device))
         return replace(moved, topology=self.topology.to(device), edges=edges)
 
     def with_edges(self, edge_index: Tensor, like: Tensor | None = None) -> GraphBatch:
@@ -215,7 +215,7 @@ class GraphBatch(Columns, Joinable):
             )
         if edges is not None and like is not None:
             like_sorted = like[by_target(edge_index)]
-            edges = mapped(edges, lambda column: column[like_sorted])
+            edges = map_columns(edges, lambda column: column[like_sorted])
         return replace(self, topology=topology, edges=edges)
 
     def keep(self, nodes: Tensor) -> GraphBatch:
@@ -224,9 +224,9 @@ class GraphBatch(Columns, Joinable):
         return self._rows(topology, nodes, edges)
 
     def _rows(self, topology: Topology, nodes: Tensor, edges: Tensor) -> GraphBatch:
-        """Return the batch of some nodes and edges, by their numbers or masks."""
-        described = None if self.edges is None else mapped(self.edges, lambda t: t[edges])
-        return replace(mapped(self, lambda t: t[nodes]), topology=topology, edges=described)
+        """Return the batch of some nodes and edges, by indices or masks."""
+        columns = None if self.edges is None else map_columns(self.edges, lambda t: t[edges])
+        return replace(map_columns(self, lambda t: t[nodes]), topology=topology, edges=columns)
 
     def mask(self, nodes: Tensor) -> GraphBatch:
         """Return the graphs without the features of the nodes in a mask of shape (n_nodes,).
@@ -243,4 +243,4 @@ class GraphBatch(Columns, Joinable):
         """Return the graphs of several batches as one."""
         topology = Topology.cat([batch.topology for batch in batches])
         edges = [batch.edges for batch in batches if batch.edges is not None]
-        return replace(joined(batches), topology=topology, edges=joined(edges) if edges else None)
+        return replace(concat(batches), topology=topology, edges=concat(edges) if edges else None)

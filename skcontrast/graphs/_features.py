@@ -15,12 +15,12 @@ from ._packed import PackedGraphs
 
 # Attributes, weights and labels of nodes or edges.
 _Described: TypeAlias = tuple[Tensor | None, Tensor | None, Tensor | None]
-# Degrees from here on share a code.
+# Larger degrees share a code.
 _LARGEST_DEGREE = 64
 
 
 class Descriptions:
-    """The map from what describes nodes, or edges, to numbers on one scale and codes.
+    """The map from attributes, weights and labels of nodes or edges to scaled numbers and codes.
 
     Attributes and weights are standardised over the training set, and labels become codes of the
     categories that occur there. Weights are also kept in units of the mean absolute weight of the
@@ -40,8 +40,8 @@ class Descriptions:
     def fit(self, described: _Described, categories: Sequence[Hashable]) -> Descriptions:
         """Learn the map from attributes, weights and labels of the training graphs."""
         _, weights, labels = described
-        self.seen_, self.unit_ = _names(described), 1.0
-        self.mean_, self.std_ = standards(_numbers(described), self.standardize)
+        self.seen_, self.unit_ = _description(described), 1.0
+        self.mean_, self.std_ = standards(_numeric_columns(described), self.standardize)
         self.codes_: dict | None = None if labels is None else codes_of(labels, categories)
         if self.standardize and weights is not None and not is_binary(weights).all():
             self.unit_ = float(weights.double().abs().mean())
@@ -50,29 +50,29 @@ class Descriptions:
     def to_columns(
         self, n: int, described: _Described, categories: Sequence[Hashable]
     ) -> EdgeColumns | None:
-        """Return the features of n nodes or edges, None if `fit` saw none."""
-        if n and (found := _names(described)) != self.seen_:
+        """Return the features of n nodes or edges, None if there were none in `fit`."""
+        if n and (names := _description(described)) != self.seen_:
             raise ValueError(
-                f"{self.of} had {self.seen_ or 'no features'} in fit, but have {found or 'none'} "
+                f"{self.of} had {self.seen_ or 'no features'} in fit, but have {names or 'none'} "
                 "in X."
             )
         if not self.seen_:
             return None
-        if not n:  # and so nothing that describes them
+        if not n:
             weights = torch.empty(0) if "weights" in self.seen_ else None
             n_attributes = len(self.mean_) - (weights is not None)
             described = torch.empty(0, n_attributes), weights, torch.empty(0, dtype=torch.int64)
         weights, labels = described[1:]
         codes: Any = None
         if self.codes_ is not None and labels is not None:
-            codes = coded(labels, categories, self.codes_)
-        dense = (_numbers(described).double() - self.mean_) / self.std_
+            codes = codes_in(labels, categories, self.codes_)
+        dense = (_numeric_columns(described).double() - self.mean_) / self.std_
         dense = dense.clamp_(-FARTHEST, FARTHEST).float().expand(n, -1)
         weight = None if weights is None else (weights.double() / self.unit_).float()
         return EdgeColumns(dense, codes, len(self.codes_ or ()), weight=weight)
 
     def restore(self, columns: Columns, graphs: PackedGraphs, prefix: str = "") -> None:
-        """Give packed graphs the attributes, weights and labels of features.
+        """Set the attributes, weights and labels of packed graphs from features.
 
         A label that is masked or was not seen in `fit` is None.
         """
@@ -87,17 +87,17 @@ class Descriptions:
             setattr(graphs, f"{prefix}categories", (*(self.codes_ or {}), None))
 
 
-def _names(described: _Described) -> str:
-    """Return which features there are, for comparison and for messages."""
+def _description(described: _Described) -> str:
+    """Describe the features that exist, for comparisons and messages."""
     attributes, weights, labels = described
-    parts = [] if attributes is None else [f"{attributes.shape[1]} attributes ('x')"]
-    parts += [] if weights is None else ["weights"]
-    parts += [] if labels is None else ["labels"]
-    return ", ".join(parts)
+    names = [] if attributes is None else [f"{attributes.shape[1]} attributes ('x')"]
+    names += [] if weights is None else ["weights"]
+    names += [] if labels is None else ["labels"]
+    return ", ".join(names)
 
 
-def _numbers(described: _Described) -> Tensor:
-    """Return attributes and, last, the weight of each node or edge, (n, d), (1, 0) for none."""
+def _numeric_columns(described: _Described) -> Tensor:
+    """Return attributes and, in the last column, weights, (n, d); (1, 0) if there are none."""
     attributes, weights, _ = described
     columns = [] if attributes is None else [attributes]
     columns += [] if weights is None else [weights[:, None]]
@@ -105,14 +105,13 @@ def _numbers(described: _Described) -> Tensor:
 
 
 class NodeFeatures:
-    """The map from packed graphs to the features that encoders and augmentations see.
+    """The map from packed graphs to the features for encoders and augmentations.
 
     Attributes are standardised over all nodes of the training set, except columns of zeros and
     ones, and clipped at a million standard deviations. Labels become one-hot codes of the
     categories of the training set; any other category is all zeros. Graphs with neither get the
     in-degree d as a cumulative code, whose component k = 0, 1, … is 1 if d ≥ k. It ends at the
-    largest degree of the training set, or at 64. So near degrees have near codes, however rare
-    they are.
+    largest degree of the training set, or at 64. So similar degrees have similar codes.
 
     Attributes and labels of edges become features in the same way.
 
@@ -139,17 +138,17 @@ class NodeFeatures:
     def fit(self, graphs: PackedGraphs) -> NodeFeatures:
         """Learn the map from the training graphs."""
         of_nodes, of_edges = graphs.of_nodes(), graphs.of_edges()
-        if self.kind == "attributes" and not _names(of_nodes):
+        if self.kind == "attributes" and not _description(of_nodes):
             raise ValueError(
                 "node_features='attributes', but the nodes in X have neither 'x' nor 'label'."
             )
-        if self.edges == "attributes" and not _names(of_edges):
+        if self.edges == "attributes" and not _description(of_edges):
             raise ValueError(
                 "edge_features='attributes', but edges in X have no 'x', 'weight' or 'label'."
             )
         self.kind_ = self.kind
         if self.kind == "auto":
-            self.kind_ = "attributes" if _names(of_nodes) else "degree"
+            self.kind_ = "attributes" if _description(of_nodes) else "degree"
         if self.kind_ == "degree":
             self.largest_degree_ = min(int(graphs.topology.in_degrees.max()), _LARGEST_DEGREE)
         if self.kind_ == "attributes":
@@ -180,8 +179,8 @@ class NodeFeatures:
     def from_tensor(self, batch: GraphBatch, X: PackedGraphs) -> PackedGraphs:
         """Return views of graphs with attributes and labels as in X.
 
-        A label that is masked or was not seen in `fit` is None. Nodes that are described by
-        their degrees or a constant have neither attributes nor labels.
+        A label that is masked or was not seen in `fit` is None. Nodes whose features are
+        degrees or a constant have neither attributes nor labels.
         """
         graphs = PackedGraphs(batch.topology)
         if self.nodes_ is not None:
@@ -194,7 +193,7 @@ class NodeFeatures:
 def standards(values: Tensor, standardize: bool) -> tuple[Tensor, Tensor]:
     """Return the mean and the standard deviation of each column of (n, d).
 
-    They are 0 and 1 for columns of zeros and ones, and for all without `standardize`.
+    They are 0 and 1 for columns of zeros and ones, and for all columns without `standardize`.
     """
     d = values.shape[1]
     if not (standardize and values.numel()):
@@ -206,7 +205,7 @@ def standards(values: Tensor, standardize: bool) -> tuple[Tensor, Tensor]:
 
 
 def is_binary(values: Tensor) -> Tensor:
-    """Return which values are 0 or 1."""
+    """Return a mask of the values 0 and 1."""
     return (values == 0) | (values == 1)
 
 
@@ -215,12 +214,12 @@ def codes_of(labels: Tensor, categories: Sequence[Hashable]) -> dict[Hashable, i
     return {categories[k]: code for code, k in enumerate(labels.unique().tolist())}
 
 
-def coded(labels: Tensor, categories: Sequence[Hashable], codes: dict[Hashable, int]) -> Tensor:
-    """Return the codes of labels, shape (n,), −1 for a category that has none."""
+def codes_in(labels: Tensor, categories: Sequence[Hashable], codes: dict[Hashable, int]) -> Tensor:
+    """Return the codes of labels, shape (n,), −1 for unknown categories."""
     table = [codes.get(category, -1) for category in categories]
     if table and max(table) < 0:
         warn(
-            f"No label of the graphs in X occurred in fit, such as {categories[0]!r}: there, they "
+            f"No label of the graphs in X, such as {categories[0]!r}, occurred in fit, where they "
             f"were {list(codes)[:3]}."
         )
     return torch.tensor(table, dtype=torch.int64)[labels]

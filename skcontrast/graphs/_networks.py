@@ -13,12 +13,12 @@ from .._checks._arguments import are_rows, got
 from ._batch import GraphBatch
 from ._packed import Topology, owners
 
-# Names of arguments that get what graphs know of their edges.
+# Names of arguments for the features of edges.
 _OF_EDGES = ("edge_attr", "edge_weight")
 
 
 def neighbour_sum(x: Tensor, topology: Topology) -> Tensor:
-    """Return for each node the sum of x, shape (n_nodes, d), over its incoming neighbours."""
+    """Return the sum of x for each node, shape (n_nodes, d), over its incoming neighbours."""
     return _NeighbourSum.apply(_at_least_float32(x), topology)
 
 
@@ -32,13 +32,13 @@ def message_sum(x: Tensor, edges: Tensor, topology: Topology) -> Tensor:
     edges : Tensor of shape (n_edges, d)
         Features of the edges.
     topology : Topology
-        Where they are.
+        The graphs.
     """
     return run_sum((x[topology.sources] + edges).relu(), topology.edge_ptr)
 
 
 def run_sum(x: Tensor, ptr: Tensor) -> Tensor:
-    """Return the sums of the runs of rows of x, (m, d), that start at each place but the last."""
+    """Return the sums over runs of rows of x, (m, d), which start at ``ptr[:-1]``."""
     return _RunSum.apply(_at_least_float32(x), ptr)
 
 
@@ -48,7 +48,7 @@ def graph_sum(x: Tensor, topology: Topology) -> Tensor:
 
 
 class _NeighbourSum(torch.autograd.Function):
-    """Sum over the incoming neighbours of each node, without an array that has a row per edge.
+    """Sum over the incoming neighbours of each node, without an array of one row per edge.
 
     The gradient is the same sum along the reversed edges.
     """
@@ -77,7 +77,7 @@ class _RunSum(torch.autograd.Function):
 
 
 def _bags(x: Tensor, rows: Tensor, ptr: Tensor) -> Tensor:
-    """Return the sums of ``x[rows]`` over the runs that start at ``ptr``."""
+    """Return the sums of ``x[rows]`` over the runs that start at ``ptr[:-1]``."""
     if not len(rows) or not x.shape[1]:
         return x.new_zeros(len(ptr) - 1, x.shape[1])
     return F.embedding_bag(rows, x.contiguous(), ptr[:-1], mode="sum")
@@ -88,14 +88,14 @@ def _at_least_float32(x: Tensor) -> Tensor:
 
 
 class GraphNetwork(nn.Module):
-    """A network that represents nodes by message passing, and graphs by pooling their nodes.
+    """A network with message passing between nodes, and pooling over the nodes of a graph.
 
     Parameters
     ----------
     message_passing : nn.Module
         Maps a GraphBatch to (n_nodes, width).
     pooling : {"log-sum", "sum", "mean"}
-        How the nodes of a graph become one vector.
+        The pooling over the nodes of a graph.
     reads : tuple of {"edge_attr", "edge_weight"}, default=()
         The features of edges that the network reads.
     """
@@ -127,10 +127,10 @@ class GraphNetwork(nn.Module):
 class ForeignNetwork(GraphNetwork):
     """A module that is called as in PyTorch Geometric, ``module(x, edge_index, batch=batch)``.
 
-    If the module has no argument named ``batch``, its third argument is taken to be the batch,
-    provided that it has no default; otherwise the module is called without a batch. The module
+    If the module has no argument named ``batch``, its third argument is used as the batch
+    if it has no default; otherwise the module is called without a batch. The module
     returns a row per graph, or a row per node, which are then summed for each graph. If edges have
-    features, it gets ``edge_attr=`` and ``edge_weight=`` where it has such arguments.
+    features, it gets ``edge_attr=`` and ``edge_weight=`` if it has such arguments.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ class ForeignNetwork(GraphNetwork):
         self.third_is_batch = any(a.default is a.empty for a in third)
 
     def _output(self, graphs: GraphBatch) -> Tensor:
-        """Return the checked output of the module, a row per graph or per node."""
+        """Return the validated output of the module, a row per graph or per node."""
         args, batch = [graphs.x, graphs.edge_index], graphs.batch
         if self.third_is_batch and not self.names_batch:
             args.append(batch)
@@ -179,9 +179,9 @@ class ForeignNetwork(GraphNetwork):
 
 
 def _edge_arguments(module: nn.Module) -> tuple[str, ...]:
-    """Return which features of edges a module takes as arguments, and uses.
+    """Return the features of edges that a module has as arguments, and uses.
 
-    The models of PyTorch Geometric have both arguments, and say which of them they use.
+    The models of PyTorch Geometric have both arguments, and declare those that they use.
     """
     arguments = inspect.signature(module.forward).parameters
     names = [name for name in _OF_EDGES if name in arguments]

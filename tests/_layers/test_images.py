@@ -12,8 +12,8 @@ from skcontrast._layers._images import (
     GridMeans,
     PatchLayer,
     Reduced,
-    _directions,
-    _drawn,
+    _random_patches,
+    _spherical_kmeans,
     _whitening,
     bounded_grid,
     reduced,
@@ -57,7 +57,7 @@ def test_a_code_is_the_formula_of_each_patch(shape, monkeypatch):
 
     module = "skcontrast._layers._images"
     monkeypatch.setattr(f"{module}._whitening", kept(_whitening, "whitening"))
-    monkeypatch.setattr(f"{module}._directions", kept(_directions, "directions"))
+    monkeypatch.setattr(f"{module}._spherical_kmeans", kept(_spherical_kmeans, "directions"))
     images = random_batch(12, shape) * 2 + 1
     layer = learned(images)
     (mean, whitening), directions = learned_by["whitening"], learned_by["directions"]
@@ -236,7 +236,7 @@ def test_patches_are_drawn_once_each_and_no_more_than_memory_holds(
     n, channels, side, size, expected
 ):
     images = random_batch(n, (channels, side, side))
-    drawn = _drawn(images, [channels, size, size], np.random.RandomState(0))
+    drawn = _random_patches(images, [channels, size, size], np.random.RandomState(0))
     every = patches_of(images, size, size).reshape(-1, channels * size**2)
     assert drawn.shape == (expected, every.shape[1])
     keys = {row.tobytes() for row in drawn}

@@ -7,7 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from skcontrast._layers._kernels import KernelLayer, _places, convolutions, without_end
+from skcontrast._layers._kernels import KernelLayer, _counted_times, convolutions, without_end
 from tests.encoders.common import random_batch, same_state
 
 WEIGHTS = np.full((84, 9), -1)
@@ -43,8 +43,8 @@ def naive(layer, x):
     return np.array(found)
 
 
-def convolved(x, dilation, places=None):
-    twos, nine = convolutions(x, places, dilation)
+def convolved(x, dilation, times=None):
+    twos, nine = convolutions(x, times, dilation)
     return twos - nine
 
 
@@ -56,9 +56,9 @@ def test_convolutions_are_those_of_torch(dilation, n_maps):
     every = {"padding": 4 * dilation, "dilation": dilation, "groups": 84}
     expected = F.conv1d(x.expand(-1, 84, -1), weights, **every)
     torch.testing.assert_close(convolved(x, dilation), expected, rtol=0, atol=1e-5)
-    places = torch.tensor([[[0, 3, 4, 49]]]).expand(3, 1, -1)
-    found = convolved(x, dilation, places)
-    torch.testing.assert_close(found, expected[..., places[0, 0]], rtol=0, atol=1e-5)
+    times = torch.tensor([[[0, 3, 4, 49]]]).expand(3, 1, -1)
+    found = convolved(x, dilation, times)
+    torch.testing.assert_close(found, expected[..., times[0, 0]], rtol=0, atol=1e-5)
 
 
 def test_one_channel_has_the_bits_of_84_that_are_alike():
@@ -104,11 +104,11 @@ def test_a_series_has_the_same_bits_alone_and_among_longer_ones(n_channels):
 def test_of_a_long_series_some_500_to_1000_times_are_counted_one_in_each_stretch(n_times):
     mask = torch.ones(2, 1, n_times)
     mask[1, :, 700:] = 0
-    places, are_there = _places(mask)
+    times, exist = _counted_times(mask)
     if n_times < 1000:
-        assert places is None and torch.equal(are_there, mask > 0)
+        assert times is None and torch.equal(exist, mask > 0)
         return
-    long, short = (row[there] for row, there in zip(places, are_there, strict=True))
+    long, short = (row[there] for row, there in zip(times, exist, strict=True))
     assert short.tolist() == list(range(700))
     assert 500 <= len(long) < 1001
     stride = n_times // 500
@@ -122,7 +122,7 @@ def test_shares_of_long_series_are_nearly_those_at_all_times(monkeypatch):
     x = x[:, None] + 0.1 * random_batch(4, (1, 5000))  # a tenth are counted: a wave's period
     layer = layer_of(x, 252)
     some = layer(x)
-    monkeypatch.setattr("skcontrast._layers._kernels._LEAST_PLACES", 5000)
+    monkeypatch.setattr("skcontrast._layers._kernels._LEAST_TIMES", 5000)
     difference = (layer(x) - some).abs()[:, :-84]  # the last are counted at 8 times alone
     assert difference.mean() < 0.01 and difference.max() < 0.1
 

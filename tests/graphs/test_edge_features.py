@@ -448,10 +448,10 @@ def test_modules_get_what_they_take(module, unread):
     if unread is None:
         embedder.fit(bonded())
     else:
-        with pytest.warns(UserWarning, match=f"{module.__name__} does not read the {unread} of"):
+        with pytest.warns(UserWarning, match=f"{module.__name__} ignores the {unread} of"):
             embedder.fit(bonded())
     assert np.isfinite(embedder.transform(bonded())).all()
-    # Without features of edges there is nothing that it does not read.
+    # Without features of edges there is nothing that it ignores.
     kind = Graphs(node_features="constant", edge_features=None)
     small(encoder=Own(), kind=kind, max_epochs=1).fit(bonded())
 
@@ -463,7 +463,7 @@ def test_models_of_pytorch_geometric_get_what_they_support():
         bonded()
     )
     assert np.isfinite(embedder.transform(bonded())).all()
-    with pytest.warns(UserWarning, match="GCN does not read the attributes or labels of"):
+    with pytest.warns(UserWarning, match="GCN ignores the attributes or labels of"):
         small(
             encoder=models.GCN(1, 8, 2), kind=Graphs(node_features="constant"), max_epochs=1
         ).fit(bonded())
