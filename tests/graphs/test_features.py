@@ -88,7 +88,7 @@ def test_labels_of_which_none_occurred_in_fit_are_reported(then, now):
         [attributed(graph, label=lambda k, to=to: to(k % 3)) for graph in GRAPHS]
         for to in (then, now)
     )
-    with pytest.warns(UserWarning, match="No label of the graphs in X, such as .*, occurred in fit"):
+    with pytest.warns(UserWarning, match="No label of the graphs in X, such as"):
         assert not features(new, fit_on=known).any()
 
 
