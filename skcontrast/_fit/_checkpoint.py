@@ -11,7 +11,6 @@ import io
 import json
 import pickle
 import tempfile
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -234,9 +233,7 @@ def capture(net: ContrastiveNet) -> dict[str, Any]:
             "module": net.module_.state_dict(),
             "frozen": [name for name, parameter in named if not parameter.requires_grad],
             "session": net.criterion_.state_dict(),
-            "groups": _groups(net),
             "optimizer": net.optimizer_.state_dict(),
-            "base_lr": net.base_lr_,
             "auto": dict(net.auto.values),
             "labels": net.sampler_.metadata["labels"] if spreads else None,
             "callbacks": {name: _learned(callback) for name, callback in net.callbacks_},
@@ -264,10 +261,8 @@ def restore(net: ContrastiveNet, state: dict[str, Any]) -> None:
     for name, parameter in net.module_.named_parameters():
         parameter.requires_grad_(name not in state["frozen"])
     net.criterion_.load_state_dict(state["session"])
-    _match_groups(net, state["groups"])
     net.optimizer_.load_state_dict(state["optimizer"])
-    net.is_stopped_, net.base_lr_ = state["is_stopped"], state["base_lr"]
-    net.auto.values = state["auto"]
+    net.is_stopped_, net.auto.values = state["is_stopped"], state["auto"]
     if state["labels"] is not None:
         net.sampler_.metadata["labels"] = state["labels"].to(net.sampler_.device)
     for name, callback in net.callbacks_:
@@ -288,14 +283,6 @@ def copied(value: Any) -> Any:
         return leaf.item() if isinstance(leaf, np.generic) else copy.deepcopy(leaf)
 
     return map_leaves(copy_of, value)
-
-
-def _match_groups(net: ContrastiveNet, groups: list[list[int]]) -> None:
-    """Give the optimizer the groups of a state, which callbacks may have added to."""
-    optimizer, learned = net.optimizer_, net.learned_parameters()
-    del optimizer.param_groups[len(groups) :]
-    for places in groups[len(optimizer.param_groups) :]:
-        optimizer.add_param_group({"params": [learned[place] for place in places]})
 
 
 def _learned(callback: Callback) -> dict[str, Any]:
@@ -332,11 +319,10 @@ def states_to_resume(net: ContrastiveNet, data: Any) -> dict[str, Any]:
     data : TrainingData
         The samples of the fit.
     """
-    places, state = _places(net), net.optimizer_.state_dict()["state"]
     optimizer = {
         "kind": type(net.optimizer_).__name__,
-        "n_parameters": len(places),
-        "state": {places[index]: values for index, values in state.items() if index in places},
+        "sizes": _sizes(net.optimizer_),
+        "state": net.optimizer_.state_dict()["state"],
     }
     kind, session = type(net.settings.framework).__name__, dict(net.criterion_.state_dict())
     framework = {"kind": kind, "state": session, "samples": data.fingerprint} if session else None
@@ -357,28 +343,15 @@ def resume(net: ContrastiveNet, past: Any, data: Any) -> None:
         The samples of this fit.
     """
     net.history_ = History(map(dict, past.history))
-    places, state = _places(net), past.optimizer_state
-    expected = type(net.optimizer_).__name__, len(places)
-    if state is not None and (state["kind"], state["n_parameters"]) == expected:
-        known = state["state"]
-        moved = {index: known[place] for index, place in places.items() if place in known}
-        net.optimizer_.load_state_dict({**net.optimizer_.state_dict(), "state": moved})
+    optimizer, state = net.optimizer_, past.optimizer_state
+    expected = type(optimizer).__name__, _sizes(optimizer)
+    if state is not None and (state["kind"], state["sizes"]) == expected:
+        optimizer.load_state_dict({**optimizer.state_dict(), "state": state["state"]})
     state = past.framework_state
     if state is not None and state["kind"] == type(net.settings.framework).__name__:
         net.criterion_.resume(state["state"], state["samples"] == data.fingerprint)
 
 
-def _groups(net: ContrastiveNet) -> list[list[int]]:
-    """Return which of all learned parameters each group of the optimizer has, -1 for others.
-
-    The order of the learned parameters does not depend on the groups.
-    """
-    place = {id(parameter): k for k, parameter in enumerate(net.learned_parameters())}
-    groups = net.optimizer_.param_groups
-    return [[place.get(id(p), -1) for p in group["params"]] for group in groups]
-
-
-def _places(net: ContrastiveNet) -> dict[int, int]:
-    """Return, for each index in the optimizer's state, which of the learned parameters it is."""
-    members = chain.from_iterable(_groups(net))
-    return {index: place for index, place in enumerate(members) if place >= 0}
+def _sizes(optimizer: torch.optim.Optimizer) -> list[int]:
+    """Return the number of parameters in each group."""
+    return [len(group["params"]) for group in optimizer.param_groups]

@@ -315,11 +315,9 @@ class ContrastiveNet(NeuralNet):
         if schedule is None or self.settings.one_epoch:
             return
         total = self.max_epochs * len(self.sampler_)
-        groups = self.optimizer_.param_groups
-        # Callbacks may have added groups.
-        self.base_lr_ += [group["lr"] for group in groups[len(self.base_lr_) :]]
         factor = schedule((self.epoch_ * len(self.sampler_) + self.step_) / total)
-        for group, lr in zip(groups, self.base_lr_, strict=True):
+        # Groups that callbacks add keep their own rate.
+        for group, lr in zip(self.optimizer_.param_groups, self.base_lr_, strict=False):
             group["lr"] = lr * factor
 
 

@@ -47,7 +47,6 @@ COMPONENTS = {
     "similarity": (Similarity, Cosine),
 }
 
-_ADDRESS = " at 0x[0-9a-fA-F]+"
 # What messages say where such a parameter has no structure of its own, None, to name.
 _UNNAMED = {"framework": "one with one encoder", "similarity": "one without concentrations"}
 # max_epochs="auto" before the samples are known.
@@ -176,7 +175,7 @@ def resolve_settings(estimator: Any) -> Settings:
     # The __init__ of a subclass may take fewer.
     declared = dict.fromkeys(estimator._parameter_constraints)
     given = {name: getattr(estimator, name) for name in declared | estimator.get_params(False)}
-    _refuse_mistakes(given, owner)
+    _refuse_built_optimizer(given, owner)
     validate_parameters(estimator)
     # Those in a list are not reached from the estimator.
     for encoder in encoders_of(given["encoder"]):
@@ -208,21 +207,14 @@ def resolve_settings(estimator: Any) -> Settings:
     )
 
 
-def _refuse_mistakes(given: dict[str, Any], owner: str) -> None:
-    """Refuse two mistakes of which the constraints would not say what to write instead."""
+def _refuse_built_optimizer(given: dict[str, Any], owner: str) -> None:
+    """Refuse an instance of an optimizer; the constraints would not say what to write instead."""
     if isinstance(given["optimizer"], torch.optim.Optimizer):
         name = type(given["optimizer"]).__name__
         raise InvalidParameterError(
             f"The 'optimizer' parameter of {owner} must be a class, because fit makes the network "
             f"whose weights it changes, got an instance of {name}: pass the class, "
             f"optimizer=torch.optim.{name}, or skcontrast.optimizers.Optimizer with options."
-        )
-    alone = given["callbacks"]
-    cls = alone if inspect.isclass(alone) else type(alone)
-    if issubclass(cls, Callback):
-        raise InvalidParameterError(
-            f"The 'callbacks' parameter of {owner} must be a list: write "
-            f"callbacks=[{cls.__name__}(...)]."
         )
 
 
@@ -338,23 +330,15 @@ def _lr_schedule(given: str | Schedule, n_epochs: int, owner: str) -> Schedule |
 def described(value: Any) -> str:
     """Return a text that differs, in every process, for other parameters of an object.
 
-    Functions, and objects without parameters, count by their names.
+    Functions, and objects without parameters, count by their names; networks also by weights.
     """
-    name = type(value).__name__
-    if isinstance(value, nn.Module):
-        structure = zlib.crc32(re.sub(_ADDRESS, "", repr(value)).encode())
-        weights = checksum(value.state_dict().values())
-        return f"{name} with checksum {structure:08x} and weights {weights:08x}"
-    if hasattr(value, "get_params") and not inspect.isclass(value):
-        parameters = value.get_params(deep=False).items()
-        return f"{name}({', '.join(f'{key}={described(item)}' for key, item in parameters)})"
-    if isinstance(value, dict):
-        return f"{{{', '.join(f'{key!r}: {described(item)}' for key, item in value.items())}}}"
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(described, value))}]"
-    if isinstance(value, (np.ndarray, Tensor)):
-        return f"an array with checksum {checksum([value]):08x}"
-    return re.sub(_ADDRESS, "", repr(value))
+    text = re.sub(" at 0x[0-9a-fA-F]+", "", repr(value))
+    if not isinstance(value, nn.Module):
+        return text
+    structure, weights = zlib.crc32(text.encode()), checksum(value.state_dict().values())
+    return f"{type(value).__name__} with checksum {structure:08x} and weights {weights:08x}"
 
 
 def checksum(values: Iterable[Any]) -> int:
@@ -367,7 +351,7 @@ def checksum(values: Iterable[Any]) -> int:
 def network_parameters(settings: Settings) -> dict[str, Any]:
     """Return, by name, the parameters that the network depends on, except the kind."""
     return {
-        "encoder": _named(settings.encoder),
+        "encoder": ", ".join(map(_named, encoders_of(settings.encoder))),
         "n_components": settings.n_components,
         "projection_dim": settings.projection_dim,
         "framework": settings.framework.network_signature,
@@ -375,13 +359,10 @@ def network_parameters(settings: Settings) -> dict[str, Any]:
     }
 
 
-def _named(encoder: Any) -> str | None:
-    """Return what an encoder is built from, None for the default; of a list, one after another."""
-    if isinstance(encoder, (list, tuple)):
-        return ", ".join(str(_named(own)) for own in encoder)
-    if encoder is None:
-        return None
-    return repr(encoder) if isinstance(encoder, Encoder) else type(encoder).__name__
+def _named(encoder: Any) -> str:
+    """Return what an encoder is built from."""
+    is_named = encoder is None or isinstance(encoder, Encoder)
+    return repr(encoder) if is_named else type(encoder).__name__
 
 
 def same_kind(kind: Kind | None, other: Kind | None) -> bool:

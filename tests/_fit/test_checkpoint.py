@@ -46,8 +46,11 @@ def finished(tmp_path):
     "params, message",
     [
         ({"lr": 0.5}, "'lr' was 0.001 and is 0.5 now"),
-        ({"encoder": MLP((8,))}, r"'encoder' was MLP\(.*widths=\[16\].*widths=\[8\]"),
-        ({"loss": DCL()}, r"'loss' was None and is DCL\(tau_plus=0.1\) now"),
+        (
+            {"encoder": MLP((8,))},
+            r"'encoder' was MLP\(widths=\(16,\)\) and is MLP\(widths=\(8,\)\)",
+        ),
+        ({"loss": DCL()}, r"'loss' was None and is DCL\(\) now"),
         ({"augmentation": GaussianNoise()}, r"'augmentation' was None and is \[GaussianNoise"),
         ({"optimizer": "sgd"}, "'optimizer' was 'adam' and is 'sgd' now"),
         ({"random_state": 1}, "'random_state' was seed .* and is seed .* now"),

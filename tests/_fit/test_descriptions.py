@@ -8,7 +8,6 @@ import torch
 from torch import nn
 
 from skcontrast._fit._settings import described, same_kind
-from skcontrast.augmentation import FunctionAugmentation
 from skcontrast.kinds import Images, Vectors
 from skcontrast.losses import DCL
 from skcontrast.optimizers import Optimizer
@@ -36,7 +35,6 @@ MADE = {
     "lazy weights": lambda k: nn.Sequential(linear(k), nn.LazyLinear(3)),
     "half weights": lambda k: linear(k).bfloat16(),
     "a layer without weights": lambda k: nn.Dropout(k / 10),
-    "weights in an augmentation": lambda k: FunctionAugmentation(linear(k)),
     "a function": lambda k: scales if k == 1 else power,
     "a function of NumPy": lambda k: np.mean if k == 1 else np.max,
     "partial": lambda k: functools.partial(power, k=k),

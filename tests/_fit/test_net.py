@@ -79,13 +79,13 @@ class AddsGroup(Callback):
         self.seen.append([group["lr"] for group in net.optimizer_.param_groups])
 
 
-@pytest.mark.parametrize("epoch", [0, 1, 2])
-def test_the_schedule_applies_to_groups_that_callbacks_add(epoch):
+@pytest.mark.parametrize("epoch", [0, 2])
+def test_groups_that_callbacks_add_keep_their_own_rate(epoch):
     adds = AddsGroup(epoch)
     small(callbacks=[adds], max_epochs=3, lr=0.01, batch_size=256).fit(X_DIGITS)
     assert len(adds.seen) == 3
     for rates in adds.seen[max(epoch - 1, 0) :]:
-        assert rates[1] == pytest.approx(50 * rates[0])
+        assert rates[1] == 0.5
     assert adds.seen[0][0] > adds.seen[1][0] > adds.seen[2][0]
 
 

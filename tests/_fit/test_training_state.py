@@ -92,31 +92,6 @@ def test_a_chain_of_fits_resumes_where_it_was(tmp_path):
     assert_same_bits(left_behind(chain(checkpoint=tmp_path)), expected)
 
 
-class Unfreezes(Callback):
-    """Adds the encoder to the optimizer later, at a rate of its own."""
-
-    def on_train_begin(self, net, **kwargs):
-        encoder = set(net.module_.encoder.parameters())
-        group = net.optimizer_.param_groups[0]
-        group["params"] = [p for p in group["params"] if p not in encoder]
-
-    def on_epoch_begin(self, net, **kwargs):
-        if len(net.history) == 2:
-            added = {"params": list(net.module_.encoder.parameters()), "lr": 1e-4}
-            net.optimizer_.add_param_group(added)
-
-
-@pytest.mark.parametrize("k", [1, 2])
-def test_groups_that_a_callback_adds_to_the_optimizer_are_kept(k, tmp_path):
-    def fitted(*more, **params):
-        return small(max_epochs=4, callbacks=[Unfreezes(), *more], **params).fit(X)
-
-    expected = fitted().transform(X)
-    with pytest.raises(PowerFails):
-        fitted(FailsAfter(k), checkpoint=tmp_path)
-    np.testing.assert_array_equal(fitted(checkpoint=tmp_path).transform(X), expected)
-
-
 def test_without_a_checkpoint_a_fit_is_the_same_as_with_one(tmp_path):
     expected = small().fit_transform(X)
     np.testing.assert_array_equal(small(checkpoint=tmp_path).fit_transform(X), expected)
