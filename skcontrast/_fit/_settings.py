@@ -175,7 +175,7 @@ def resolve_settings(estimator: Any) -> Settings:
     # The __init__ of a subclass may take fewer.
     declared = dict.fromkeys(estimator._parameter_constraints)
     given = {name: getattr(estimator, name) for name in declared | estimator.get_params(False)}
-    _refuse_built_optimizer(given, owner)
+    _refuse_mistakes(given, owner)
     validate_parameters(estimator)
     # Those in a list are not reached from the estimator.
     for encoder in encoders_of(given["encoder"]):
@@ -207,14 +207,19 @@ def resolve_settings(estimator: Any) -> Settings:
     )
 
 
-def _refuse_built_optimizer(given: dict[str, Any], owner: str) -> None:
-    """Refuse an instance of an optimizer; the constraints would not say what to write instead."""
-    if isinstance(given["optimizer"], torch.optim.Optimizer):
-        name = type(given["optimizer"]).__name__
+def _refuse_mistakes(given: dict[str, Any], owner: str) -> None:
+    """Refuse two mistakes of which the constraints would not say what to write instead."""
+    optimizer, callbacks = given["optimizer"], given["callbacks"]
+    if isinstance(optimizer, torch.optim.Optimizer):
+        name = type(optimizer).__name__
         raise InvalidParameterError(
-            f"The 'optimizer' parameter of {owner} must be a class, because fit makes the network "
-            f"whose weights it changes, got an instance of {name}: pass the class, "
-            f"optimizer=torch.optim.{name}, or skcontrast.optimizers.Optimizer with options."
+            f"The 'optimizer' parameter of {owner} must be a class, got an instance of {name}. "
+            f"Pass torch.optim.{name}, or skcontrast.optimizers.Optimizer with options."
+        )
+    if isinstance(callbacks, Callback):
+        raise InvalidParameterError(
+            f"The 'callbacks' parameter of {owner} must be a list. Write "
+            f"callbacks=[{type(callbacks).__name__}(...)]."
         )
 
 

@@ -48,7 +48,7 @@ def finished(tmp_path):
         ({"lr": 0.5}, "'lr' was 0.001 and is 0.5 now"),
         (
             {"encoder": MLP((8,))},
-            r"'encoder' was MLP\(widths=\(16,\)\) and is MLP\(widths=\(8,\)\)",
+            r"'encoder' was MLP\(widths=\(16,\)\) and is MLP\(widths=\(8",
         ),
         ({"loss": DCL()}, r"'loss' was None and is DCL\(\) now"),
         ({"augmentation": GaussianNoise()}, r"'augmentation' was None and is \[GaussianNoise"),
