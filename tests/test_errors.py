@@ -54,8 +54,8 @@ class Complex(torch.utils.data.Dataset):
     [
         ([[1, 2], [3, "a"]], r"X must be .*item 1 is \[3, 'a'\]"),
         ([[1.0, 2.0], [3.0]], r"X must be .*item 1 has shape \(1,\), item 0 \(2,\)"),
-        ([PICTURES[0], None], r"X must have one shape, got 2: .* 'NoneType'\]"),
-        ([PICTURES[0], "a"], r"X must have one shape, got 2: .* 'str'\]"),
+        ([PICTURES[0], None], r"X must have one shape, got .* 'NoneType'\]"),
+        ([PICTURES[0], "a"], r"X must have one shape, got .* 'str'\]"),
         ([GRAPHS[0], "a"], "X must hold graphs only: item 1 is a str"),
         ([*GRAPHS[:3], VECTORS], "X must hold graphs only: item 3 is a ndarray"),
     ],
@@ -129,7 +129,7 @@ def test_an_image_of_pillow_and_pairs_with_labels_say_what_to_pass(X, message):
 
 def test_an_optimizer_is_a_class_and_no_instance():
     adam = torch.optim.Adam([torch.zeros(2, requires_grad=True)])
-    with pytest.raises(ValueError, match=r"got an instance of Adam: pass the class"):
+    with pytest.raises(ValueError, match=r"got an instance of Adam. Pass torch.optim.Adam"):
         tiny(optimizer=adam).fit(VECTORS)
 
 

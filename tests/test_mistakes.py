@@ -185,7 +185,7 @@ MISTAKES = [
         lambda: fit(TABLE).transform(TABLE.assign(e="n/k")),
         "pandas.to_numeric(X['e'], errors='coerce')",
     ),
-    (lambda: fit(np.where(X > 2, "n/k", X.astype(object))), "is 'n/k'"),
+    (lambda: fit(np.where(X > 2, "n/k", X.astype(object))), "string to float: 'n/k'"),
     (lambda: fit(TABLE.to_dict("records")), "pass pandas.DataFrame(X)"),
     (lambda: fit(TABLE.to_dict("list")), "pass pandas.DataFrame(X)"),
     (lambda: fit((X, X)), "ContrastiveEmbedder(same_group='positive').fit("),

@@ -6,7 +6,7 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import chain
 from typing import Any, TypeVar, cast
 
@@ -202,28 +202,16 @@ def _is_of_dates(dtype: Any) -> bool:
 
 def _odd_item(values: Any) -> str:
     """Describe the first item of a list that differs from item 0, for a message; "" for none."""
-    if isinstance(values, np.ndarray) and values.dtype.kind in "OU" and values.ndim == 2:
-        for entry, value in np.ndenumerate(values):
-            with suppress(*_RAISED):
-                float(value)
-                continue
-            return f", but entry {list(map(int, entry))} is {brief(value, 40)}"
-    if not isinstance(values, (list, tuple)):
-        return ""
-    first: tuple[type, tuple] | None = None
-    for row, item in enumerate(values):
+    first = None
+    for row, item in enumerate(values if isinstance(values, (list, tuple)) else ()):
+        array = item.detach().cpu() if isinstance(item, Tensor) else item
         try:
-            array = np.asarray(item.detach().cpu() if isinstance(item, Tensor) else item)
-            if array.dtype.kind == "c" or np.ma.is_masked(item):
-                return f", but item {row} is {brief(item, 40)}"
-            shape = array.astype(np.float64).shape
+            shape = np.asarray(array, dtype=np.float64).shape
         except _RAISED:
             return f", but item {row} is {brief(item, 40)}"
-        first = (type(item), shape) if first is None else first
-        if shape != first[1]:
-            return f", but item {row} has shape {shape}, item 0 {first[1]}"
-        if isinstance(item, Tensor) != issubclass(first[0], Tensor):
-            return f", but item {row} is a {type(item).__name__}, item 0 a {first[0].__name__}"
+        first = shape if first is None else first
+        if shape != first:
+            return f", but item {row} has shape {shape}, item 0 {first}"
     return ""
 
 

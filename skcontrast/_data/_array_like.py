@@ -117,24 +117,14 @@ def _is_nested(X: Any) -> bool:
 
 
 def refuse_unordered(X: Any) -> None:
-    """Raise TypeError for an iterator, a mapping or a set, which have no length or no order."""
-    if hasattr(X, "map_partitions"):
-        raise TypeError(
-            f"X must be in memory, got a {type(X).__name__} of Dask: pass X.compute(), or embed "
-            "parts by X.map_partitions(embedder.transform)."
-        )
-    if isinstance(X, DataLoader):
-        raise TypeError(
-            "X must be an array, a sequence of samples or a Dataset, got a DataLoader: pass its "
-            "Dataset, loader.dataset."
-        )
+    """Raise TypeError for iterators, mappings, sets and the like, which have no rows."""
+    is_unordered = isinstance(X, (Iterator, Mapping, Set, DataLoader))
     # scikit-learn refuses a dok_matrix, which is a mapping too, as a sparse matrix.
-    if isinstance(X, (Iterator, Mapping, Set)) and not hasattr(X, "shape"):
-        advice = ": pass list(X)" if isinstance(X, Iterator) else ""
-        if isinstance(X, Mapping):
-            advice = ": if it holds columns, pass pandas.DataFrame(X)"
+    if hasattr(X, "map_partitions") or (is_unordered and not hasattr(X, "shape")):
         raise TypeError(
-            f"X must be an array or a sequence of samples, got a {type(X).__name__}{advice}."
+            f"X must be an array, a sequence of samples or a Dataset, got a {type(X).__name__}. "
+            "To read an iterator, pass list(X); a dict, pass pandas.DataFrame(X); a DataLoader, "
+            "pass loader.dataset; Dask, pass X.compute()."
         )
 
 
@@ -161,11 +151,6 @@ def _refuse_unread(X: Any) -> None:
             "first, by TfidfVectorizer or a language model; categories, by "
             "skrub.TableVectorizer() or OneHotEncoder()."
         )
-    if hasattr(first, "columns"):
-        raise TypeError(
-            "X is a list of DataFrames: if their rows are steps of series, pass "
-            "[x.to_numpy().T for x in X]; if they are batches of one table, pandas.concat(X)."
-        )
     # Read as a Dataset, pairs of samples would lose their second sample.
     shapes = {getattr(x, "shape", None) for x in first} if isinstance(first, tuple) else set()
     if len(shapes) == 1 and len(first) > 1 and not shapes & {None, ()}:
@@ -185,14 +170,10 @@ def _stacked(images: Any) -> NDArray:
     # numpy's error would not show the shapes.
     shapes = {tuple(x.shape) if hasattr(x, "shape") else type(x).__name__ for x in images}
     if len(shapes) > 1:
-        hint = (
-            " A pair of arrays must be a tuple and needs framework=CMC(); series, kind='series'."
-        )
         raise ValueError(
-            f"The samples in X must have one shape, got {len(shapes)}: "
-            f"{sorted(shapes, key=str)[:3]}. Images must have one size, to which "
-            "ImageFolder(folder, size=32) brings files. Series (n_channels, n_times) may differ "
-            f"in n_times alone.{hint if len(images) == 2 else ''}"
+            f"The samples in X must have one shape, got {sorted(shapes, key=str)[:3]}. Bring "
+            "images to one size, such as by ImageFolder(folder, size=32); series (n_channels, "
+            "n_times) may differ in n_times; parts of samples are a tuple for framework=CMC()."
         )
     return np.stack([as_array(x) if isinstance(x, torch.Tensor) else x for x in images])
 

@@ -23,7 +23,7 @@ from tests.frameworks.common import X
 def test_arrays_that_might_be_a_pair_are_refused_with_a_hint(framework):
     pair = [X[:, :20], X[:, 20:]]
     pair = pair if isinstance(framework, CMC) else tuple(pair)
-    with pytest.raises(ValueError, match=r"arrays.* (needs|pass) framework=CMC\(\)"):
+    with pytest.raises(ValueError, match=r"framework=CMC\(\)"):
         small(framework=framework).fit(pair)
 
 
@@ -64,10 +64,10 @@ def test_a_dataset_and_what_scikit_learn_cuts_from_it_are_lazy():
     "X, error, message",
     [
         (None, ValueError, "must be an array of samples, got None"),
-        (iter([1, 2]), TypeError, r"got a list_iterator: pass list\(X\)"),
-        ({"a": 1}, TypeError, r"got a dict: if it holds columns, "),
+        (iter([1, 2]), TypeError, r"got a list_iterator\. .* pass list\(X\)"),
+        ({"a": 1}, TypeError, r"got a dict\."),
         ({1, 2}, TypeError, r"got a set\."),
-        ([IMAGE, IMAGE, IMAGE[:, 1:]], ValueError, r"one shape, got 2: \[\(1, 2, 4\), \(1, 3, 4"),
+        ([IMAGE, IMAGE, IMAGE[:, 1:]], ValueError, r"one shape, got \[\(1, 2, 4\), \(1, 3, 4"),
     ],
     ids=["None", "iterator", "mapping", "set", "several shapes"],
 )
@@ -105,13 +105,13 @@ def test_an_array_of_objects_that_are_images_is_stacked():
     assert as_array_like(images).shape == (3, 3, 4, 4)
     assert as_array_like(pd.Series(list(images), index=[5, 6, 7])).shape == (3, 3, 4, 4)
     images[1] = np.zeros((3, 5, 4))
-    with pytest.raises(ValueError, match=r"one shape, got 2: \[\(3, 4, 4\), \(3, 5, 4\)"):
+    with pytest.raises(ValueError, match=r"one shape, got \[\(3, 4, 4\), \(3, 5, 4\)"):
         as_array_like(images)
 
 
 def test_what_holds_no_samples_is_refused_with_advice():
     loader = DataLoader(TensorDataset(torch.zeros(4, 3)))
-    with pytest.raises(TypeError, match=r"got a DataLoader: pass its Dataset, loader\.dataset"):
+    with pytest.raises(TypeError, match=r"got a DataLoader\. .* loader\.dataset"):
         as_array_like(loader)
     with pytest.raises(TypeError, match="X is a list of dicts"):
         small().fit([{"image": np.eye(2), "label": 2}] * 9)
@@ -153,7 +153,7 @@ def test_tables_of_dask_are_refused_with_the_line_to_write():
     table = pd.DataFrame(np.eye(9, 3), columns=list("abc"))
     embedder = small().fit(table)
     for method in (small().fit, embedder.transform):
-        with pytest.raises(TypeError, match=r"got a DataFrame of Dask: pass X\.compute\(\)"):
+        with pytest.raises(TypeError, match=r"got a DataFrame\. .* Dask, pass X\.compute\(\)"):
             method(dask.from_pandas(table, npartitions=2))
 
 

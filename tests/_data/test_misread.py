@@ -27,11 +27,9 @@ def small(**kwargs):
         (pd.Series(["to be", "or not"] * 9), "texts, such as 'to be'"),
         (LONG.to_dict("records"), r"pass pandas\.DataFrame\(X\)"),
         ([nx.node_link_data(g) for g in GRAPHS], "networkx.node_link_graph"),
-        ([LONG, LONG], r"list of DataFrames.*x.to_numpy\(\).T.*pandas.concat\(X\)"),
     ],
     ids=[
         "SMILES", "texts", "a Series of texts", "records", "node-link data",
-        "frames",
     ],
 )  # fmt: skip
 def test_what_must_be_read_first_is_refused_with_the_line_that_does(X, advice):
