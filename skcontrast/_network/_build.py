@@ -198,9 +198,9 @@ class _Part:
 
     def build(self, n_components: int | None, owner: str) -> None:
         """Build the encoder, tried on zeros, or, if samples are no numbers, on some of them."""
-        tried_on = None if self.kind.float_batches else self.samples(2)
+        example = None if self.kind.float_batches else self.samples(2)
         self.encoder, self.width = build_encoder(
-            self.given, self.shape, n_components, kind=self.kind, tried_on=tried_on, owner=owner
+            self.given, self.shape, n_components, kind=self.kind, example=example, owner=owner
         )
         name = getattr(self.given, "__name__", type(self.given).__name__)
         self.kind._check_encoder(self.encoder, self.samples, name)

@@ -1,4 +1,4 @@
-"""The base class of the encoders, and from the ``encoder`` parameter to a checked module."""
+"""Base class of encoders, and construction of the module of the ``encoder`` parameter."""
 
 from __future__ import annotations
 
@@ -42,19 +42,19 @@ class Encoder(ParameterObject):
     Attributes
     ----------
     kind : {"vectors", "series", "images", "graphs"}, Kind or a tuple of these, default=None
-        The data that it encodes, see :class:`skcontrast.kinds.Kind`; None leaves the check to
-        `build`. If it is a custom kind, the embedder reads X as that kind.
+        The data that it encodes, see :class:`skcontrast.kinds.Kind`; with None,
+        `build` validates the shape. If it is a custom kind, the embedder reads X as that kind.
     relative_rate : float, default=1.0
-        Learning rate of the network, relative to that of the projection head, where the optimizer
-        has no groups of parameters.
+        Learning rate of the network, relative to that of the projection head, unless the optimizer
+        has groups of parameters.
     largest_side : int, default=None
-        Images of more pixels than a square of this side are reduced to as many, before their views
-        are drawn and before the network, the shorter side to no less than half of this; None
-        leaves them as they are.
+        Images of more pixels than a square of this side are reduced to its area before
+        augmentation and before the network, but the shorter side to no less than half of this.
+        None does not resize.
 
     See Also
     --------
-    Pretrained, MLP, ConvNet, PatchNet, ResNet, SeriesNet, GIN : Those of the package.
+    Pretrained, MLP, ConvNet, PatchNet, ResNet, SeriesNet, GIN : The encoders of the package.
     skcontrast.kinds.Kind : A kind of data.
 
     Examples
@@ -114,45 +114,45 @@ class Encoder(ParameterObject):
         raise NotImplementedError(f"{type(self).__name__} does not implement build.")
 
     def learn(self, module: nn.Module, batch: Any, rng: np.random.RandomState) -> None:
-        """Set from training samples what gradients do not train, such as a dictionary of patches.
+        """Learn parts of a network without gradients, such as a patch dictionary.
 
         Called once, before the training; by default it does nothing. It returns None.
 
         Parameters
         ----------
         module : torch.nn.Module
-            A copy of what :meth:`build` returned, which will be trained; changed in place.
+            A copy of the output of :meth:`build`, before training; changed in place.
         batch : Tensor of shape (n, ...) or any other batch
-            Training samples, at most 2,000 of them, as the module will get them.
+            At most 2,000 training samples, in the form of the input of the module.
         rng : RandomState
             Source of randomness.
         """
 
     def pace(self, n_batches: int, sides: Sequence[int] | None = None) -> tuple[float, int]:
-        """Return the learning rate and the number of epochs that suit the network.
+        """Return the default learning rate and number of epochs.
 
-        They are what ``lr="auto"`` and ``max_epochs="auto"`` of the embedder are; of several
-        encoders, the least.
+        They are used for ``lr="auto"`` and ``max_epochs="auto"`` of the embedder; with several
+        encoders, the minimum.
 
         Parameters
         ----------
         n_batches : int
-            Steps of an epoch.
+            Steps per epoch.
         sides : sequence of int, default=None
-            Height and width of the samples; None if they are no images.
+            Height and width of images; None for other samples.
 
         Returns
         -------
         lr : float
             By default .001.
         n_epochs : int
-            By default as many as have 4,000 steps, at least 5 and at most 100.
+            By default those of 4,000 steps, at least 5 and at most 100.
         """
         return 1e-3, epochs_of(4_000, n_batches)
 
 
 def epochs_of(n_steps: int, n_batches: int, fewest: int = 5, most: int = 100) -> int:
-    """Return the number of epochs of `n_batches` that have about `n_steps`."""
+    """Return the number of epochs with about `n_steps` steps."""
     return min(max(math.ceil(n_steps / n_batches), fewest), most)
 
 
@@ -162,7 +162,7 @@ def check_build(encoder: Encoder, sample_shape: tuple, n_components: int | None)
     Parameters
     ----------
     encoder : Encoder
-        Its parameters are checked too.
+        Its parameters are validated, too.
     sample_shape : tuple of int
         Shape of a sample in a batch.
     n_components : int or None
@@ -175,7 +175,7 @@ def check_build(encoder: Encoder, sample_shape: tuple, n_components: int | None)
 
 
 def _check_kind(encoder: Encoder, sample_shape: tuple, kind: Kind | None = None) -> None:
-    """Raise ValueError if an encoder declares that it is for samples of another kind."""
+    """Raise ValueError if an encoder declares another kind of samples."""
 
     def fits(declared: Kind) -> bool:
         if isinstance(kind, type(declared)):
@@ -207,7 +207,7 @@ def init_kaiming(module: Any, nonlinearity: Literal["linear", "relu", "tanh"] = 
 
 
 def last_layer(width: int, n_components: int | None) -> nn.Module:
-    """Return the linear layer that ends a network, the identity if no width is asked for."""
+    """Return the last linear layer of a network; the identity for None."""
     if n_components is None:
         return nn.Identity()
     return init_kaiming(nn.Linear(width, n_components), "linear")
@@ -219,7 +219,7 @@ def build_encoder(
     n_components: int | None = None,
     *,
     kind: Kind | None = None,
-    tried_on: Any = None,
+    example: Any = None,
     owner: str = "ContrastiveEmbedder",
     parameter: str = "encoder",
 ) -> tuple[nn.Module, int]:
@@ -237,22 +237,22 @@ def build_encoder(
         Width of the representation that was requested.
     kind : Kind, default=None
         The kind of the samples; None detects it from their shape.
-    tried_on : Tensor of shape (2, ...) or any other batch, default=None
-        The batch that the encoder is tried on; None is one of zeros.
+    example : Tensor of shape (2, ...) or any other batch, default=None
+        A batch to validate the encoder; None is a batch of zeros.
     owner, parameter : str, default="ContrastiveEmbedder", "encoder"
-        The names of the class that `encoder` was passed to, and of the parameter, for messages.
+        The names of the class and of the parameter, for messages.
 
     Returns
     -------
     module : torch.nn.Module
-        On the CPU; shares nothing with `encoder`.
+        On the CPU; does not share memory with `encoder`.
     width : int
         The width of its output.
 
     Raises
     ------
     TypeError
-        If `encoder` is a class or something else that cannot be built, was compiled by torch.jit
+        If `encoder` is a class or another object without a module, was compiled by torch.jit,
         or has weights that are not in float32.
     ValueError
         If the module fails on samples of this shape, does not return a floating tensor of shape
@@ -273,10 +273,10 @@ def build_encoder(
     name, module = _resolve(encoder, sample_shape, n_components, owner, parameter)
     _check_trainable(module, name)
     module = kind._adapt(module.to("cpu"))
-    batch = kind._example_batch(sample_shape) if tried_on is None else tried_on
-    found = rows_of(module, batch, f"The encoder {name}", f"{kind.name} of shape {sample_shape}")
-    width, is_trained = found.shape[1], any(one.requires_grad for one in module.parameters())
-    if is_trained != found.requires_grad:
+    batch = kind._example_batch(sample_shape) if example is None else example
+    output = apply_to(module, batch, f"The encoder {name}", f"{kind.name} of shape {sample_shape}")
+    width, is_trained = output.shape[1], any(p.requires_grad for p in module.parameters())
+    if is_trained != output.requires_grad:
         problem = "does not hold parameters that it uses: put lists of layers in nn.ModuleList"
         if is_trained:
             problem = "has no gradient: leave out detach and no_grad, or freeze its parameters"
@@ -290,10 +290,10 @@ def build_encoder(
 
 
 def to_channels_last(encoder: Any, module: Any, kind: Kind, sample_shape: tuple) -> bool:
-    """Convert the module of an encoder to channels-last memory format, if the encoder asks for it.
+    """Convert a module to channels-last memory format, if the encoder supports it.
 
-    Convolutions are faster in it, on CPUs too. Returns whether the input should be in this format
-    as well: a dictionary of patches averages over three channels, which is slower in it.
+    Convolutions are faster in it, also on CPUs. Returns whether the input should have this
+    format, too: averages over three channels, as in a patch dictionary, are slower in it.
     """
     is_image = kind._image_shape(sample_shape) is not None
     if not is_image or not getattr(encoder, "_channels_last", False):
@@ -311,13 +311,13 @@ def _resolve(
             check_component(encoder, base, owner=owner, parameter=parameter)
     name = getattr(encoder, "__name__", type(encoder).__name__)
     if isinstance(encoder, Encoder):
-        module = checked_module(encoder.build(sample_shape, n_components), f"{name}.build")
-        return name, module if belongs_to_package(type(encoder)) else _copied(module)
+        module = require_module(encoder.build(sample_shape, n_components), f"{name}.build")
+        return name, module if belongs_to_package(type(encoder)) else _deep_copy(module)
     if isinstance(encoder, nn.Module):
-        return name, _copied(encoder)
+        return name, _deep_copy(encoder)
     if callable(encoder) and not inspect.isclass(encoder):
-        module = checked_module(encoder(sample_shape), f"The callable {parameter} {name}")
-        return name, _copied(module)
+        module = require_module(encoder(sample_shape), f"The callable {parameter} {name}")
+        return name, _deep_copy(module)
     raise TypeError(
         f"The {parameter!r} parameter of {owner} must be None, an encoder of skcontrast.encoders, "
         "an instance of torch.nn.Module or a callable that returns one, got "
@@ -329,8 +329,8 @@ def _resolve(
 def _check_trainable(module: nn.Module, name: str) -> None:
     """Raise TypeError for a network compiled by torch.jit, or with weights not in float32."""
     if any(isinstance(part, torch.jit.ScriptModule) for part in module.modules()):
-        raise TypeError(f"The encoder {name} was compiled by torch.jit: pass what it compiled.")
-    dtypes = {one.dtype for one in module.parameters() if one.is_floating_point()}
+        raise TypeError(f"The encoder {name} was compiled by torch.jit: pass the original module.")
+    dtypes = {p.dtype for p in module.parameters() if p.is_floating_point()}
     for dtype in dtypes - {torch.float32}:
         raise TypeError(
             f"The encoder {name} has weights in {str(dtype).removeprefix('torch.')}: pass it "
@@ -338,37 +338,36 @@ def _check_trainable(module: nn.Module, name: str) -> None:
         )
 
 
-def _copied(module: nn.Module) -> nn.Module:
-    """Return a deep copy; torch does not copy buffers that wait for a first sample."""
+def _deep_copy(module: nn.Module) -> nn.Module:
+    """Return a deep copy; torch does not copy lazy buffers."""
     lazy = [buffer for buffer in module.buffers() if is_lazy(buffer)]
     new: Any = UninitializedBuffer  # whose annotations lack the dtype
-    return copy.deepcopy(module, {id(one): new(dtype=one.dtype) for one in lazy})
+    return copy.deepcopy(module, {id(buffer): new(dtype=buffer.dtype) for buffer in lazy})
 
 
-def checked_module(module: Any, source: str) -> nn.Module:
+def require_module(module: Any, source: str) -> nn.Module:
     """Return `module`, or raise TypeError if `source` did not return a module."""
     if not isinstance(module, nn.Module):
         raise TypeError(f"{source} must return a torch.nn.Module, got {module!r}.")
     return module
 
 
-def rows_of(module: nn.Module, batch: Any, owner: str, samples: str) -> Tensor:
-    """Return the rows that a module in eval mode makes of a batch, checked by its owner's name.
+def apply_to(module: nn.Module, batch: Any, owner: str, samples: str) -> Tensor:
+    """Return the validated output of a module in eval mode for a batch.
 
-    Modes and random state are left as they were. Only lazy layers, which draw their weights here,
-    advance the random state.
+    Modes and the random state are restored, except that lazy layers draw their weights here.
     """
-    training = {part: part.training for part in module.modules()}
+    training = {child: child.training for child in module.modules()}
     lazy = any(is_lazy(parameter) for parameter in module.parameters())
     module.eval()
     try:
         with torch.random.fork_rng(devices=[], enabled=not lazy), torch.enable_grad():
-            found = module(batch)
+            rows = module(batch)
     except Exception as error:
         is_flat = "mat1 and mat2 shapes" in str(error) and getattr(batch, "ndim", 2) > 2
         hint = ". Put torch.nn.Flatten() before it" if is_flat else ""
         raise ValueError(f"{owner} failed on {samples}: {error}{hint}") from error
     finally:
-        for part, mode in training.items():
-            part.training = mode
-    return check_rows(owner, found, len(batch), samples)
+        for child, mode in training.items():
+            child.training = mode
+    return check_rows(owner, rows, len(batch), samples)

@@ -1,4 +1,4 @@
-"""Checks of custom encoders."""
+"""Validation of custom encoders."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _N_SAMPLES = 8
 def check_encoder(encoder: Any, X: Any, kind: Kind | None = None) -> None:
     """Check that a custom encoder treats samples independently, and that all parameters train.
 
-    Call this in a test of your class. ``fit`` only checks the type and the shape of what the
-    module returns.
+    Call this in a test of your class. ``fit`` only checks the type and the shape of the output
+    of the module.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def check_encoder(encoder: Any, X: Any, kind: Kind | None = None) -> None:
     X : array-like of shape (n_samples, ...)
         Samples that differ from each other, such as the first 100 of a data set.
     kind : Kind, default=None
-        The kind of the samples. None takes the kind of the encoder, or recognises it.
+        The kind of the samples. None takes the kind of the encoder, or detects it.
 
     Raises
     ------
@@ -67,13 +67,13 @@ def check_encoder(encoder: Any, X: Any, kind: Kind | None = None) -> None:
         layer = kind._first_layer(batch, scaler, channels_last=False) or nn.Identity()
         few = array[np.unique(np.linspace(0, len(array) - 1, _N_SAMPLES, dtype=int))]
         samples, shape = scaler.to_tensor(few, cpu), kind._encoded_shape(tuple(batch.shape[1:]))
-        tried_on = layer(samples)
+        example = layer(samples)
         module, _ = build_encoder(
-            encoder, shape, kind=kind, tried_on=tried_on, owner="check_encoder"
+            encoder, shape, kind=kind, example=example, owner="check_encoder"
         )
         if isinstance(encoder, Encoder):
             encoder.learn(module, layer(batch), np.random.RandomState(0))
-        rows = module.eval()(tried_on)
+        rows = module.eval()(example)
         alone = [module(layer(scaler.to_tensor(few[k : k + 1], cpu))) for k in range(len(few))]
     name = getattr(encoder, "__name__", type(encoder).__name__)
     slack = 1e-4 * float(rows.detach().nan_to_num().abs().max())
@@ -83,7 +83,7 @@ def check_encoder(encoder: Any, X: Any, kind: Kind | None = None) -> None:
             "mode. If the samples are padded, it must ignore the padding, for example by a mask "
             "in a skcontrast.kinds.TensorBatch."
         )
-    trained = {key: one for key, one in module.named_parameters() if one.requires_grad}
+    trained = {key: p for key, p in module.named_parameters() if p.requires_grad}
     if not trained:
         return
     slopes = torch.autograd.grad(rows.sum(), list(trained.values()), allow_unused=True)

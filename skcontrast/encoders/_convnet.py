@@ -23,21 +23,19 @@ from ._base import LAYER_WIDTHS, Encoder, check_build, epochs_of, init_kaiming, 
 
 # A side is halved only if at least this many pixels remain.
 _SMALLEST_SIDE = 4
-# From this many pixels on, images have a third block, which only helps if two poolings leave more
-# than a few pixels, and the grid of the last map is the representation. Smaller images, whose grid
-# is little else than a copy of them, gain by a linear layer after it.
+# Images of this many pixels have a third block, and the grid of the last map is the
+# representation. Smaller images gain by a linear layer after the grid.
 _LARGE_SIDE = 16
 _WIDTHS = (32, 64, 128)
 _SMALL_GRID, _LARGE_GRID = 2, 4
 _SMALL_COMPONENTS = 128
-# Soft threshold of the code of a patch.
+# The threshold of patch-dictionary features.
 _THRESHOLD = 1.0
-# The layers read each second patch of each second row, and 2×2 of their codes averaged: with
-# all patches, 3×3 averaged, a fit took a third longer and was no better. Along a side of an octave
-# about this many patches begin. The codes of several octaves are averaged to one grid. The grid
-# of elongated images of one octave has no more cells than that of 47×47 pixels.
-_STRIDE, _PLACES, _GRID, _MOST_CELLS = 2, 22, 5, 100
-# Groups of channels in each block after the first, as in ResNeXt: a fit takes a third less.
+# Patches have a stride of 2, and means of 2×2 patches are the input: all patches, with means of
+# 3×3, took a third longer and were no better. Then the number of patches along the side of an
+# octave, the side of the common grid of several octaves, and the most cells of elongated images.
+_STRIDE, _N_PATCHES, _GRID, _MOST_CELLS = 2, 22, 5, 100
+# Groups of channels in each block after the first, as in ResNeXt: a fit takes a third less time.
 _GROUPS = 4
 
 
@@ -47,8 +45,8 @@ class ConvNet(Encoder):
     Each block is a 3×3 convolution, normalised over the batch and rectified. Between two blocks
     a max-pooling halves each side of 8 pixels or more, so that small images are not pooled away.
     The last map is averaged to a small grid, which is the representation of images of 16 pixels
-    or more on their shorter side: what the loss gets is the projection head's, so that nothing of
-    the grid need be lost. For smaller images, or if a width is asked for, a linear layer follows.
+    or more on their shorter side. For smaller images, or with `n_components`, a linear layer
+    follows.
 
     Parameters
     ----------
@@ -90,11 +88,11 @@ class ConvNet(Encoder):
         Parameters
         ----------
         sample_shape : tuple of int
-            ``(channels, height, width)``; one pixel is enough.
+            ``(channels, height, width)``.
         n_components : int or None, default=None
-            Width of the representation, which a last linear layer gives. None leaves this layer
-            out for images of 16 pixels or more, whose width is then that of the grid, the last of
-            `widths` times ``pool_size**2``; it is 128 for smaller images.
+            Width of a last linear layer. None is 128 for images of fewer than 16 pixels, and no
+            such layer for larger ones: the width is then the last of `widths` times
+            ``pool_size**2``.
 
         Returns
         -------
@@ -117,7 +115,7 @@ class ConvNet(Encoder):
         return nn.Sequential(*layers, *_read_out(widths[-1], sides, grid, n_components))
 
     def _grid(self, sides: Sequence[int], is_large: bool) -> int:
-        """Return the rows and columns of the grid; where they divide a map, it has no overlaps."""
+        """Return the rows and columns of the grid, which overlap unless they divide the map."""
         if self.pool_size is not None:
             return self.pool_size
         if not is_large:
@@ -127,19 +125,19 @@ class ConvNet(Encoder):
 
 
 class PatchNet(Encoder):
-    """A convolutional network on dictionaries of patches: the default from 24 pixels on.
+    """A convolutional network on a patch dictionary: the default for images from 24 pixels on.
 
     The first layer compares the patches of an image with patches of the training images, see
-    :class:`~skcontrast.features.PatchDictionary` [1]_, and is not trained by gradient. Images of
-    48 pixels or more are compared at several octaves, each with its own dictionary: their own
-    size, half of it, and so on down to 24 pixels or more. The codes of all octaves are averaged to
-    a common grid. Then come blocks of a 3×3 convolution, normalised over the batch and rectified.
+    :class:`~skcontrast.features.PatchDictionary` [1]_, and is not trained by gradients. Images of
+    48 pixels or more have several octaves, each with its own dictionary: full size, half of it,
+    and so on down to 24 pixels. The features of all octaves are averaged to a common grid. Then
+    come blocks of a 3×3 convolution, normalised over the batch and rectified.
     The last map, averaged to a small grid, is the representation.
 
     Parameters
     ----------
     n_patches : int, default=128
-        Patches in the dictionary; those of several octaves have equal shares of them.
+        Size of the dictionary, divided equally among octaves.
     patch_size : int, default=6
         Height and width of a patch in pixels; at most the side of an image.
     widths : tuple of int, default=(128, 128)
@@ -147,14 +145,14 @@ class PatchNet(Encoder):
     pool_size : int, default=3
         Rows and columns of the grid to which the last map is averaged, at most those of the map.
     largest_side : int, default=96
-        Images of more pixels than a square of this side are reduced to as many, before their views
-        are drawn and before the network, so that the cost is bounded. Where the shorter side would
-        have less than half of this, the longer one shrinks alone. None leaves them as they are.
+        Images of more pixels than a square of this side are reduced to its area before
+        augmentation and before the network, which bounds the cost. If the shorter side would be
+        below half of this, only the longer one shrinks. None does not resize.
 
     See Also
     --------
-    ConvNet : Learns its first layer too: the default of smaller images.
-    ResNet : Learns all of its layers, which takes many more images and much longer.
+    ConvNet : The default encoder of smaller images.
+    ResNet : Trains all layers, which takes many more images and much longer.
     skcontrast.features.PatchDictionary : The dictionary alone, as a transformer.
 
     References
@@ -193,8 +191,8 @@ class PatchNet(Encoder):
         sample_shape : tuple of int
             ``(channels, height, width)``.
         n_components : int or None, default=None
-            Width of the representation, which a last linear layer gives. None leaves this layer
-            out; the width is then the last of `widths` times ``pool_size**2``.
+            Width of a last linear layer. With None there is no such layer, and the width is the
+            last of `widths` times ``pool_size**2``.
 
         Returns
         -------
@@ -207,23 +205,22 @@ class PatchNet(Encoder):
             If a hyperparameter is outside its range, or the samples are not images.
         """
         check_build(self, sample_shape, n_components)
-        codes, n_codes, sides = self._codes(*sample_shape)
-        layers, sides = _blocks(n_codes, sides, self.widths, is_normal=True, n_groups=_GROUPS)
+        dictionary, n_maps, sides = self._dictionary(*sample_shape)
+        layers, sides = _blocks(n_maps, sides, self.widths, is_normal=True, n_groups=_GROUPS)
         last = _read_out(self.widths[-1], sides, self.pool_size, n_components)
-        return nn.Sequential(codes, nn.BatchNorm2d(n_codes), *layers, *last)
+        return nn.Sequential(dictionary, nn.BatchNorm2d(n_maps), *layers, *last)
 
-    def _codes(self, channels: int, *whole: int) -> tuple[Octaves, int, list[int]]:
-        """Return the codes of all octaves on a common grid, their number, and the grid's sides."""
-        # All octaves share the patches that were asked for. In larger ones these lie further
-        # apart, so that no octave takes much longer than another.
-        octaves = octave_sides(*whole)
+    def _dictionary(self, channels: int, *full_sides: int) -> tuple[Octaves, int, list[int]]:
+        """Return the layer of all octaves on a common grid, its number of maps, and the grid."""
+        # In larger octaves, the stride is larger, so that all take about the same time.
+        octaves = octave_sides(*full_sides)
         n_patches = max(1, self.n_patches // len(octaves))
         layers = []
         for sides in octaves:
             height, width = (min(int(self.patch_size), side) for side in sides)
-            stride = max(_STRIDE, min(sides) // _PLACES)
+            stride = max(_STRIDE, min(sides) // _N_PATCHES)
             layers.append(PatchLayer(n_patches, (channels, height, width), _THRESHOLD, stride))
-        # The last octave is the smallest, and the others are averaged to its cells.
+        # All octaves are averaged to the grid of the last, which is the smallest.
         grid = layers[-1].map_sides(octaves[-1])
         if len(octaves) > 1:
             grid = [min(_GRID, side) for side in grid]
@@ -241,7 +238,7 @@ class PatchNet(Encoder):
         cast(Any, module)[0].learn(batch, rng)
 
     def octaves(self, sides: Sequence[int]) -> list[tuple[int, int]]:
-        """Return the sizes at which images are compared with a dictionary each.
+        """Return the sizes of the octaves of an image.
 
         Parameters
         ----------
@@ -251,14 +248,15 @@ class PatchNet(Encoder):
         Returns
         -------
         octaves : list of tuple (int, int)
-            The height and width that are read, half of them, and so on.
+            Height and width of the (reduced) image, half of them, and so on.
         """
         return octave_sides(*reduced_sides(sides, self.largest_side))
 
     def pace(self, n_batches: int, sides: Sequence[int] | None = None) -> tuple[float, int]:
-        """Return a rate of .002, and 800 steps for few images, if there are several octaves.
+        """Return the default learning rate and number of epochs.
 
-        These steps take up to 160 epochs. All else is as of any encoder, see `Encoder.pace`.
+        With several octaves, these are .002 and at least 800 steps, in at most 160 epochs; see
+        `Encoder.pace` for the others.
         """
         lr, n_epochs = super().pace(n_batches)
         if sides is None or len(self.octaves(sides)) == 1:
@@ -269,17 +267,17 @@ class PatchNet(Encoder):
 def _blocks(
     channels: int, sides: list[int], widths: Sequence[int], *, is_normal: bool, n_groups: int = 1
 ) -> tuple[list[nn.Module], list[int]]:
-    """Return 3×3 convolutions, normalised over the batch and rectified, and the sides after them.
+    """Return blocks of convolution, batch normalisation and ReLU, and the sides of their output.
 
-    A max-pooling before each but the first halves each side of 8 pixels or more; each but the
-    first has groups of channels.
+    All but the first have groups of channels, and start with a max-pooling that halves each side
+    of 8 pixels or more.
     """
     layers: list[nn.Module] = []
-    for place, width in enumerate(widths):
-        steps = tuple(2 if place and side >= 2 * _SMALLEST_SIDE else 1 for side in sides)
+    for k, width in enumerate(widths):
+        steps = tuple(2 if k and side >= 2 * _SMALLEST_SIDE else 1 for side in sides)
         sides = [side // step for side, step in zip(sides, steps, strict=True)]
         layers += [nn.MaxPool2d(steps)] if max(steps) > 1 else []
-        groups = math.gcd(n_groups, channels, width) if place else 1
+        groups = math.gcd(n_groups, channels, width) if k else 1
         conv = nn.Conv2d(channels, width, 3, padding=1, bias=not is_normal, groups=groups)
         normal = [nn.BatchNorm2d(width)] if is_normal else []
         layers += [init_kaiming(conv), *normal, nn.ReLU(inplace=True)]
@@ -290,7 +288,7 @@ def _blocks(
 def _read_out(
     channels: int, sides: Sequence[int], grid: int, n_components: int | None
 ) -> list[nn.Module]:
-    """Return the average over a grid of cells, as a row, and the last layer."""
+    """Return layers that average maps over a grid, flatten it, and apply the last layer."""
     cells = [min(side, grid) for side in sides]
     last = last_layer(channels * cells[0] * cells[1], n_components)
     return [average_to(cells, sides), nn.Flatten(), last]

@@ -36,10 +36,9 @@ class GIN(Encoder):
     .. math:: h_G = \operatorname{sign}(s) \log(1 + |s|), \qquad
         s = \sum_{v \in G} \bigl(x_v, h_v^{(1)}, h_v^{(2)}, \dots\bigr).
 
-    The first components of the representation therefore say how many nodes of the graph have each
-    label, or at least each degree: training cannot lose what counting gives. Features of edges, if
-    there are any, stand behind those of the nodes, summed over the edges that end at a node: so
-    undirected edges count twice.
+    So the first components of the representation count the nodes with each label, or with at least
+    each degree. Features of edges, if there are any, follow those of the nodes, summed over the
+    edges that end at a node: undirected edges count twice.
 
     Parameters
     ----------
@@ -49,10 +48,10 @@ class GIN(Encoder):
         Width of each layer. The representation has
         ``n_node_features + n_edge_features + n_layers * width`` components.
     pooling : {"log-sum", "sum", "mean"}, default="log-sum"
-        How the nodes of a graph become one vector. The sum grows with the graph, and a few large
-        graphs decide on distances and slopes; "log-sum" is its logarithm, as above.
+        The pooling over the nodes of a graph. "log-sum" is the logarithm of the sum, as above:
+        with the sum itself, a few large graphs dominate distances and gradients.
     batch_norm : bool, default=True
-        Whether what one layer passes to the next is normalised over the nodes of the batch.
+        Whether the input of each layer but the first is normalised over the nodes of the batch.
     readout_input : bool, default=True
         Whether the features of the nodes, and of the edges, are used alongside the outputs of the
         layers.
@@ -81,7 +80,7 @@ class GIN(Encoder):
     >>> embedder.fit_transform(graphs).shape
     (20, 71)
 
-    Degrees go up to 6, and the first 7 components count the nodes that have at least each:
+    Degrees are at most 6: the first 7 components count the nodes of at least degree 0, 1, …, 6:
 
     >>> H = embedder.transform([nx.star_graph(3)])
     >>> np.expm1(H[0, :7]).round()
@@ -105,11 +104,10 @@ class GIN(Encoder):
         Parameters
         ----------
         sample_shape : tuple
-            ``(None, n_node_features)``, or ``(None, n_node_features, n_edge_features)`` where
-            edges have features: graphs have any number of nodes.
+            ``(None, n_node_features)``, or ``(None, n_node_features, n_edge_features)`` if
+            edges have features; None is the number of nodes.
         n_components : int or None, default=None
-            Width of the representation; None means the number of features that are read out and
-            the width of all layers together.
+            Width of a last linear layer. With None there is no such layer.
 
         Returns
         -------
@@ -127,7 +125,7 @@ class GIN(Encoder):
 
 
 class GINLayer(nn.Module):
-    """One layer of GIN; the first linear map is applied before the sum, which is the same."""
+    """A layer of GIN, with the first linear map applied before the sum, which is equivalent."""
 
     def __init__(self, in_features: int, width: int):
         super().__init__()
@@ -140,13 +138,13 @@ class GINLayer(nn.Module):
         return self.second(self._sum(x, graphs).add_(self.bias).relu_()).relu_()
 
     def _sum(self, x: Tensor | None, graphs: GraphBatch) -> Tensor:
-        """Return the linear maps of each node and its neighbours, added up."""
+        """Return the sum over each node and its neighbours, after the linear map."""
         h = _linear(self.linear, x, graphs)
         return neighbour_sum(h, graphs.topology).add_(h)
 
 
 class GINELayer(GINLayer):
-    """A layer of GIN to whose sum that of GINE is added, for edges that have features."""
+    """A layer of GIN with the messages of GINE added, for edges with features."""
 
     def __init__(self, in_features: int, width: int, edge_features: int):
         super().__init__(in_features, width)
@@ -155,8 +153,8 @@ class GINELayer(GINLayer):
 
     def _sum(self, x: Tensor | None, graphs: GraphBatch) -> Tensor:
         """Return the sum of GIN and the messages."""
-        total, described = super()._sum(x, graphs), cast(Any, graphs.edges)
-        edges = described.project(self.edge_linear.weight) + self.edge_linear.bias
+        total, columns = super()._sum(x, graphs), cast(Any, graphs.edges)
+        edges = columns.project(self.edge_linear.weight) + self.edge_linear.bias
         messages = message_sum(_linear(self.source_linear, x, graphs), edges, graphs.topology)
         return total.add_(messages)
 
@@ -164,8 +162,8 @@ class GINELayer(GINLayer):
 class MessagePassing(nn.Module):
     """A stack of layers; a node is represented by its input and all outputs, concatenated.
 
-    The output of a layer is normalised where it enters the next one, not where it is read out:
-    so the read-out stays positive, and its sum over the nodes of a graph is a weighted count.
+    The input of the next layer is normalised, but the read-out is not: it stays positive, and its
+    sum over the nodes of a graph is a weighted count.
 
     Parameters
     ----------
@@ -208,7 +206,7 @@ class MessagePassing(nn.Module):
         return self.last(torch.cat([*self._input(graphs), *states], 1))
 
     def _input(self, graphs: GraphBatch) -> list[Tensor]:
-        """Return the part of the input that is read out, tensors with a row per node."""
+        """Return the features of the input that are part of the representation, a row per node."""
         read = [graphs.x] if self.readout_input else []
         if self.readout_edges and graphs.edge_attr is not None:
             read.append(run_sum(graphs.edge_attr, graphs.topology.edge_ptr))

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from .._checks import POSITIVE_INT, Interval, Numbers, parameter
 from ._base import Encoder, check_build, init_kaiming, last_layer
 
-# Of the representation, where n_components is None.
+# The width of the representation if n_components is None.
 _WIDTH = 128
 _ACTIVATIONS = {"relu": nn.ReLU, "gelu": nn.GELU, "silu": nn.SiLU, "tanh": nn.Tanh}
 
@@ -23,8 +23,8 @@ _ACTIVATIONS = {"relu": nn.ReLU, "gelu": nn.GELU, "silu": nn.SiLU, "tanh": nn.Ta
 class MLP(Encoder):
     """A multilayer perceptron: the default encoder of vectors.
 
-    Each hidden layer is a linear map, batch normalisation, a non-linearity and dropout. A last
-    linear layer gives the representation. Images are flattened.
+    Each hidden layer is a linear map, batch normalisation, a non-linearity and dropout. The
+    output of a last linear layer is the representation. Images are flattened.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ class MLP(Encoder):
             yield nn.Dropout(self.dropout)
 
 
-# Representations wider than this, grids of a map, would make a square W₁ the largest layer of all.
+# For wider representations, a square W₁ would be the largest layer.
 _WIDEST_HIDDEN = 512
 
 
@@ -127,7 +127,7 @@ def projection_head(in_features: int, projection_dim: int, n_extra: int = 0) -> 
     projection_dim : int
         Width of the projection z; 0 for no head, z = h.
     n_extra : int, default=0
-        Numbers that follow the projection and say how certain it is; see `WithExtra`.
+        Number of uncertainty parameters that follow the projection, see `WithExtra`.
 
     Returns
     -------
@@ -157,24 +157,23 @@ def projection_head(in_features: int, projection_dim: int, n_extra: int = 0) -> 
 
 
 class WithExtra(nn.Module):
-    r"""A layer whose output is followed by a few numbers that say how certain it is.
+    r"""A layer that appends uncertainty parameters to the output of another layer.
 
     Each number is computed from the standardised input :math:`g = \mathrm{BN}(h)`,
 
     .. math:: x = w \cdot \tanh(g) + 10\,b - 2 \log\frac{1 + \overline{g^2}}{2}
 
-    where w and b start from 0. The input is standardised so that b alone sets the general level;
-    otherwise the weights w would learn the level too, from the size of h, and x would grow with
-    that size. The factor 10 lets b move as fast as the many weights together. tanh and the last
-    term are for samples unlike those of the training: what was learned is not extrapolated to
-    them, and the further away they are, the less certain the output is.
+    where w and b start from 0. The input is standardised so that only b sets the overall level;
+    otherwise w would learn it from the norm of h, and x would grow with that norm. The factor 10
+    makes b as fast as the many weights together. tanh and the last term prevent extrapolation: the
+    farther a sample is from the training samples, the less certain is its embedding.
 
     Parameters
     ----------
     layer : torch.nn.Module
         Maps (n, in_features) to (n, d).
     in_features, n_extra : int
-        Width of the input, and how many numbers are added.
+        Width of the input, and the number of parameters.
     """
 
     def __init__(self, layer: nn.Module, in_features: int, n_extra: int):

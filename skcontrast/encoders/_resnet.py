@@ -17,8 +17,8 @@ class ResNet(Encoder):
     The network has four stages of residual blocks of widths w, 2w, 4w and 8w, and then a global
     average, as in table 1 of [1]_. Each stage except the first halves the side. With 50 layers,
     the 3×3 convolutions have the stride. The CIFAR stem is a 3×3 convolution without stride and
-    without pooling, as in appendix B.9 of [2]_. Every block begins as the identity: the scale of
-    its last batch normalisation starts at 0 [3]_.
+    without pooling, as in appendix B.9 of [2]_. Every block starts as the identity: the scale of
+    its last batch normalisation is 0 [3]_.
 
     Parameters
     ----------
@@ -83,8 +83,8 @@ class ResNet(Encoder):
         sample_shape : tuple of int
             ``(channels, height, width)``.
         n_components : int or None, default=None
-            Width of the representation, which a last linear layer gives. None leaves this layer
-            out; the width is then 8 times `width`, or 32 times with 50 layers.
+            Width of a last linear layer. With None there is no such layer, and the width is 8
+            times `width`, or 32 times with 50 layers.
 
         Returns
         -------
@@ -109,7 +109,7 @@ class ResNet(Encoder):
 class _Block(nn.Module):
     """Convolutions, each normalised and all but the last rectified, and a shortcut.
 
-    Two of 3×3 pixels, or one of them between two of 1×1 pixels, of which the last is wider.
+    Two convolutions of 3×3 pixels, or 1×1, 3×3 and a wider 1×1.
     """
 
     def __init__(self, in_width: int, width: int, out_width: int, stride: int, kernels: tuple):
@@ -135,7 +135,7 @@ class _Block(nn.Module):
         return self.relu(out + (x if self.downsample is None else self.downsample(x)))
 
 
-# Kernels of a block, how much wider it is at its end, and the blocks of each stage.
+# Kernels of a block, its expansion, and the number of blocks of each stage.
 _BLOCKS: dict[int, tuple] = {
     18: ((3, 3), 1, (2, 2, 2, 2)),
     34: ((3, 3), 1, (3, 4, 6, 3)),
@@ -150,7 +150,7 @@ class _ResNet(nn.Module):
         super().__init__()
         kernels, expansion, repeats = _BLOCKS[depth]
         imagenet = stem == "imagenet"
-        # The stem for photographs quarters the sides, which leaves small images too little.
+        # The ImageNet stem reduces the sides to a quarter, which is too small for small images.
         self.conv1 = _conv(channels, width, 7, 2) if imagenet else _conv(channels, width, 3)
         self.bn1 = nn.BatchNorm2d(width)
         self.relu = nn.ReLU(inplace=True)

@@ -19,7 +19,7 @@ from .._runtime._modes import plain_modes
 from .._runtime._random import generator_of, seeded_everywhere
 from ..augmentation._views import base_of
 from ..encoders import Encoder
-from ..encoders._base import KindOrName, build_encoder, checked_module, rows_of
+from ..encoders._base import KindOrName, apply_to, build_encoder, require_module
 from ..kinds._base import Kind, Request, Schema, with_scaler
 from ..kinds._recognise import (
     check_fits,
@@ -34,10 +34,10 @@ _CPU = torch.device("cpu")
 
 
 class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
-    """Base class of training-free features, which are transformers.
+    """Base class of training-free features, as transformers.
 
-    They cost seconds, and a trained embedding must be worth more. A subclass sets `kind` and
-    implements :meth:`learn`.
+    They take seconds: use them as a baseline, or together with an embedding. A subclass sets
+    `kind` and implements :meth:`learn`.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
 
     See Also
     --------
-    skcontrast.ContrastiveEmbedder : Learns a representation by gradient.
+    skcontrast.ContrastiveEmbedder : Trains a representation.
 
     Examples
     --------
@@ -75,8 +75,8 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
         Parameters
         ----------
         batch : Tensor of shape (n, ...) or any other batch
-            Training samples, at most 10,000 of them, standardised, as an encoder gets them: rows
-            of numbers, images, or a :class:`~skcontrast.graphs.GraphBatch`.
+            At most 10,000 training samples, standardised as for an encoder: vectors, images,
+            or a :class:`~skcontrast.graphs.GraphBatch`.
         rng : RandomState
             Source of randomness.
 
@@ -89,14 +89,14 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
         raise NotImplementedError(f"{type(self).__name__} does not implement learn.")
 
     def _learn_checked(self, batch: Any, rng: np.random.RandomState) -> tuple[nn.Module, int]:
-        """Return the checked module of `learn`, in inference mode, and the number of features."""
-        learn, few = f"{type(self).__name__}.learn", batch[torch.arange(len(batch))[:2]]
-        module, owner = checked_module(self.learn(batch, rng), learn), f"The module of {learn}"
+        """Return the validated module of `learn`, in inference mode, and its number of outputs."""
+        learn, two = f"{type(self).__name__}.learn", batch[torch.arange(len(batch))[:2]]
+        module, owner = require_module(self.learn(batch, rng), learn), f"The module of {learn}"
         with torch.inference_mode():
-            found = rows_of(module.eval(), few, owner, "samples as learn gets them")
-        if not found.isfinite().all():
+            rows = apply_to(module.eval(), two, owner, "samples as learn gets them")
+        if not rows.isfinite().all():
             raise ValueError(f"{owner} returns NaN or infinity.")
-        return module.requires_grad_(False), found.shape[1]
+        return module.requires_grad_(False), rows.shape[1]
 
     def fit(self, X: Any, y: None = None) -> Self:
         """Learn the features from X.
@@ -115,7 +115,7 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
         Raises
         ------
         ValueError
-            If a parameter is outside its range, or X is not as `kind` needs it.
+            If a parameter is outside its range, or X is invalid for `kind`.
         """
         validate_parameters(self)
         X, schema = read_samples(base_of(X), hint=declared_kind(self), owner=self)
@@ -127,7 +127,7 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
             _, scaler, batch = with_scaler(kind, X)
             first = kind._first_layer(batch, scaler, channels_last=False) or nn.Identity()
             rng = generator_of(getattr(self, "random_state", None))
-            # What learns may draw from global generators: they are seeded, and then put back.
+            # `learn` may draw from global generators: they are seeded, and restored afterwards.
             with seeded_everywhere(rng.randint(2**31), _CPU):
                 learned, width = self._learn_checked(first(batch), rng)
             module = nn.Sequential(first, learned).eval()
@@ -153,8 +153,8 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
         kind, scaler = self._schema.kind, self._scaler
         samples = kind._read(base_of(X), Request(self, self._schema))[0]
         with plain_modes(_CPU):
-            found = encode(self.module_, samples, kind, lambda X: scaler.to_tensor(X, _CPU))
-        return labeled_output(found, X, self)
+            features = encode(self.module_, samples, kind, lambda X: scaler.to_tensor(X, _CPU))
+        return labeled_output(features, X, self)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -165,9 +165,7 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
 
 
 class Raw(Features):
-    """The numbers of each sample, standardised as an encoder gets them, as one row.
-
-    Of vectors these are the columns, of images and of series of one length all pixels and steps.
+    """The standardised values of each sample as one row: columns, pixels, or steps of series.
 
     Attributes
     ----------
@@ -185,26 +183,26 @@ class Raw(Features):
     def get_feature_names_out(
         self, input_features: ArrayLike | None = None
     ) -> NDArray[np.object_]:
-        """Return the names of the columns of X where it has names, see the embedder's.
+        """Return the names of the columns of X if it has names, else generated ones.
 
         Parameters
         ----------
         input_features : array-like of shape (n_features,), default=None
-            Names of the columns of X, if `fit` saw none.
+            Names of the columns of X, if X had none in `fit`.
 
         Returns
         -------
         names : ndarray of shape (n_features,), dtype object
         """
         names = super().get_feature_names_out(input_features)
-        given = self._schema.feature_names_in if input_features is None else input_features
-        own = np.asarray(names if given is None else given, dtype=object)
-        return own if len(set(own)) == len(names) else names
+        column_names = self._schema.feature_names_in if input_features is None else input_features
+        renamed = np.asarray(names if column_names is None else column_names, dtype=object)
+        return renamed if len(set(renamed)) == len(names) else names
 
     def learn(self, batch: Any, rng: np.random.RandomState) -> nn.Module:
         """Return the identity; see `Features.learn`."""
-        if not isinstance(batch, Tensor) or batch.isnan().any():  # ends of shorter series
-            raise TypeError("Raw needs samples that are arrays of one shape, X holds others.")
+        if not isinstance(batch, Tensor) or batch.isnan().any():  # padded series
+            raise TypeError("Raw needs arrays of one shape, but samples in X differ in size.")
         return nn.Flatten()
 
 
@@ -214,7 +212,7 @@ class Frozen(Features):
     Parameters
     ----------
     encoder : Encoder, torch.nn.Module or callable
-        As the parameter `encoder` of the embedder, such as ``Pretrained(network)``. It is copied.
+        Any `encoder` of the embedder, such as ``Pretrained(network)``. It is copied.
     random_state : int, RandomState instance or None, default=None
         Seeds the weights of an encoder that is not pretrained.
 
@@ -229,7 +227,7 @@ class Frozen(Features):
 
     Examples
     --------
-    An untrained network, the start of a training:
+    A network with random weights:
 
     >>> from sklearn.datasets import load_digits
     >>> from skcontrast.encoders import ConvNet
@@ -250,10 +248,11 @@ class Frozen(Features):
         """Return the encoder's network, frozen; see `Features.learn`."""
         shape = tuple(batch.shape[1:])
         kinds = named_kinds(self.kind, owner=type(self).__name__)
-        kind = next((one for one in kinds if one._describes(shape)), None) or kind_of_shape(shape)
+        fitting = (kind for kind in kinds if kind._describes(shape))
+        kind = next(fitting, None) or kind_of_shape(shape)
         shape = kind._encoded_shape(shape)
         module, _ = build_encoder(self.encoder, shape, kind=kind, owner=type(self).__name__)
-        module.requires_grad_(False)  # so that Pretrained does not decide whether to train it
+        module.requires_grad_(False)  # otherwise Pretrained would choose the layers to train
         if isinstance(self.encoder, Encoder):
             self.encoder.learn(module, batch, rng)
         return module

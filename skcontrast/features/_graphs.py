@@ -1,4 +1,4 @@
-"""Graphs as counts: sizes, degrees, triangles and neighbourhoods."""
+"""Features of graphs: sizes, degrees, triangles and neighbourhoods."""
 
 from __future__ import annotations
 
@@ -16,22 +16,24 @@ from ..graphs._networks import graph_sum, run_sum
 from ..graphs._packed import Topology, owners
 from ._base import Features
 
-# More rounds tell no more graphs apart; a damaged file may ask for any number.
+# More rounds do not distinguish more graphs; a damaged file may have any number.
 _MOST_ROUNDS = 100
-# Degrees from here on share a column.
+# Larger degrees share a column.
 _LARGEST_DEGREE = 9
 
 
 class GraphProfile(Features):
-    """Describe each graph by its size, degrees, triangles, and what its nodes are.
+    """Describe each graph by its size, degrees, triangles, and the attributes of its nodes.
 
-    The columns: logarithms of the numbers of nodes, edges and triangles, where an edge is a linked
-    pair of nodes or a loop, in any direction and counted once; edges per node and the
-    density; the share of nodes of degree 0, 1, …, 8, and of more; mean, standard deviation, least
-    and greatest of each of these over the nodes: the logarithm of the degree, mean, deviation,
-    least and greatest of that of the neighbours (the local degree profile of [1]_), the
-    clustering coefficient, and each attribute; the logarithm of how often each label occurs, and
-    its share.
+    The columns are
+
+    - the logarithms of the numbers of nodes, edges and triangles, where directions and repeated
+      edges do not count; edges per node; and the density;
+    - the shares of nodes of degree 0, 1, …, 8, and above;
+    - the logarithm of the number of nodes with each label, and their share;
+    - mean, standard deviation, minimum and maximum over the nodes of: the logarithm of the degree;
+      the same four statistics of the neighbours' degrees (the local degree profile of [1]_); the
+      clustering coefficient; and each attribute.
 
     Attributes
     ----------
@@ -58,7 +60,7 @@ class GraphProfile(Features):
     kind = "graphs"
 
     def learn(self, batch: GraphBatch, rng: np.random.RandomState) -> nn.Module:
-        """Return the profile as a module, which learns nothing; see `Features.learn`."""
+        """Return the profile as a module without parameters; see `Features.learn`."""
         return Profile()
 
 
@@ -70,9 +72,9 @@ class WeisfeilerLehman(Features):
 
     .. math:: c_v \leftarrow h\Big(c_v, \sum_{u \to v} h(c_u, l_{uv})\Big)
 
-    with a hash h of 64 bits, so that the order of neighbours does not count. A feature is
-    log(1 + n) of how many nodes of a graph have a colour in any round. Attributes, and weights of
-    edges, do not count. With an SVM after it, it is ahead of many graph networks on small sets of
+    with a hash h of 64 bits, so that the order of neighbours does not matter. A feature is
+    log(1 + n), where n nodes of a graph have a colour in any round. Attributes, and weights of
+    edges, are ignored. Followed by an SVM, it is better than many graph networks on small sets of
     molecules.
 
     Parameters
@@ -80,10 +82,9 @@ class WeisfeilerLehman(Features):
     n_rounds : int, default=4
         Rounds, in [0, 100]; 0 counts labels.
     min_share : float, default=0.01
-        Share of the training graphs in which a colour must occur, in [0, 1]; it must occur in two
-        graphs at least.
+        Minimum share of the training graphs with a colour, in [0, 1]; at least two graphs.
     max_features : int, default=4000
-        The most colours, those that occur in the most training graphs.
+        Maximum number of colours; those in the most training graphs are kept.
 
     Attributes
     ----------
@@ -116,7 +117,7 @@ class WeisfeilerLehman(Features):
     max_features: int = parameter(POSITIVE_INT, default=4000)
 
     def learn(self, batch: GraphBatch, rng: np.random.RandomState) -> nn.Module:
-        """Return the counts of the colours of training graphs as a module; see `Features`."""
+        """Return a module that counts the colours of training graphs; see `Features`."""
         return ColourCounts.of(batch, self.n_rounds, self.min_share, self.max_features)
 
 
@@ -132,33 +133,33 @@ class Profile(nn.Module):
         n_triangles = _over_nodes(triangles / 3, topology)  # each is counted at three nodes
         clustering = torch.from_numpy(triangles / np.maximum(linked * (linked - 1) / 2, 1))
         pairs = (sizes * (sizes - 1) / 2).clamp_min(1)
-        whole = [sizes.log(), n_edges.log1p(), n_triangles.log1p()]
-        whole += [n_edges / sizes, n_edges / pairs]
-        # Of what nodes have, a graph gets statistics; a node has its neighbours' degrees, too.
+        columns = [sizes.log(), n_edges.log1p(), n_triangles.log1p()]
+        columns += [n_edges / sizes, n_edges / pairs]
+        # Statistics over nodes, which include statistics of their neighbours' degrees.
         log_degrees = degrees.float().log1p()[:, None]
         of_neighbours = _statistics(log_degrees[topology.sources], topology.edge_ptr)
         of_nodes = [log_degrees, of_neighbours, clustering[:, None].to(log_degrees), graphs.dense]
-        # Of degrees and labels it gets shares, as well as how often a label occurs.
+        # Shares of degrees and labels, and counts of labels.
         shares = [_counts(degrees.clamp_max(_LARGEST_DEGREE), _LARGEST_DEGREE + 1, topology)]
         if graphs.codes is not None and not graphs.ordinal:
-            found = _counts(graphs.codes, graphs.n_codes, topology)
-            shares.append(found)
-            whole.extend(found.log1p().T)
-        shares = [found / sizes[:, None] for found in shares]
+            counts = _counts(graphs.codes, graphs.n_codes, topology)
+            shares.append(counts)
+            columns.extend(counts.log1p().T)
+        shares = [counts / sizes[:, None] for counts in shares]
         over_nodes = _statistics(torch.cat(of_nodes, 1), topology.node_ptr)
-        return torch.cat([torch.stack(whole, 1), *shares, over_nodes], 1)
+        return torch.cat([torch.stack(columns, 1), *shares, over_nodes], 1)
 
 
 def _statistics(x: Tensor, ptr: Tensor) -> Tensor:
-    """Return mean, deviation, least and greatest of runs of the rows of x, (m, d), concatenated.
+    """Return mean, deviation, minimum and maximum over runs of rows of x, (m, d), concatenated.
 
-    A run starts at each place but the last in `ptr`; the numbers of an empty one are 0.
+    Runs start at ``ptr[:-1]``; the statistics of an empty one are 0.
     """
     sizes = ptr.diff()
     owner = owners(sizes, len(x))
     mean = run_sum(x, ptr) / sizes.clamp_min(1)[:, None]
     variance = run_sum((x - mean[owner]).square(), ptr) / sizes.clamp_min(1)[:, None]
-    # No more than the rounding of the mean is 0.
+    # Deviations within the rounding error of the mean are set to 0.
     deviation = variance.sqrt()
     deviation = torch.where(deviation > 1e-5 * (1 + mean.abs()), deviation, 0.0)
     rows, empty = owner[:, None].expand_as(x), x.new_zeros(len(sizes), x.shape[1])
@@ -167,17 +168,17 @@ def _statistics(x: Tensor, ptr: Tensor) -> Tensor:
 
 
 def _counts(codes: Tensor, n_codes: int, topology: Topology) -> Tensor:
-    """Return how often each code, −1 for none, is that of a node, shape (n_graphs, n_codes)."""
+    """Count the nodes of each graph with each code, (n_graphs, n_codes); −1 is no code."""
     known = codes >= 0
     cells = topology.graph_of_node[known] * n_codes + codes[known]
-    found = torch.bincount(cells, minlength=topology.n_graphs * n_codes)
-    return found.view(topology.n_graphs, n_codes).float()
+    counts = torch.bincount(cells, minlength=topology.n_graphs * n_codes)
+    return counts.view(topology.n_graphs, n_codes).float()
 
 
 def _simple(topology: Topology) -> tuple[csr_array, NDArray[np.bool_]]:
-    """Return the links of simple graphs, 0 and 1 of shape (n_nodes, n_nodes), and who has a loop.
+    """Return the adjacency matrix (n_nodes, n_nodes) of the simple graphs, and a mask of loops.
 
-    Directions, and how often two nodes are linked, do not count.
+    Directions and repeated edges are ignored.
     """
     sources, targets = topology.edge_index.cpu().numpy()
     n_nodes = topology.n_nodes
@@ -194,17 +195,17 @@ def _simple(topology: Topology) -> tuple[csr_array, NDArray[np.bool_]]:
 def _triangles(links: csr_array) -> NDArray:
     """Return the number of triangles at each node of simple graphs."""
     rows, columns = links.nonzero()
-    # From lower to higher degrees, a hub has few links: the work is not the square of a degree.
+    # With edges from lower to higher degrees, hubs have few edges.
     rank = links.sum(axis=1).argsort(kind="stable").argsort()
     up = rank[rows] < rank[columns]
     upward = coo_array((links.data[up], (rows[up], columns[up])), shape=links.shape).tocsr()
-    # Of a triangle with the ranks u < v < w, (u, w) and (v, w) count one path over the third node.
+    # In a triangle with ranks u < v < w, (u, w) and (v, w) each have one path over the third node.
     closed = (links @ upward).multiply(upward)
     return closed.sum(axis=1) + closed.sum(axis=0) / 2
 
 
 def _over_nodes(values: NDArray, topology: Topology) -> Tensor:
-    """Return the sum of the values of the nodes of each graph, shape (n_graphs,)."""
+    """Return the sum of values over the nodes of each graph, shape (n_graphs,)."""
     column = torch.from_numpy(values).float().to(topology.sources.device)[:, None]
     return graph_sum(column, topology)[:, 0]
 
@@ -217,7 +218,7 @@ class ColourCounts(nn.Module):
     colours : Tensor of shape (n_colours,), dtype int64
         The colours that are counted.
     n_rounds : int
-        Rounds in which nodes take colours from their neighbours.
+        Number of rounds.
     """
 
     colours: Tensor
@@ -231,27 +232,27 @@ class ColourCounts(nn.Module):
     def of(
         cls, graphs: GraphBatch, n_rounds: int, min_share: float, max_features: int
     ) -> ColourCounts:
-        """Return the counts of the colours that occur in enough training graphs."""
-        pairs = [torch.stack([one, graphs.batch]) for one in _colours(graphs, n_rounds)]
-        # Once for each graph, however often it occurs there.
+        """Return a module that counts the colours of enough training graphs."""
+        pairs = [torch.stack([colours, graphs.batch]) for colours in _colours(graphs, n_rounds)]
+        # Each colour counts once per graph.
         occurs = torch.cat([torch.unique(pair, dim=1)[0] for pair in pairs])
         colours, n_graphs = torch.unique(occurs, return_counts=True)
         least = min(max(2.0, min_share * len(graphs)), len(graphs))
         most_first = n_graphs.argsort(descending=True, stable=True)
         kept = most_first[n_graphs[most_first] >= least][:max_features]
-        if not len(kept):  # no two graphs are alike in anything
+        if not len(kept):  # no two graphs have a colour in common
             kept = most_first[:1]
         return cls(colours[kept], n_rounds)
 
     def forward(self, graphs: GraphBatch) -> Tensor:
-        ordered, place = self.colours.sort()
+        ordered, column = self.colours.sort()
         last = len(ordered) - 1
-        found = graphs.dense.new_zeros(len(graphs), len(ordered))
+        counts = graphs.dense.new_zeros(len(graphs), len(ordered))
         for colours in _colours(graphs, self.n_rounds):
             near = torch.searchsorted(ordered, colours).clamp_max(last)
-            codes = torch.where(ordered[near] == colours, place[near], -1)
-            found += _counts(codes, len(ordered), graphs.topology)
-        return found.log1p()
+            codes = torch.where(ordered[near] == colours, column[near], -1)
+            counts += _counts(codes, len(ordered), graphs.topology)
+        return counts.log1p()
 
 
 def _colours(graphs: GraphBatch, n_rounds: int) -> list[Tensor]:
@@ -266,8 +267,7 @@ def _colours(graphs: GraphBatch, n_rounds: int) -> list[Tensor]:
     links: Tensor | int = 0
     if graphs.edges is not None and graphs.edges.codes is not None:
         links = _hashed(graphs.edges.codes)
-    # A round of Weisfeiler and Leman: a node with its neighbours, in no order, has a new colour.
-    # The sum of hashes is the hash of a multiset.
+    # The sum of hashes is the hash of a multiset of neighbours.
     for _ in range(n_rounds):
         last = colours[-1]
         messages = _hashed(last[topology.sources] + links)
@@ -277,7 +277,7 @@ def _colours(graphs: GraphBatch, n_rounds: int) -> list[Tensor]:
 
 
 def _hashed(x: Tensor) -> Tensor:
-    """Return 64 bits for each 64 bits, one to one, by SplitMix64; products wrap around."""
+    """Return the 64-bit hash SplitMix64, which is one to one; products wrap around."""
     x = x + -0x61C8864680B583EB
     x = (x ^ _shifted(x, 30)) * -0x40A7B892E31B1A47
     x = (x ^ _shifted(x, 27)) * -0x6B2FB644ECCEEE15

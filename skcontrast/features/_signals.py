@@ -1,4 +1,4 @@
-"""Features of images and series: oriented gradients, codes of patches, fixed kernels."""
+"""Features of images and series: HOG, patch dictionaries and fixed convolutional kernels."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from .._layers._images import Octaves, PatchLayer, average_to, bounded_grid, oct
 from .._layers._kernels import N_KERNELS, KernelLayer
 from ._base import Features
 
-# Cells along the shorter side of an image, and the least pixels of a cell.
+# Cells along the shorter side of an image, and the minimum size of a cell in pixels.
 _CELLS, _LEAST_CELL = 8, 4
 
 
 class OrientedGradients(Features):
-    r"""Histograms of the directions of edges in the cells of an image.
+    r"""HOG features: histograms of oriented gradients in the cells of an image.
 
-    The gradient of each pixel, in the channel where it is longest, adds its length to the two
-    nearest of k directions, of which opposite ones are the same. The sums over a cell, the vector
-    :math:`v`, are divided by the length of those of each of the four blocks of 2×2 cells that it
-    lies in, :math:`E_1, \dots, E_4`, to reduce the effect of lighting [1]_ [2]_:
+    The gradient of each pixel, in the channel where it is largest, adds its length to the two
+    nearest of k orientations. The sums over a cell, the vector :math:`v`, are divided by the norm
+    of each of the four blocks of 2×2 cells that contain it, :math:`E_1, \dots, E_4`, to reduce
+    the effect of lighting [1]_ [2]_:
 
     .. math:: h = \sum_{b=1}^4 \min\Big(0.2,\; \frac{v}{\sqrt{\lVert E_b\rVert^2 + 0.1}}\Big)
 
@@ -33,9 +33,9 @@ class OrientedGradients(Features):
     ----------
     cell_size : int, default=None
         Height and width of a cell in pixels. None is an eighth of the shorter side, at least 4;
-        of elongated images the cells are then longer, so that there are at most 64.
+        elongated images then have longer cells, so that there are at most 64.
     n_orientations : int, default=9
-        The number k of directions of the half circle, at least 2.
+        The number k of orientations in 180°, at least 2.
 
     Attributes
     ----------
@@ -44,8 +44,8 @@ class OrientedGradients(Features):
 
     See Also
     --------
-    PatchDictionary : Learns what to look for from the data.
-    skcontrast.encoders.PatchNet : Learns convolutions on the codes of a dictionary.
+    PatchDictionary : Learns a dictionary of patches from the data.
+    skcontrast.encoders.PatchNet : Convolutions on patch-dictionary features.
 
     References
     ----------
@@ -74,8 +74,8 @@ class OrientedGradients(Features):
         return nn.Sequential(layer, nn.Flatten())
 
 
-# Patches begin at about this many positions along the shorter side of an image.
-_MOST_PLACES = 48
+# The number of patches along the shorter side of an image, about.
+_MOST_PATCHES = 48
 
 
 class PatchDictionary(Features):
@@ -83,19 +83,19 @@ class PatchDictionary(Features):
 
     The single-layer network of [1]_ and [2]_. Patches lose their mean, are divided by their
     contrast and whitened; spherical k-means on the patches of the training images gives the
-    directions d. The code of a patch with whitened numbers w is
+    directions d. The response of a whitened patch w is
 
     .. math:: f_k = \max(0, d_k^\top w - \theta)
 
-    and its mean over each cell of a grid is a feature. Images of 48 pixels or more have codes at
-    several octaves, each with its own dictionary: their own size, half of it, and so on down to 24
-    pixels or more. With a linear classifier after it, on small
-    photographs it is ahead of many networks trained without labels, in a fraction of their time.
+    and its mean over each cell of a grid is a feature. Images of 48 pixels or more have features
+    at several octaves, each with its own dictionary: full size, half of it, and so on down to 24
+    pixels. Followed by a linear classifier, they are better on small photographs than many
+    networks trained without labels, in a fraction of the time.
 
     Parameters
     ----------
     n_patches : int, default=400
-        Directions of the dictionary.
+        Size of the dictionary.
     patch_size : int, default=6
         Height and width of a patch in pixels; at most the side of an image.
     threshold : float, default=1.0
@@ -139,20 +139,20 @@ class PatchDictionary(Features):
 
     def learn(self, batch: Tensor, rng: np.random.RandomState) -> nn.Module:
         """Return the dictionary and the grid as a module; see `Features.learn`."""
-        channels, *whole = batch.shape[1:]
+        channels, *full_sides = batch.shape[1:]
         octaves = []
-        for sides in octave_sides(*whole):
+        for sides in octave_sides(*full_sides):
             height, width = (min(self.patch_size, side) for side in sides)
-            # Neighbouring patches of large images say nearly the same.
-            stride = max(1, min(sides) // _MOST_PLACES)
+            # Neighbouring patches of large images are similar.
+            stride = max(1, min(sides) // _MOST_PATCHES)
             shape = (channels, height, width)
             layer = PatchLayer(self.n_patches, shape, float(self.threshold), stride)
-            places = layer.map_sides(sides)
-            cells = [min(self.grid, side) for side in places]
-            octaves.append(nn.Sequential(layer, average_to(cells, places), nn.Flatten()))
-        found = Octaves(octaves)
-        found.learn(batch, rng)
-        return found if len(octaves) > 1 else octaves[0]
+            map_sides = layer.map_sides(sides)
+            cells = [min(self.grid, side) for side in map_sides]
+            octaves.append(nn.Sequential(layer, average_to(cells, map_sides), nn.Flatten()))
+        dictionary = Octaves(octaves)
+        dictionary.learn(batch, rng)
+        return dictionary if len(octaves) > 1 else octaves[0]
 
 
 class MiniRocket(Features):
@@ -165,20 +165,19 @@ class MiniRocket(Features):
 
     .. math:: \sum_{j=-4}^{4} w_j\, x_{t + jd} > b.
 
-    Every second convolution is padded with zeros, the others are counted only
-    where the kernel is inside of it; where it is longer than a series, the feature is 0. Times
-    behind the end of a shorter series do not count. With several channels, a kernel reads the
-    sum of a few, drawn at random, as in the multivariate form of the authors. In series of 1,000
-    times or more, 500 to 1,000 are counted, spread evenly, so that features of 5,000 times cost
-    little more than those of 500. With a linear classifier after it, it is level with far larger
-    methods on most small sets of series.
+    Every second convolution is padded with zeros; the others count only where the kernel is
+    inside of the series, and are 0 if it is longer. Padding of shorter series does not count. With
+    several channels, a kernel has the sum of a few random channels as input, as in the authors'
+    multivariate version. In series of 1,000 steps or more, 500 to 1,000 steps count, spread
+    evenly, so that features of 5,000 steps take little longer than those of 500. Followed by a
+    linear classifier, it is as good as far larger methods on most small sets of series.
 
     Parameters
     ----------
     n_features : int, default=2016
         Number of features, at least 84, rounded down to a multiple of 84.
     random_state : int, RandomState instance or None, default=None
-        Seeds the choice of channels and of the series that give the thresholds.
+        Seeds the choice of channels and of the series for thresholds.
 
     Attributes
     ----------
@@ -187,7 +186,7 @@ class MiniRocket(Features):
 
     See Also
     --------
-    skcontrast.encoders.SeriesNet : A network of series, which is trained.
+    skcontrast.encoders.SeriesNet : A trainable network of series.
 
     References
     ----------
@@ -198,7 +197,7 @@ class MiniRocket(Features):
     --------
     >>> import numpy as np
     >>> from skcontrast.features import MiniRocket
-    >>> X = np.random.default_rng(0).normal(size=(20, 3, 100))  # 3 channels, 100 times
+    >>> X = np.random.default_rng(0).normal(size=(20, 3, 100))  # 3 channels, 100 steps
     >>> MiniRocket(random_state=0).fit_transform(X).shape
     (20, 2016)
     """
@@ -212,9 +211,9 @@ class MiniRocket(Features):
         return KernelLayer.of(batch, self.n_features, rng)
 
 
-# Of standardised images: an even region has no edges, however little it varies.
+# Added to squared norms of blocks in standardised images, so that flat regions have no edges.
 _LEAST_ENERGY = 0.1
-# No orientation of a cell has a greater share of its neighbourhood.
+# Larger values are clipped.
 _GREATEST_SHARE = 0.2
 
 
@@ -228,10 +227,10 @@ class GradientLayer(nn.Module):
     cell_size : int
         Pixels on a side of a cell, at most those of the image.
     n_orientations : int
-        Bins of the half circle of directions.
+        Bins of 180°.
     most : int, default=None
-        The most cells of elongated images, whose cells are as long as that takes, and count as if
-        they were squares.
+        Maximum number of cells of elongated images, whose cells are then elongated; they count
+        as squares.
     """
 
     def __init__(
@@ -246,22 +245,22 @@ class GradientLayer(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Map (n, channels, height, width) to (n, n_orientations, rows, columns)."""
         height, width = x.shape[2:]
-        # Differences of the pixels on both sides, in the channel where they are longest.
+        # Central differences, in the channel of the largest gradient.
         right = pad(x[..., 2:] - x[..., :-2], (1, 1))[..., :width]
         down = pad(x[..., 2:, :] - x[..., :-2, :], (0, 0, 1, 1))[..., :height, :]
         strongest = (right.square() + down.square()).argmax(1, keepdim=True)
         right, down = right.gather(1, strongest), down.gather(1, strongest)
-        # Each pixel votes for the two nearest of k directions, by how near they are.
+        # Each pixel adds to the two nearest of k orientations, linearly interpolated.
         bins = torch.arange(self.n_orientations, device=x.device).view(1, -1, 1, 1)
-        turned = torch.atan2(down, right) * (self.n_orientations / torch.pi)
-        far = (torch.remainder(turned, self.n_orientations) - bins).abs()
+        angle = torch.atan2(down, right) * (self.n_orientations / torch.pi)
+        far = (torch.remainder(angle, self.n_orientations) - bins).abs()
         near = relu(1 - torch.minimum(far, self.n_orientations - far))
         length = (right.square() + down.square()).sqrt()
         counts = self.cells(length * near) * self.cell_area
-        # A cell is divided by the lengths of the four blocks of 2×2 cells that it lies in; beyond
-        # the border, cells are empty.
+        # A cell is divided by the norms of the four blocks of 2×2 cells that contain it. Cells
+        # outside of the image are 0.
         energy = avg_pool2d(pad(counts.square().sum(1, keepdim=True), (1, 1, 1, 1)), 2, 1) * 4
         unit = (energy + _LEAST_ENERGY).rsqrt()
         rows, columns = counts.shape[2:]
         units = [unit[..., i : i + rows, j : j + columns] for i in (0, 1) for j in (0, 1)]
-        return torch.stack([(counts * one).clamp(max=_GREATEST_SHARE) for one in units]).sum(0)
+        return torch.stack([(counts * unit).clamp(max=_GREATEST_SHARE) for unit in units]).sum(0)

@@ -1,4 +1,4 @@
-"""Principal components, divided by a power of their standard deviations."""
+"""Partial whitening: principal components, divided by a power of their standard deviations."""
 
 from __future__ import annotations
 
@@ -21,41 +21,40 @@ from .._checks import (
 )
 
 _FLOATS = [np.float64, np.float32]
-# Components that vary less, relative to the first, are rounding.
+# Components with a smaller relative standard deviation are rounding errors.
 _LEAST_SPREAD = 1e-6
 
 
 class PartialWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
-    r"""Rotate vectors to their principal components, and make the spread of these more alike.
+    r"""Project vectors on their principal components, and equalise the variances partially.
 
     .. math:: z_j = v_j^\top (h - \mu) / s_j^p
 
     with v the principal axes and s the standard deviations along them, in X of `fit`. p = 0 is
-    PCA, p = 1 whitens. In between, directions that vary little count more than in h, where a few
-    directions decide which samples are near, but not as much as the noise in them. For neighbours
-    and retrieval p = 0.5 was better than
-    p = 0 in every embedding of images that was measured, see :ref:`neighbours`; linear classifiers
-    and few labels lose a little by it.
+    PCA, p = 1 is whitening. Values in between give more weight to directions of small variance,
+    without amplifying noise. For neighbours and retrieval, p = 0.5 was better than p = 0 in every
+    measured embedding of images, see :ref:`neighbours`; linear classifiers and few labels lose a
+    little.
 
     Parameters
     ----------
     n_components : int, default=256
-        Components, at most the features and samples of X.
+        Number of components; at most the number of features and of samples.
     power : float, default=0.5
         p, in [0, 1].
     random_state : int, RandomState instance or None, default=None
-        Seeds the randomised solver, which large X take.
+        Seeds the randomised solver of large X.
 
     Attributes
     ----------
     pca_ : sklearn.decomposition.PCA
         The fitted rotation.
     scale_ : ndarray of shape (n_components,)
-        What components are divided by.
+        The divisors of the components.
 
     See Also
     --------
-    skcontrast.metrics.knn_accuracy : Judges embeddings by neighbours.
+    skcontrast.metrics.knn_accuracy : Evaluates embeddings by neighbours.
 
     Examples
     --------
@@ -71,7 +70,7 @@ class PartialWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declar
     random_state: int | np.random.RandomState | None = parameter(["random_state"], default=None)
 
     def fit(self, X: ArrayLike, y: None = None) -> Self:
-        """Learn the rotation and the spread.
+        """Learn the principal axes and the standard deviations.
 
         Parameters
         ----------
@@ -93,17 +92,17 @@ class PartialWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declar
         validate_parameters(self)
         array = self._checked(X, ensure_min_samples=2)
         n_components = min(self.n_components, *array.shape)
-        # Equal rows have no variance to take shares of.
+        # Identical rows have no variance, whose shares are NaN.
         quiet = np.errstate(invalid="ignore", over="ignore")
         with quiet, naming("X", "numbers of finite variance"):
-            # Products of columns far from 0 would leave nothing of their covariance.
+            # Centred first, since products of columns far from 0 would lose the covariance.
             center = array.mean(axis=0, dtype=np.float64).astype(array.dtype)
             self.pca_ = PCA(n_components, random_state=self.random_state).fit(array - center)
             self.pca_.mean_ += center
             spread = np.sqrt(self.pca_.explained_variance_)
             assert_all_finite(spread)
         if not spread.any() and (array != array[0]).any():
-            raise ValueError("X holds numbers whose squares are 0: multiply it by a number.")
+            raise ValueError("X has no variance in its dtype: its squares underflow, rescale X.")
         least = _LEAST_SPREAD * spread.max(initial=0)
         self.scale_ = np.where(spread > least, spread, np.inf) ** self.power
         self._n_features_out = n_components

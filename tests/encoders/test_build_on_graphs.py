@@ -40,7 +40,7 @@ class Linear(nn.Module):
 
 
 @pytest.mark.parametrize("pooled", [False, True])
-def test_rows_of_nodes_are_summed_and_rows_of_graphs_are_taken(pooled):
+def test_apply_to_nodes_are_summed_and_rows_of_graphs_are_taken(pooled):
     module, width = build_encoder(Linear(pooled=pooled), (None, WIDTH))
     assert width == 4 and isinstance(module, ForeignNetwork)
     batch = as_batch(graphs_of("directed"), dtype=torch.float32)
@@ -48,7 +48,7 @@ def test_rows_of_nodes_are_summed_and_rows_of_graphs_are_taken(pooled):
     torch.testing.assert_close(module(batch), graph_sum(layer(batch.x), batch.topology))
 
 
-def test_rows_of_nodes_are_needed_where_nodes_are_anchors():
+def test_apply_to_nodes_are_needed_where_nodes_are_anchors():
     batch = as_batch(graphs_of("directed"), dtype=torch.float32)
     module, _ = build_encoder(Linear(), (None, WIDTH))
     assert module.nodes(batch).shape == (batch.n_nodes, 4)
