@@ -1,17 +1,20 @@
 """Sets of TUDataset: arrays of numpy in a folder, or what PyTorch Geometric loads.
 
-``tu_NAME.npz`` in the folder holds ``edge_index``, ``node_ptr``, the classes ``y`` (0, 1, …) and,
+``tu_NAME.npz`` in the folder of ``--data-home`` or of the environment variable
+``SKCONTRAST_BENCHMARK_DATA`` holds ``edge_index``, ``node_ptr``, the classes ``y`` (0, 1, …) and,
 where the set has them, ``node_attributes``, ``node_labels``, ``edge_attributes`` and
 ``edge_labels``. A set without such a file is downloaded.
 """
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
 import torch
 
+from benchmarks._image_sets import FOLDER
 from skcontrast.graphs import pack_graphs
 from skcontrast.graphs._packed import assemble, is_symmetric
 
@@ -21,7 +24,7 @@ LABELS = {"labels": "node_labels", "edge_labels": "edge_labels"}
 
 def load_graphs(name, data_home=None):
     """Return packed graphs and their classes."""
-    path = Path(data_home or "", f"tu_{name}.npz")
+    path = Path(data_home or os.environ.get(FOLDER, ""), f"tu_{name}.npz")
     if not path.is_file():
         from torch_geometric.datasets import TUDataset
 

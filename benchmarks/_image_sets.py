@@ -1,10 +1,10 @@
 """Fashion-MNIST and CIFAR-10, from files or from OpenML.
 
-The environment variable ``SKCONTRAST_BENCHMARK_DATA`` names a folder of files; without it, the
-sets are downloaded once from OpenML. ``fashion_mnist.npz`` holds ``X_train``, ``y_train``,
-``X_test`` and ``y_test``. ``cifar10_batch_1.npz`` to ``_5`` and ``cifar10_test.npz``, 102 MB in
-all, hold the classes ``y`` and ``d``, uint8 of shape (3, n, 32, 32): the planes G, R − G and
-B − G, differenced along both sides modulo 256.
+``--data-home`` or the environment variable ``SKCONTRAST_BENCHMARK_DATA`` names a folder of files;
+without it, the sets are downloaded once from OpenML. ``fashion_mnist.npz`` holds ``X_train``,
+``y_train``, ``X_test`` and ``y_test``. ``cifar10_batch_1.npz`` to ``_5`` and ``cifar10_test.npz``,
+102 MB in all, hold the classes ``y`` and ``d``, uint8 of shape (3, n, 32, 32): the planes G,
+R − G and B − G, differenced along both sides modulo 256.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ SETS = {
 
 
 @cache
-def load_images(name):
+def load_images(name, data_home=None):
     """Return X_train, y_train, X_test, y_test; images are uint8, (n, 28, 28) or (n, 3, 32, 32)."""
-    folder = os.environ.get(FOLDER)
+    folder = data_home or os.environ.get(FOLDER)
     if folder is None:
         name, shape, n_train = SETS[name]
         X, y = fetch_openml(name, version=1, return_X_y=True, as_frame=False)

@@ -48,14 +48,14 @@ def digits(args, *, flat=False):
 
 def fashion(args):
     """Return all of Fashion-MNIST, and where its test set begins."""
-    X_train, y_train, X_test, y_test = load_images("Fashion-MNIST")
+    X_train, y_train, X_test, y_test = load_images("Fashion-MNIST", args.data_home)
     X = np.concatenate([X_train, X_test])[:, None]
     return X, np.concatenate([y_train, y_test]), len(X_train)
 
 
 def cifar(args):
     """Return all of CIFAR-10, and where its test set begins."""
-    X_train, y_train, X_test, y_test = load_images("CIFAR-10")
+    X_train, y_train, X_test, y_test = load_images("CIFAR-10", args.data_home)
     return np.concatenate([X_train, X_test]), np.concatenate([y_train, y_test]), len(X_train)
 
 

@@ -27,7 +27,7 @@ OWN_OPTIONS = ("--save", "--compare")
 
 
 HELP = {
-    "data_home": "folder of the sets of graphs and series",
+    "data_home": "folder of the sets of images, graphs and series",
     "epochs": "those of the embedder if left out",
     "n": "samples to train on, of sets that are larger or made",
     "rounds": "turns of each contestant",

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-FOLDER = "SKCONTRAST_BENCHMARK_DATA"
+from benchmarks._image_sets import FOLDER
 
 
 def load_series(name, data_home=None):

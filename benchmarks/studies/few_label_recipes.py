@@ -213,7 +213,7 @@ def compare_recipes(args):
 def main():
     """Train and print one row per representation, or per set."""
     options = {"sets": ["digits"], "embeddings": EMBEDDINGS, "n": 2500, "n_labels": 5}
-    options |= {"per_class": [1, 2, 5], "epochs": int, "seeds": 5}
+    options |= {"per_class": [1, 2, 5], "epochs": int, "seeds": 5, "data_home": str}
     parser = make_parser(__doc__, **options)
     parser.add_argument("--rows", nargs="+", help=f"files of vectors, or of {', '.join(SAMPLES)}")
     args = parser.parse_args()

@@ -23,7 +23,7 @@ LAST = {
 SLOW = ("positive-debiased", "pucl-cmc", "pucl-moco", "probabilistic")
 
 
-def few_images(name):
+def few_images(*_):
     rng = np.random.default_rng(0)
     X, y = rng.integers(0, 256, (12, 3, 32, 32), np.uint8), np.arange(12) % 2
     return X, y, X[:4], y[:4]
