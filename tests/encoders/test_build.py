@@ -251,7 +251,7 @@ def compiled():
 @pytest.mark.parametrize(
     ("encoder", "advice"),
     [
-        (compiled, "compiled by torch.jit: pass what it compiled"),
+        (compiled, "compiled by torch.jit: pass the original module"),
         (lambda: nn.Sequential(compiled(), nn.ReLU()), "compiled by torch.jit"),
         (lambda: nn.Linear(4, 8).half(), r"weights in float16: pass it after \.float\(\)"),
         (lambda: nn.Linear(4, 8).bfloat16(), r"in bfloat16: .* precision='bf16' for mixed"),
