@@ -11,7 +11,6 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from .._baselines import COLUMNS, LEVEL, OURS
-from .._checks import check_component
 from ..embedder import ContrastiveEmbedder
 from ..estimation import Reliability, ScoreSample, project_views, reliability
 from ..losses import Loss
@@ -64,9 +63,6 @@ class BaselinesDisplay:
     """
 
     def __init__(self, comparison: BaselineComparison):
-        check_component(
-            comparison, BaselineComparison, owner=type(self).__name__, parameter="comparison"
-        )
         self.comparison = comparison
 
     @classmethod
@@ -205,10 +201,6 @@ class ReliabilityDisplay:
     """
 
     def __init__(self, reliabilities: Mapping[str, Reliability]):
-        if not isinstance(reliabilities, Mapping) or not reliabilities:
-            raise ValueError(f"reliabilities must be a non-empty dict, got {reliabilities!r}.")
-        for one in reliabilities.values():
-            check_component(one, Reliability, owner=type(self).__name__, parameter="reliabilities")
         self.reliabilities = reliabilities
 
     @classmethod
@@ -241,8 +233,6 @@ class ReliabilityDisplay:
         display : ReliabilityDisplay
             Already drawn.
         """
-        if not isinstance(losses, Mapping):
-            raise TypeError(f"losses must be a dict of losses by name, got {losses!r}.")
         found = {name: reliability(loss, sample, n_bins) for name, loss in losses.items()}
         return cls(found).plot(ax, **kwargs)
 

@@ -12,14 +12,13 @@ from sklearn.decomposition import PCA
 from sklearn.manifold import TSNE
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import check_consistent_length
 
 from .._checks import Interval, as_numbers, validated
 from .._data._metadata import split_known
 from .._runtime._random import generator_of
 from ..metrics._labeled import EMBEDDINGS
 from ..metrics._scorers import embed
-from ._axes import Axes, axes, class_colors, intensities, is_images, one_each, picture
+from ._axes import Axes, axes, class_colors, intensities, one_each, picture
 
 # Classes beyond this number cannot be distinguished by their colours.
 _MOST_CLASSES = 20
@@ -90,16 +89,8 @@ class EmbeddingDisplay:
         xlabel: str = "",
         ylabel: str = "",
     ):
-        self.points = as_numbers(points, "points", "an array of numbers of shape (n, 2)")
-        if self.points.shape[1] != 2:
-            raise ValueError(f"points must have shape (n, 2), got {self.points.shape}.")
+        self.points, self.thumbnails = np.asarray(points), thumbnails
         self.y = one_each(y, "y", len(self.points), is_flat=True)
-        self.thumbnails = thumbnails
-        if thumbnails is not None and not is_images(thumbnails):
-            raise ValueError(
-                f"thumbnails must be (n, h, w) or (n, channels, h, w), got {np.shape(thumbnails)}."
-            )
-        check_consistent_length(self.points, thumbnails)
         self.xlabel, self.ylabel = xlabel, ylabel
         self.rows_ = np.arange(len(self.points))
 

@@ -93,26 +93,17 @@ class RetrievalDisplay:
         y: ArrayLike | None = None,
         concentration: ArrayLike | None = None,
     ):
-        with naming("pictures", "an array of images or texts", pictures):
-            self.pictures = np.asarray(as_pictures(pictures))
-        if is_images(self.pictures):
-            options: dict[str, Any] = {"ensure_2d": False, "ensure_all_finite": "allow-nan"}
-            self.pictures = as_numbers(self.pictures, "pictures", allow_nd=True, **options)
-        elif self.pictures.ndim != 1:
+        self.pictures = np.asarray(as_pictures(pictures))
+        if not is_images(self.pictures) and self.pictures.ndim != 1:
             raise ValueError(
                 f"pictures must be images or texts, got shape {self.pictures.shape}: pass "
                 "pictures= with one for each sample."
             )
-        self.queries = _rows_of(queries, "queries", len(self.pictures))
-        self.neighbors = _rows_of(neighbors, "neighbors", len(self.pictures))
-        if self.neighbors.ndim != 2 or self.queries.shape != self.neighbors.shape[:1]:
-            raise ValueError(
-                "queries and neighbors must have shapes (n_queries,) and (n_queries, n_neighbors)"
-                f", got {self.queries.shape} and {self.neighbors.shape}."
-            )
-        n = len(self.pictures)
-        self.y = one_each(y, "y", n, is_flat=True)
-        self.concentration = one_each(concentration, "concentration", n, is_flat=True)
+        self.queries, self.neighbors = np.asarray(queries), np.asarray(neighbors)
+        self.y, self.concentration = (
+            one_each(values, name, len(self.pictures), is_flat=True)
+            for name, values in (("y", y), ("concentration", concentration))
+        )
 
     @classmethod
     def from_estimator(

@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from .._checks import as_numbers, check_argument, naming
 from .._fit._defaults import defaults_of
 from .._fit._drawn_views import chosen_rows, drawn_views
 from ..augmentation import Augmentation
 from ..embedder import ContrastiveEmbedder
 from ..metrics._scorers import split_at_embedder
-from ._axes import Axes, axes, drawer, frame_grid, grid_size, is_series, one_each
+from ._axes import Axes, axes, drawer, frame_grid, grid_size, is_series
 
 
 class ViewsDisplay:
@@ -75,25 +74,9 @@ class ViewsDisplay:
         names: Sequence[str] | None = None,
         as_series: bool | None = None,
     ):
-        settings: dict[str, Any] = {"ensure_2d": False, "allow_nd": True, "dtype": "numeric"}
-        check_argument("ViewsDisplay", "as_series", as_series, ["boolean", None])
-        self.as_series = is_series(samples) if as_series is None else bool(as_series)
-        settings["ensure_all_finite"] = "allow-nan" if self.as_series else True
-        self.samples = as_numbers(samples, "samples", **settings)
-        with naming("views", "a sequence of arrays", views):
-            self.views = [as_numbers(view, "views", **settings) for view in views]
-        # Series may end in NaN, and have channels; images may be grey.
-        dimensions = (3,) if self.as_series else (3, 4)
-        shapes = {view.shape for view in (self.samples, *self.views)}
-        if len(shapes) > 1 or not views or self.samples.ndim not in dimensions:
-            others = "images (n, h, w) or (n, channels, h, w) or "
-            raise ValueError(
-                "samples and each of views must be arrays of one shape, "
-                f"{'by as_series=True ' if as_series else others}series (n, channels, times), got "
-                f"{sorted(shapes)} and {len(views)} views."
-            )
-        texts = one_each(names, "names", len(self.samples))
-        self.names = None if texts is None else list(map(str, texts))
+        self.samples, self.views = np.asarray(samples), list(map(np.asarray, views))
+        self.names = None if names is None else list(map(str, names))
+        self.as_series = is_series(self.samples) if as_series is None else as_series
 
     @classmethod
     def from_estimator(

@@ -61,8 +61,3 @@ def test_from_estimator_is_the_comparison_on_the_axes_of_the_user(monkeypatch):
     assert options.items() <= passed.arguments.items()
     assert display.ax_ is ax and display.figure_ is ax.figure
     assert display.points_["raw"]["linear"][0].get_alpha() == 0.5
-
-
-def test_only_a_comparison_is_drawn():
-    with pytest.raises(TypeError, match="comparison"):
-        BaselinesDisplay({"raw": 1.0})

@@ -1,7 +1,6 @@
 """Curves of p(true negative | rank)."""
 
 import numpy as np
-import pytest
 
 from benchmarks._bcl_scores import ScoreModel
 from skcontrast.estimation import ScoreSample, project_views, reliability
@@ -38,22 +37,9 @@ def test_an_embedder_is_shown_by_its_own_loss_and_by_its_views(figures):
     np.testing.assert_array_equal(display.observed_.get_ydata(), observed)
 
 
-def test_anything_except_reliabilities_is_refused():
-    with pytest.raises(ValueError, match="non-empty dict"):
-        ReliabilityDisplay({})
-    with pytest.raises(TypeError, match="must be an instance of 'Reliability'"):
-        ReliabilityDisplay({"BCL": BCL(alpha=0.9)})
-
-
 def test_the_own_loss_of_an_embedder_has_its_estimates(figures):
     y = np.arange(len(X_DIGITS)) % 10
     embedder = small(loss=DCL(tau_plus=Auto(every=1))).fit(X_DIGITS, y)
     display = ReliabilityDisplay.from_estimator(embedder, X_DIGITS, y)
     predicted = display.lines_["DCL"].get_ydata()
     np.testing.assert_allclose(predicted, 1 - embedder.estimates_["tau_plus"])
-
-
-def test_losses_without_names_are_refused():
-    sample = ScoreModel().sample(10, 20, random_state=0)
-    with pytest.raises(TypeError, match="losses must be a dict"):
-        ReliabilityDisplay.from_sample(sample, [BCL(alpha=0.9)])

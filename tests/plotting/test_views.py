@@ -56,12 +56,6 @@ def test_given_axes_and_settings_are_used(figures):
     assert display.series_[0][0][0].get_linewidth() == 3
 
 
-def test_text_is_refused():
-    text = np.array([["a", "b"]] * 4)
-    with pytest.raises(ValueError, match=r"samples must be .* numbers"):
-        ViewsDisplay(text, [text])
-
-
 @pytest.mark.parametrize("kind", ["vectors", "graphs"])
 def test_what_is_neither_images_nor_series_is_refused_with_the_way_out(kind):
     X = vectors()
@@ -72,17 +66,6 @@ def test_what_is_neither_images_nor_series_is_refused_with_the_way_out(kind):
         ValueError, match=rf"images and series, not {kind}, .*embedder\.views\(X\)"
     ):
         ViewsDisplay.from_estimator(small(encoder=None), X)
-
-
-def test_arrays_of_other_shapes_are_refused():
-    with pytest.raises(
-        ValueError, match=r"arrays of one shape.* got \[\(2, 3, 3\), \(2, 4, 4\)\]"
-    ):
-        ViewsDisplay(np.zeros((2, 3, 3)), [np.zeros((2, 4, 4))])
-    with pytest.raises(ValueError, match=r"images \(n, h, w\).* got \[\(2, 3\)\]"):
-        ViewsDisplay(np.zeros((2, 3)), [np.zeros((2, 3))])
-    with pytest.raises(ValueError, match="and 0 views"):
-        ViewsDisplay(np.zeros((2, 3, 3)), [])
 
 
 class CountedImages(Dataset):
