@@ -21,7 +21,7 @@ from ._data._modalities import labeled_output
 from ._fit._defaults import default_chain, missing
 from ._fit._settings import augmentations_of
 from ._fit._setup import shown_symmetries
-from ._runtime._random import resolve_seed
+from ._runtime import resolve_seed
 from .augmentation import Views, compose
 from .kinds._base import Schema, in_units_of_X, with_scaler
 from .kinds._recognise import declared_kind, read_samples

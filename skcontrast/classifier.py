@@ -31,8 +31,7 @@ from ._checks import Declared, check_component, naming, parameter, validate_para
 from ._data._arrays import as_tensor
 from ._data._metadata import NAMES, checked_weights, known_classes
 from ._fit._label_spreading import spread_in_blocks
-from ._runtime._random import resolve_seed
-from ._runtime._threads import one_thread
+from ._runtime import one_thread, resolve_seed
 from ._sklearn_compat import CallbackSupportMixin, as_task, subtask
 from ._warnings import say
 from .augmentation._views import base_of

@@ -33,9 +33,7 @@ from ._checks import (
 from ._data._metadata import NAMES
 from ._data._modalities import labeled_output
 from ._network._inference import Measure, encode, on_device
-from ._runtime._device import resolve_device
-from ._runtime._modes import plain_modes
-from ._runtime._threads import one_thread
+from ._runtime import one_thread, plain_modes, resolve_device
 from ._sklearn_compat import CallbackSupportMixin, with_callbacks
 from ._version import __version__
 from ._warnings import each_once, warn

@@ -8,7 +8,7 @@ import torch
 from sklearn.datasets import load_digits
 
 from skcontrast import ContrastiveEmbedder, contrastive_loss
-from skcontrast._runtime._random import seed_generators
+from skcontrast._runtime import seed_generators
 from skcontrast.augmentation import MarginalCorruption, SimCLRAugmentation
 from skcontrast.encoders import Pretrained
 from skcontrast.frameworks import CMC, MoCo, SimCLR

@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .._runtime._device import free_bytes
+from .._runtime import free_bytes
 from ._arrays import is_lazy
 
 # Share of the free memory that training samples may take without a budget.

@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from .._checks import Interval, validated
-from .._runtime._device import resolve_device
+from .._runtime import resolve_device
 from .._storage._file import MALFORMED, pack, problem_in, read_file, replace_file, without_batches
 from .._storage._values import Reader, Writer
 from .._version import versions

@@ -10,10 +10,7 @@ from numpy.typing import NDArray
 
 from .._checks import POSITIVE_INT, check_argument, naming
 from .._data._arrays import LazySamples, row_blocks
-from .._runtime._device import resolve_device
-from .._runtime._modes import plain_modes
-from .._runtime._random import resolve_seed
-from .._runtime._threads import one_thread
+from .._runtime import one_thread, plain_modes, resolve_device, resolve_seed
 from ..augmentation import Augmentation
 from ..augmentation._symmetries import may_show_symmetries
 from ..kinds._base import Schema, in_units_of_X

@@ -14,7 +14,7 @@ from skorch.callbacks import PrintLog
 from .._data._batches import BatchSampler, Source, is_streamed
 from .._data._metadata import check_descriptions
 from .._network._inference import in_bf16, trains_in_bf16
-from .._runtime._random import seeded_rng
+from .._runtime import seeded_rng
 from .._warnings import say, warn
 from ..callbacks import Evaluation
 from ..frameworks import FitContext

@@ -18,8 +18,7 @@ from torch import Tensor, nn
 from .._data._batches import Batch, BatchSampler
 from .._network._inference import encode_batches
 from .._objective._functional import Contrast, objective_value
-from .._runtime._modes import noted_interrupts
-from .._runtime._random import draws_random_numbers, seeded_rng
+from .._runtime import draws_random_numbers, noted_interrupts, seeded_rng
 from ..frameworks import FitContext, Session
 from ..frameworks._checks import as_contrasts, check_contrasts, started
 from ._estimated_parameters import AutoParameters

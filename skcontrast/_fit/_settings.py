@@ -26,8 +26,7 @@ from .._checks import (
     validate_parameters,
 )
 from .._data._arrays import fingerprint
-from .._runtime._device import resolve_device
-from .._runtime._random import resolve_seed
+from .._runtime import resolve_device, resolve_seed
 from ..augmentation import Augmentation
 from ..callbacks import Evaluation
 from ..encoders import Encoder

@@ -17,8 +17,7 @@ from .._layers._images import Reduced
 from .._layers._pretrained import PretrainedNetwork
 from .._network._build import Directions, Network, Widths, build_network
 from .._network._inference import Measure, embedded_views, on_cpu, score_views
-from .._runtime._random import seeded_everywhere
-from .._runtime._threads import use_threads_for
+from .._runtime import seeded_everywhere, use_threads_for
 from .._warnings import warn
 from ..augmentation import Augmentation, compose
 from ..augmentation._compose import Composition

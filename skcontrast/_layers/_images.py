@@ -17,7 +17,7 @@ from sklearn.utils.random import sample_without_replacement
 from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 
-from .._runtime._threads import one_thread
+from .._runtime import one_thread
 
 # The most patches, and numbers in them, from which a dictionary is learned: five times as many
 # are not better. And the iterations of k-means.

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from .._layers._images import Reduced, reduced_sides
-from .._runtime._threads import use_threads_for
+from .._runtime import use_threads_for
 from ..encoders import Encoder
 from ..encoders._base import build_encoder, to_channels_last
 from ..encoders._mlp import projection_head

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from .._checks import StrOptions, check_argument, check_component, names_checked
-from .._runtime._modes import plain_modes
+from .._runtime import plain_modes
 from .._warnings import warn
 from ..losses import InfoNCE, Loss
 from ..schedules._numbers import check_numbers

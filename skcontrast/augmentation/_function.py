@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from .._checks import parameter
-from .._runtime._random import seeded_everywhere
+from .._runtime import seeded_everywhere
 from ..kinds._base import Kind
 from ..kinds._recognise import is_custom, named_kinds
 from ._base import Augmentation, as_float, check_finite, generator_for

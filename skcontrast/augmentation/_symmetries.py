@@ -16,9 +16,7 @@ from torch import Tensor
 from .._checks import validated
 from .._data._arrays import representative_array
 from .._layers._images import PatchLayer, average_to
-from .._runtime._modes import plain_modes
-from .._runtime._random import resolve_seed
-from .._runtime._threads import one_thread
+from .._runtime import one_thread, plain_modes, resolve_seed
 from ..kinds._base import Request
 from ..kinds._images import Images
 from ._base import as_float

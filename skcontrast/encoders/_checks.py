@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from .._runtime._modes import trial
+from .._runtime import trial
 from ..kinds._base import Kind, with_scaler
 from ..kinds._recognise import declared_kind, read_samples
 from ._base import Encoder, build_encoder

@@ -26,8 +26,7 @@ from .._data._metadata import validate_labels
 from .._network._inference import encode
 from .._objective._contrast import Contrast, embed_views, in_batch
 from .._objective._mean_loss import tiles
-from .._runtime._modes import plain_modes
-from .._runtime._threads import one_thread
+from .._runtime import one_thread, plain_modes
 from ..schedules._numbers import check_numbers
 from ..similarity import Cosine, Similarity
 from ..similarity._base import check_views, mapped

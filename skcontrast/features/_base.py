@@ -15,8 +15,7 @@ from torch import Tensor, nn
 from .._checks import Declared, learned, parameter, validate_parameters
 from .._data._modalities import labeled_output
 from .._network._inference import encode
-from .._runtime._modes import plain_modes
-from .._runtime._random import generator_of, seeded_everywhere
+from .._runtime import generator_of, plain_modes, seeded_everywhere
 from ..augmentation._views import base_of
 from ..encoders import Encoder
 from ..encoders._base import KindOrName, apply_to, build_encoder, require_module

@@ -12,7 +12,7 @@ from .._checks import check_returned, validate_parameters, validated
 from .._data._batches import Batch
 from .._objective._contrast import Contrast
 from .._objective._mean_loss import objective_value
-from .._runtime._modes import trial
+from .._runtime import trial
 from ..losses import InfoNCE
 from ..similarity import Similarity
 from ..similarity._checks import check_scores

@@ -17,7 +17,7 @@ from .._checks import (
     check_returned,
     validated,
 )
-from .._runtime._modes import trial
+from .._runtime import trial
 from ..schedules._numbers import check_numbers
 from ._base import Loss
 from ._rows import Rows

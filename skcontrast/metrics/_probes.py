@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from .._checks import POSITIVE, POSITIVE_INT, Interval
-from .._runtime._random import generator_of
+from .._runtime import generator_of
 from ._labeled import LabeledEmbeddings, check_count, check_labeled, measure
 from ._scorers import make_embedding_scorer
 

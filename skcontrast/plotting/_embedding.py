@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from .._checks import Interval, as_numbers, validated
 from .._data._metadata import split_known
-from .._runtime._random import generator_of
+from .._runtime import generator_of
 from ..metrics._labeled import EMBEDDINGS
 from ..metrics._scorers import embed
 from ._axes import Axes, axes, class_colors, intensities, one_each, picture

@@ -12,7 +12,7 @@ from sklearn.metrics.pairwise import cosine_similarity
 
 from .._checks import Interval, as_numbers, check_argument, naming, validated
 from .._data._metadata import is_unknown
-from .._runtime._random import generator_of
+from .._runtime import generator_of
 from ..metrics._labeled import EMBEDDINGS
 from ..metrics._scorers import embed, split_at_embedder
 from ._axes import (

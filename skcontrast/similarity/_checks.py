@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from .._checks import POSITIVE_INT, check_returned, validated
-from .._runtime._modes import trial
+from .._runtime import trial
 from ..schedules._numbers import check_numbers
 from ._base import Similarity
 

@@ -4,7 +4,7 @@ import psutil
 import pytest
 import torch
 
-from skcontrast._runtime._device import free_bytes, resolve_device
+from skcontrast._runtime import free_bytes, resolve_device
 
 
 def test_auto_is_the_first_device_that_is_available(monkeypatch):

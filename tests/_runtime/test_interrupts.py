@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from skcontrast._runtime._modes import noted_interrupts
+from skcontrast._runtime import noted_interrupts
 
 press = signal.raise_signal
 

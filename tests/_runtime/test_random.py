@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from skcontrast._runtime._random import seeded_everywhere, seeded_rng
+from skcontrast._runtime import seeded_everywhere, seeded_rng
 
 CPU = torch.device("cpu")
 

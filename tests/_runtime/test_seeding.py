@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from skcontrast._runtime._random import draws_random_numbers
+from skcontrast._runtime import draws_random_numbers
 from skcontrast.augmentation import RandomAffine
 from skcontrast.encoders import MLP, ConvNet, Encoder, PatchNet, ResNet
 from tests.common import IMAGES, X_DIGITS, in_a_process, small

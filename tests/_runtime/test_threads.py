@@ -10,8 +10,7 @@ import pytest
 import threadpoolctl
 import torch
 
-from skcontrast import ContrastiveClassifier, ContrastiveEmbedder
-from skcontrast._runtime import _random, _threads
+from skcontrast import ContrastiveClassifier, ContrastiveEmbedder, _runtime
 from skcontrast.encoders import MLP, PatchNet, ResNet
 from skcontrast.estimation import project_views
 from skcontrast.kinds import Images, Vectors
@@ -52,9 +51,9 @@ def others_may_draw():
     found = []
 
     def note():
-        may = _random._GENERATORS.acquire(blocking=False)
+        may = _runtime._GENERATORS.acquire(blocking=False)
         if may:
-            _random._GENERATORS.release()
+            _runtime._GENERATORS.release()
         found.append(may)
 
     thread = threading.Thread(target=note)
@@ -124,7 +123,7 @@ def fit_small_and_large():
     assert before == (2, 2, 2)
     X, y = vectors(), np.arange(60) % 2
     for largest, expected in ((3e7, {1}), (0, {2})):
-        _threads._LARGE = largest
+        _runtime._LARGE = largest
         embedder = ContrastiveEmbedder(Counts(5, 4), max_epochs=2, random_state=0, device="cpu")
         for use in (
             lambda embedder: embedder.fit(X),
@@ -146,18 +145,18 @@ def fit_small_and_large():
 def two_fits_that_overlap():
     torch.set_num_threads(2)
     before = numbers_of_threads()[:2]
-    with Holder(_threads.one_thread()) as first, Holder(_threads.one_thread()) as second:
+    with Holder(_runtime.one_thread()) as first, Holder(_runtime.one_thread()) as second:
         for holder in (first, second):
             assert torch.get_num_threads() == 2
             holder.leave()
             holder.thread.join()
     assert torch.get_num_threads() == 2
     torch.set_num_threads(2)
-    with _threads.one_thread(), _threads.one_thread():
+    with _runtime.one_thread(), _runtime.one_thread():
         assert numbers_of_threads() == (1, 1, 1)
-        _threads.use_threads_for(torch.nn.Linear(10_000, 3_001), (Vectors(), (10_000,)))
+        _runtime.use_threads_for(torch.nn.Linear(10_000, 3_001), (Vectors(), (10_000,)))
         assert numbers_of_threads()[:2] == before
-        with _threads.one_thread():
+        with _runtime.one_thread():
             assert torch.get_num_threads() == 1
     assert numbers_of_threads()[:2] == before
 
@@ -185,7 +184,7 @@ def test_networks_of_small_images_are_small_and_residual_ones_large(
 ):
     module, given_back = encoder.build(shape), []
     alone = SimpleNamespace(close=lambda: given_back.append(True))
-    _threads._OWN.entered = [alone]
-    _threads.use_threads_for(module, (kind, shape))
-    _threads._OWN.entered.clear()
+    _runtime._OWN.entered = [alone]
+    _runtime.use_threads_for(module, (kind, shape))
+    _runtime._OWN.entered.clear()
     assert bool(given_back) == is_large

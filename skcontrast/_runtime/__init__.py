@@ -1,1 +1,0 @@
-"""State of the process: device, memory, threads and random generators."""
