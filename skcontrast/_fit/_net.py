@@ -20,7 +20,7 @@ from .._network._inference import encode_batches
 from .._objective._functional import Contrast, objective_value
 from .._runtime import draws_random_numbers, noted_interrupts, seeded_rng
 from ..frameworks import FitContext, Session
-from ..frameworks._checks import as_contrasts, check_contrasts, started
+from ..frameworks._checks import as_contrasts, check_contrasts, new_session
 from ._estimated_parameters import AutoParameters
 from ._label_spreading import LabelSpreader
 from ._processes import Processes
@@ -132,7 +132,7 @@ class ContrastiveNet(NeuralNet):
 
     def initialize_criterion(self) -> Self:
         """Start the framework's session, which takes the place of skorch's criterion."""
-        self.criterion_ = started(self.settings.framework, self.context)
+        self.criterion_ = new_session(self.settings.framework, self.context)
         return self
 
     def get_all_learnable_params(self) -> Iterator[tuple[str, nn.Parameter]]:

@@ -24,7 +24,7 @@ from ..augmentation._compose import Composition
 from ..augmentation._symmetries import may_show_symmetries, symmetries_of
 from ..augmentation._views import base_of
 from ..frameworks import Framework
-from ..frameworks._modalities import GivenParts, Split
+from ..frameworks._modalities import NoSplit, Split
 from ..kinds._base import Kind, Request, Schema, with_scaler
 from ..losses import Loss
 from ..similarity import Similarity
@@ -296,7 +296,7 @@ def _new_network(
     schema: Schema,
     scaler: Any,
     batch: Any,
-    split: Split | GivenParts | None,
+    split: Split | NoSplit | None,
 ) -> tuple[Network, Widths]:
     """Return a network with fresh weights, which has something to train, and its widths."""
 
@@ -336,7 +336,7 @@ def keeps_pretrained(network: Network, output: str) -> bool:
     return is_pretrained and not is_open and output == "representation"
 
 
-def _check_encoders(settings: Settings, split: Split | GivenParts | None, schema: Schema) -> None:
+def _check_encoders(settings: Settings, split: Split | NoSplit | None, schema: Schema) -> None:
     """Raise ValueError if there is a list of encoders, but not one for each part."""
     if not isinstance(settings.encoder, (list, tuple)):
         return

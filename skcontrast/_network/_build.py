@@ -16,7 +16,7 @@ from ..encoders import Encoder
 from ..encoders._base import build_encoder, to_channels_last
 from ..encoders._mlp import projection_head
 from ..frameworks._moco import BATCH_NORM
-from ..frameworks._modalities import GivenParts, ParallelNetworks, Split, SplitColumns
+from ..frameworks._modalities import NoSplit, ParallelNetworks, Split, SplitColumns
 from ..kinds._base import Kind
 from ..kinds._recognise import MultimodalKind
 from ..similarity import Similarity
@@ -114,7 +114,7 @@ def build_network(
     subset: Any,
     kind: Kind,
     scaler: Any,
-    split: Split | GivenParts | None,
+    split: Split | NoSplit | None,
     *,
     choose_encoder: Callable[[int, Kind, tuple], Any],
     n_components: int | None,
@@ -132,7 +132,7 @@ def build_network(
         Their kind.
     scaler : object
         The fitted scaler that made them from X.
-    split : Split, GivenParts or None
+    split : Split, NoSplit or None
         The parts of a sample that have separate encoders; None for one encoder.
     choose_encoder : callable
         ``choose_encoder(place, kind, sample_shape)`` returns the ``encoder`` parameter for a part.
@@ -222,7 +222,7 @@ class _Part:
         return batch if self.split is None else self.split(batch)[self.place]
 
 
-def _parts(subset: Any, kind: Kind, scaler: Any, split: Split | GivenParts | None) -> list[_Part]:
+def _parts(subset: Any, kind: Kind, scaler: Any, split: Split | NoSplit | None) -> list[_Part]:
     """Return what each encoder is built for."""
     # Several arrays are parts already, each with its kind and scaler.
     if isinstance(kind, MultimodalKind):
@@ -244,7 +244,7 @@ def _parts(subset: Any, kind: Kind, scaler: Any, split: Split | GivenParts | Non
     ]
 
 
-def _reduce(parts: Sequence[_Part], split: Split | GivenParts | None) -> None:
+def _reduce(parts: Sequence[_Part], split: Split | NoSplit | None) -> None:
     """Let images of each part have at most the area that its encoder reads."""
     largest: list[Any] = [getattr(part.given, "largest_side", None) for part in parts]
     if isinstance(split, Split):  # which stands behind a layer for all parts
@@ -257,7 +257,7 @@ def _reduce(parts: Sequence[_Part], split: Split | GivenParts | None) -> None:
 
 
 def _assembled(
-    split: Split | GivenParts | None, parts: Sequence[_Part], heads: Sequence[nn.Module]
+    split: Split | NoSplit | None, parts: Sequence[_Part], heads: Sequence[nn.Module]
 ) -> Network:
     """Return encoders, the layers before them and heads as one network.
 

@@ -22,7 +22,7 @@ from .._checks import StrOptions, check_argument, check_component, names_checked
 from .._runtime import plain_modes
 from .._warnings import warn
 from ..losses import InfoNCE, Loss
-from ..schedules._numbers import check_numbers
+from ..schedules._numbers import check_hyperparameters
 from ..similarity import Cosine, Similarity
 from ..similarity._base import check_views, in_one_dtype
 from ._contrast import Contrast, embed_views, in_batch, pairs_with
@@ -150,7 +150,7 @@ def contrastive_loss(
         similarity, Similarity, owner=owner, parameter="similarity", default=Cosine
     )
     for component in (loss, similarity):
-        check_numbers(component)
+        check_hyperparameters(component)
     check_argument(owner, "same_group", same_group, _SAME_GROUP)
     # Views and queue have to be comparable before they get one dtype.
     check_views(views, queue, similarity)

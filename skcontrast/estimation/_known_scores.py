@@ -11,7 +11,7 @@ import torch
 
 from .._checks import Interval, check_argument, check_component
 from ..losses import Loss, Rows, Supervised
-from ..schedules._numbers import check_numbers
+from ..schedules._numbers import check_hyperparameters
 from ._samples import Estimate, ScoreSample, checked_sample, true_negatives_by_rank
 
 
@@ -354,7 +354,7 @@ def _checked(
     """Return the sample as arrays that have been checked."""
     check_component(loss, Loss, owner=owner, parameter="loss")
     check_component(sample, ScoreSample, owner=owner, parameter="sample")
-    check_numbers(loss)
+    check_hyperparameters(loss)
     if is_estimate and not loss.is_estimate:
         raise ValueError(
             f"{type(loss).__name__} does not differ from InfoNCE by an estimate of the mean of "

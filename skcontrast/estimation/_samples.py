@@ -27,9 +27,9 @@ from .._network._inference import encode
 from .._objective._contrast import Contrast, embed_views, in_batch
 from .._objective._mean_loss import tiles
 from .._runtime import one_thread, plain_modes
-from ..schedules._numbers import check_numbers
+from ..schedules._numbers import check_hyperparameters
 from ..similarity import Cosine, Similarity
-from ..similarity._base import check_views, mapped
+from ..similarity._base import check_views, map_parts
 
 
 class ScoreSample(NamedTuple):
@@ -321,8 +321,8 @@ def contrast_of(
     similarity = check_component(
         similarity, Similarity, owner="estimation", parameter="similarity", default=Cosine
     )
-    check_numbers(similarity)
-    views = [mapped(_in_double, view) for view in views]
+    check_hyperparameters(similarity)
+    views = [map_parts(_in_double, view) for view in views]
     check_views(views, None, similarity, least)
     n = len(views[0][0] if isinstance(views[0], tuple) else views[0])
     if labels is not None and len(labels) != n:

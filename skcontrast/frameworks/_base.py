@@ -1,4 +1,4 @@
-"""The base classes of the frameworks, and of the sessions that hold their memory in a fit."""
+"""Base classes of the frameworks, and of sessions, which hold their memory during a fit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .._objective._contrast import Contrast
 from .._objective._mean_loss import ObjectiveName
 from ..kinds._base import Kind
 from ..similarity import Cosine, Similarity
-from ._modalities import GivenParts, Split
+from ._modalities import NoSplit, Split
 
 
 @dataclass(frozen=True)
@@ -33,23 +33,23 @@ class FitContext:
     n_samples : int
         Number of samples in X.
     n_views, batch_size : int
-        Views per sample; the most samples in a step.
+        Views per sample; maximum number of samples in a step.
     width : int
         Width of the network's output, of all parts together.
     device : torch.device
-        Where the network is trained.
+        The device of the training.
     generator : torch.Generator
-        For the framework's own random numbers, on the device; seeded again in every epoch.
+        Random numbers for the framework, on the device; seeded again in every epoch.
     groups : Tensor of shape (n_samples,), dtype int64, or None
-        The groups of all samples by their places in X, −1 where there is none; None if `fit` got
-        none. For memories, which know the places of what they hold.
+        The groups of all samples in the order of X, −1 where there is none; None if `fit` got
+        none. For memories, which hold row numbers of X.
     n_parts : int
         Number of parts of a sample that have an encoder each.
 
     See Also
     --------
     Framework : Its `start` receives the context of a fit.
-    Session : Keeps it in the attribute `context`.
+    Session : Has it as the attribute `context`.
     """
 
     module: nn.Module
@@ -65,12 +65,12 @@ class FitContext:
     n_parts: int = 1
 
     def groups_of(self, rows: Tensor) -> Tensor | None:
-        """Return the groups of samples by their places in X, −1 where the place is unknown.
+        """Return the groups of rows of X, −1 for unknown rows.
 
         Parameters
         ----------
         rows : Tensor of shape (k,), dtype int64
-            Places in X; negative where they are unknown.
+            Row numbers of X; negative where unknown.
 
         Returns
         -------
@@ -83,7 +83,7 @@ class FitContext:
 class Framework(ParameterObject):
     """Base class of the frameworks: objects with hyperparameters, but without state.
 
-    A framework that remembers nothing from step to step implements `contrast`. One that needs a
+    A framework without memory implements `contrast`. One that needs a
     memory, such as a queue of keys or a second network, implements `start`, which returns the
     `Session` that holds the memory during a fit.
 
@@ -95,14 +95,14 @@ class Framework(ParameterObject):
     n_views : int or None
         Views per sample, if the framework needs a certain number; None leaves it to the user.
     takes_parts : bool
-        Whether X may have several parts, and `split_samples` returns how they are split.
+        Whether X may have several parts, which `split_samples` returns.
     remembers_samples : bool
-        Whether candidates may be samples of earlier batches, as from a queue. Then `fit` refuses
-        ``domains``.
+        Whether candidates may be samples of earlier batches, as from a queue. Then `fit` raises
+        an error for ``domains``.
 
     See Also
     --------
-    Session : The base class of what lasts for one fit.
+    Session : Base class of the memory of a fit.
     Contrast : The result of a framework for each batch.
     SimCLR, MoCo, CMC, InfoGraph : The frameworks of the package.
 
@@ -149,16 +149,16 @@ class Framework(ParameterObject):
 
     @property
     def default_similarity(self) -> type[Similarity]:
-        """Class of the similarity if the user names none; a subclass may set another."""
+        """The similarity if the user passes None; a subclass may set another."""
         return Cosine
 
     @property
     def network_signature(self) -> str | None:
-        """The framework that the network is built for, or None if any framework can use it."""
+        """The framework for which the network is built; None if any framework can use it."""
         return None
 
-    def split_samples(self, kind: Kind, sample_shape: tuple) -> Split | GivenParts | None:
-        """Return how samples are split into parts with an encoder each, or None for one encoder.
+    def split_samples(self, kind: Kind, sample_shape: tuple) -> Split | NoSplit | None:
+        """Return the split of samples into parts with an encoder each, or None for one encoder.
 
         Parameters
         ----------
@@ -175,12 +175,12 @@ class Framework(ParameterObject):
         Parameters
         ----------
         context : FitContext
-            The fit that begins.
+            The fit that starts.
 
         Returns
         -------
         session : Session
-            By default one that calls `contrast` and remembers nothing.
+            By default, a session without memory, which calls `contrast`.
         """
         return _WithoutMemory(self, context)
 
@@ -191,7 +191,7 @@ class Framework(ParameterObject):
         similarity: Similarity,
         batch: Batch,
     ) -> Contrast | list[Contrast]:
-        """Encode the views of a batch and name the anchors, positives and candidates.
+        """Encode the views of a batch, and return the anchors, positives and candidates.
 
         Parameters
         ----------
@@ -203,9 +203,8 @@ class Framework(ParameterObject):
         similarity : Similarity
             Its ``embed`` maps the network's output to the vectors that are compared.
         batch : Batch
-            The known facts about the n samples: ``rows``, their places in X; ``labels``, their
-            classes, and ``groups``, those of samples that belong together, or None; and
-            ``metadata(z)``, the metadata of views of the samples as anchors.
+            The metadata of the n samples: ``rows``, their row numbers in X; ``labels`` and
+            ``groups``, or None; and ``metadata(z)``, the metadata of their views as anchors.
 
         Returns
         -------
@@ -220,7 +219,7 @@ class Framework(ParameterObject):
 class Session(nn.Module):
     """The memory of a framework during a fit.
 
-    A session is a module so that what it registers is looked after. Its buffers and submodules
+    A session is a module: its buffers and submodules
     move to the device and are part of its ``state_dict``, from which ``warm_start`` and
     ``partial_fit`` resume and which skorch's ``Checkpoint`` saves (as ``f_criterion``). Its
     parameters that require a gradient are trained too. The network of the fit does not belong to
@@ -229,20 +228,20 @@ class Session(nn.Module):
     Parameters
     ----------
     context : FitContext
-        The fit that begins.
+        The fit that starts.
 
     Attributes
     ----------
     context : FitContext
-        The same.
+        The context of the fit.
     objective : {"contrastive", "jensen-shannon"}
-        Which loss is formed from the scores.
+        The loss that is computed from the scores.
 
     See Also
     --------
     Framework : Its `start` returns a session.
     KeyQueue : A memory of the keys of earlier batches.
-    MomentumNetwork : A second network that slowly follows the one that is trained.
+    MomentumNetwork : A moving average of the trained network.
 
     References
     ----------
@@ -305,7 +304,7 @@ class Session(nn.Module):
     def contrast(
         self, views: list[Any], similarity: Similarity, batch: Batch
     ) -> Contrast | list[Contrast]:
-        """Encode the views of a batch and name the anchors, positives and candidates.
+        """Encode the views of a batch, and return the anchors, positives and candidates.
 
         Parameters
         ----------
@@ -330,8 +329,8 @@ class Session(nn.Module):
     def resume(self, state: dict[str, Any], same_samples: bool) -> None:
         """Continue from the state of the session of an earlier fit.
 
-        By default, all of the state is loaded if the samples and all shapes are the same;
-        otherwise only the parameters that still have their shapes.
+        By default, the whole state is loaded if the samples and all shapes are the same;
+        otherwise only parameters of the same shape.
 
         Parameters
         ----------
@@ -353,13 +352,13 @@ def _shape(value: Any) -> Any:
 
 
 def state_of(part: str, state: dict[str, Any]) -> dict[str, Any]:
-    """Return the state of a submodule out of that of the whole."""
+    """Return the state of a submodule, from that of its parent."""
     prefix = f"{part}."
     return {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}
 
 
 class _WithoutMemory(Session):
-    """The session of a framework that remembers nothing."""
+    """The session of a framework without memory."""
 
     def __init__(self, framework: Framework, context: FitContext):
         super().__init__(context)

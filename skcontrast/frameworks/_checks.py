@@ -1,4 +1,4 @@
-"""Checks of the contrasts that frameworks return: in a test, and in the first steps of a fit."""
+"""Validation of the contrasts that frameworks return, in tests and in the first steps of a fit."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from ..similarity._checks import check_scores
 from ._base import FitContext, Framework, Session
 
 _RULE = (
-    "A framework names anchors, their positives and candidate negatives in a Contrast, and the "
-    "embedder's loss is formed from their scores. Methods that have no negatives, or a loss of "
-    "their own, such as BYOL, SimSiam or VICReg, cannot be written as a framework."
+    "A framework returns anchors, positives and candidate negatives as a Contrast, and the "
+    "embedder's loss is computed from their scores. Methods without negatives, or with another "
+    "loss, such as BYOL, SimSiam or VICReg, cannot be written as a framework."
 )
 # The axes of each field, and its dtype.
 _ANCHORS, _CANDIDATES = ["n_anchors"], ["n_candidates"]
@@ -38,10 +38,10 @@ _FIELDS = {
     "pair_weights": (_ANCHORS + _CANDIDATES, "floating"),
 }
 _OPTIONAL = list(_FIELDS)[4:]
-# Samples of a made batch.
+# The size of synthetic batches.
 _N_SAMPLES = 12
-# The largest number of anchors whose scores are checked.
-_MOST_LOOKED_AT = 64
+# The maximum number of anchors whose scores are checked.
+_MOST_ANCHORS = 64
 
 
 @validated(framework=Framework)
@@ -49,8 +49,8 @@ def check_framework(framework: Framework) -> None:
     """Check that a custom framework returns a valid contrast.
 
     A network of one layer is trained for three steps on synthetic vectors that have weights,
-    labels and groups. ``fit`` checks what a framework returns in its first two steps in the same
-    way, for any kind of samples.
+    labels and groups. ``fit`` checks its first two steps in the same way,
+    for any kind of samples.
 
     Parameters
     ----------
@@ -60,10 +60,9 @@ def check_framework(framework: Framework) -> None:
     Raises
     ------
     TypeError, ValueError
-        If the framework has a network of its own, as CMC does, which only a fit builds; if
+        If the framework needs a special network, as CMC does, which only a fit builds; if
         ``start`` returns no session, or one that has registered the network; or if a contrast
-        has fields that do not fit each other, scores out of bounds, or lacks what is known about
-        the samples.
+        has inconsistent fields, scores out of bounds, or no metadata of the samples.
 
     See Also
     --------
@@ -84,21 +83,19 @@ def check_framework(framework: Framework) -> None:
     """
     validate_parameters(framework)
     if framework.network_signature is not None:
-        raise ValueError(
-            f"{framework!r} has a network of its own, which only fit builds: try fit."
-        )
+        raise ValueError(f"{framework!r} needs a network that only fit builds: call fit instead.")
     cpu, loss, similarity = torch.device("cpu"), InfoNCE(), framework.default_similarity()
     width, n_views, rows = 8 + similarity.n_extra, framework.n_views or 2, torch.arange(36)
-    # A fit in small: three batches, since a memory has nothing to answer with in the first. Each
-    # sample has a class, a weight and a group, so that mixed up rows are seen.
+    # A small fit of three batches, since a memory is empty in the first. Each sample has a class,
+    # a weight and a group, so that permuted rows are detected.
     with trial(cpu):
         X, network = torch.arange(180.0).sin().view(36, 5), torch.nn.Linear(5, width)
         sizes: Any = len(X), n_views, _N_SAMPLES, width, cpu, torch.Generator(), rows // 2
         context = FitContext(network, network, lambda module: module, *sizes)
-        session = started(framework, context)
-        for part in rows.split(_N_SAMPLES):
-            batch = Batch(X[part], part % 3, 1.0 + part, None, part, part // 2)
-            views = [X[part] + 0.5 * X[part].roll(v) for v in range(n_views)]
+        session = new_session(framework, context)
+        for chosen in rows.split(_N_SAMPLES):
+            batch = Batch(X[chosen], chosen % 3, 1.0 + chosen, None, chosen, chosen // 2)
+            views = [X[chosen] + 0.5 * X[chosen].roll(v) for v in range(n_views)]
             contrasts = as_contrasts(session.contrast(views, similarity, batch), framework)
             check_contrasts(contrasts, batch, framework, similarity)
             for contrast in contrasts:
@@ -106,13 +103,13 @@ def check_framework(framework: Framework) -> None:
             session.update()
 
 
-def started(framework: Framework, context: FitContext) -> Session:
-    """Return the session of a framework, checked.
+def new_session(framework: Framework, context: FitContext) -> Session:
+    """Return the validated session of a framework.
 
     Raises
     ------
     TypeError
-        If it is no session.
+        If ``start`` returns no session.
     ValueError
         If the network of the fit has been registered in it.
     """
@@ -126,25 +123,25 @@ def started(framework: Framework, context: FitContext) -> Session:
     for name, parameter in session.named_parameters():
         if id(parameter) in trained:
             raise ValueError(
-                f"{type(session).__name__} holds the network of the fit in its attribute "
-                f"{name.split('.')[0]!r}, which registers it as a part of the session: call "
+                f"{type(session).__name__} has the network of the fit as its attribute "
+                f"{name.split('.')[0]!r}, which registers it in the session: call "
                 "self.context.network instead."
             )
     return session
 
 
 def as_contrasts(returned: Any, framework: Framework) -> list[Contrast]:
-    """Return what a session has returned as a list of contrasts.
+    """Return the output of a session as a list of contrasts.
 
     Raises
     ------
     TypeError, ValueError
-        If it is anything else.
+        If it is neither a Contrast nor a list of them.
     """
     owner = type(framework).__name__
     contrasts = list(returned) if isinstance(returned, (list, tuple)) else [returned]
-    if not contrasts or not all(isinstance(one, Contrast) for one in contrasts):
-        got = ", ".join(type(one).__name__ for one in contrasts) or "an empty list"
+    if not contrasts or not all(isinstance(item, Contrast) for item in contrasts):
+        got = ", ".join(type(item).__name__ for item in contrasts) or "an empty list"
         raise TypeError(f"{owner} must return a Contrast or a list of them, got {got}. {_RULE}")
     return contrasts
 
@@ -153,25 +150,25 @@ def as_contrasts(returned: Any, framework: Framework) -> list[Contrast]:
 def check_contrasts(
     contrasts: Sequence[Contrast], batch: Batch, framework: Framework, similarity: Similarity
 ) -> None:
-    """Check the contrasts of a batch.
+    """Validate the contrasts of a batch.
 
     Raises
     ------
     ValueError
-        If the fields do not fit each other, nothing is left to contrast, scores are out of bounds
-        or have no gradient, or what the user has passed about the samples is missing.
+        If fields are inconsistent or empty, scores are out of bounds or have no gradient, or
+        metadata of the samples are missing.
     """
     owner = type(framework).__name__
     for contrast in contrasts:
         _check_fields(contrast, owner)
-        _check_numbers(contrast, owner)
+        _check_columns_and_weights(contrast, owner)
         _check_metadata(contrast, batch, owner)
         with torch.autocast(contrast.anchors.device.type, enabled=False):
-            _check_scores(contrast.take(slice(_MOST_LOOKED_AT)), similarity, owner)
+            _check_scores_of(contrast.take(slice(_MOST_ANCHORS)), similarity, owner)
 
 
 def _check_fields(contrast: Contrast, owner: str) -> None:
-    """Check types and shapes, and that nothing is empty."""
+    """Validate types and shapes, and that no field is empty."""
     sizes: dict[str, int] = {}
     for field, (axes, dtypes) in _FIELDS.items():
         value, got = getattr(contrast, field), type(getattr(contrast, field)).__name__
@@ -199,24 +196,24 @@ def _check_fields(contrast: Contrast, owner: str) -> None:
         raise ValueError(f"The Contrast of {owner} excludes all candidates. {_RULE}")
 
 
-def _check_numbers(contrast: Contrast, owner: str) -> None:
-    """Check places among the candidates, and weights."""
-    n_candidates, places = len(contrast.candidates), contrast.excluded.sort(1).values
+def _check_columns_and_weights(contrast: Contrast, owner: str) -> None:
+    """Validate indices of candidates, and weights."""
+    n_candidates, columns = len(contrast.candidates), contrast.excluded.sort(1).values
     for name in ("weights", "pair_weights"):
         factors = getattr(contrast, name)
         if factors is not None and (factors.requires_grad or not (factors >= 0).all()):
             raise ValueError(
                 f"{name} of the Contrast of {owner} must be at least 0 and have no gradient."
             )
-    if ((places < 0) | (places >= n_candidates)).any() or (places.diff(dim=1) == 0).any():
+    if ((columns < 0) | (columns >= n_candidates)).any() or (columns.diff(dim=1) == 0).any():
         raise ValueError(
-            f"excluded of the Contrast of {owner} must be places among its {n_candidates} "
-            "candidates, and name no candidate twice for one anchor."
+            f"excluded of the Contrast of {owner} must be indices of its {n_candidates} "
+            "candidates, all different for an anchor."
         )
 
 
 def _check_metadata(contrast: Contrast, batch: Batch, owner: str) -> None:
-    """Check that what is known about the samples has been passed on."""
+    """Check that the metadata of the samples were passed on."""
     for argument, known, fields in (
         ("groups", batch.groups, ["anchor_groups", "candidate_groups"]),
         ("y", batch.labels, ["anchor_labels", "candidate_labels"]),
@@ -231,18 +228,18 @@ def _check_metadata(contrast: Contrast, batch: Batch, owner: str) -> None:
             )
 
 
-def _check_scores(few: Contrast, similarity: Similarity, owner: str) -> None:
-    """Check that scores are in bounds, as those of vectors that were not embedded rarely are."""
-    scores: Any = similarity.scores(few.anchors, few.candidates)
-    shape = len(few.anchors), len(few.candidates)
+def _check_scores_of(contrast: Contrast, similarity: Similarity, owner: str) -> None:
+    """Check that scores are in bounds, which they rarely are without ``similarity.embed``."""
+    scores: Any = similarity.scores(contrast.anchors, contrast.candidates)
+    shape = len(contrast.anchors), len(contrast.candidates)
     check_returned(f"{type(similarity).__name__}.scores", scores, shape)
-    ends, whose = (few.anchors, few.candidates), f"the Contrast of {owner}"
+    ends, whose = (contrast.anchors, contrast.candidates), f"the Contrast of {owner}"
     vectors = f"Anchors and candidates of {whose}, which must come from similarity.embed, have"
-    # A vector's score with itself, which is excluded, may be NaN by rounding.
-    is_read = torch.ones_like(scores, dtype=torch.bool).scatter_(1, few.excluded, False)
-    check_scores(similarity, scores[is_read], *ends, vectors)
-    if few.positives.is_floating_point():
+    # The score of a vector with itself, which is excluded, may be NaN by rounding.
+    counts = torch.ones_like(scores, dtype=torch.bool).scatter_(1, contrast.excluded, False)
+    check_scores(similarity, scores[counts], *ends, vectors)
+    if contrast.positives.is_floating_point():
         positives = f"The positives of {whose} have"
-        if few.anchors.requires_grad and not few.positives.requires_grad:
+        if contrast.anchors.requires_grad and not contrast.positives.requires_grad:
             raise ValueError(f"{positives} no gradient: compute them from the network's output.")
-        check_scores(similarity, few.positives, *ends, positives)
+        check_scores(similarity, contrast.positives, *ends, positives)

@@ -19,7 +19,7 @@ from ..kinds._base import Kind
 from ..kinds._recognise import MultimodalKind
 from ..similarity import Similarity
 from ._base import FitContext, Framework, Session
-from ._modalities import GivenParts, Lab, Split
+from ._modalities import Lab, NoSplit, Split
 
 _LARGEST_AUTO = 4096
 _SPLITS = "a name, an int, a list of ints or a list of such lists"
@@ -28,12 +28,12 @@ _SPLITS = "a name, an int, a list of ints or a list of such lists"
 class CMC(Framework):
     r"""Contrastive multiview coding: the modalities of a sample are each other's positives.
 
-    Every sample has two or more parts of different nature, such as the lightness and the colour
-    of an image, or a picture and a row of numbers. Each part has its own encoder and projection
+    Every sample has two or more modalities, such as lightness and colour of an image, or an
+    image and a row of a table. Each part has its own encoder and projection
     head. ``transform`` returns the representations by all encoders, concatenated.
 
-    Every part is contrasted with every other: each is an anchor, and its positives are the other
-    part of the same sample, in all of its views [1]_. With P parts and :math:`L_{a \to b}` the
+    Every part is contrasted with every other: each is an anchor, and its positives are all views
+    of the other part of the same sample [1]_. With P parts and :math:`L_{a \to b}` the
     mean loss of the anchors of part a among candidates of part b, the loss is the mean over the
     ordered pairs, the "full graph" of the paper,
 
@@ -52,9 +52,9 @@ class CMC(Framework):
     negatives are the other samples of the batch.
 
     When ``partial_fit`` or a fit with ``warm_start`` gets the same samples and labels again, the
-    bank continues unchanged. When it gets others, such as the next part of a long stream, the
-    newest vectors, as many as a step draws, stay as negatives for everyone, without their classes
-    and groups, and the new samples enter the bank in addition.
+    bank continues unchanged. With other samples, such as the next part of a stream, the newest
+    vectors, as many as a step draws, remain as negatives, without classes and groups, and the new
+    samples are added to the bank.
 
     CMC differs from the authors' code in three ways: the loss is the embedder's, not
     noise-contrastive estimation; the positive is the current projection of the other part, not
@@ -63,23 +63,22 @@ class CMC(Framework):
     Parameters
     ----------
     split : "auto", "lab", "random", int, list of int or list of lists of int, default="auto"
-        The parts of samples that are one array. "lab": RGB images are converted to CIE L*a*b*,
+        The parts of samples in one array. "lab": RGB images are converted to CIE L*a*b*,
         and L is contrasted with ab. "random": a random half of the features or channels is
         contrasted with the other half. An int k: the first k features (vectors) or channels
         (series, images) are contrasted with the others. A list: these features or channels are
-        contrasted with the others. A list of lists: each is a part; the rest is not used. "auto":
-        "lab" for images of three channels, "random" for vectors and series. If X is several
-        arrays, these are the parts and `split` must be "auto".
+        contrasted with the others. A list of lists: each is a part; other columns are unused.
+        "auto": "lab" for images of three channels, "random" for vectors and series. If X has
+        several arrays, these are the parts, and `split` must be "auto".
     n_negatives : int or "auto", default="auto"
-        The most samples drawn from the bank, N; all other samples if they are fewer. "auto" is
-        4,096.
+        Maximum number N of samples drawn from the bank. "auto" is 4,096.
     momentum : float, default=0.5
         m in [0, 1]; 0 keeps only the last projection, 1 only the first.
 
     See Also
     --------
     skcontrast.datasets.Modalities : Several arrays as one X, which scikit-learn can split.
-    skcontrast.kinds.MultimodalKind : How several arrays become batches.
+    skcontrast.kinds.MultimodalKind : Declares the kinds of several arrays.
     SimCLR : One encoder; the positives are other views of the whole sample.
     MoCo : One encoder and its momentum copy; the negatives come from a queue of recent keys.
 
@@ -98,8 +97,9 @@ class CMC(Framework):
     >>> embedder.fit((seen, heard)).transform((seen, heard)).shape
     (100, 256)
 
-    A Pipeline or a search splits X by rows, which :class:`~skcontrast.datasets.Modalities` has. It
-    also holds more than two parts, and parts of different kinds, such as images with vectors:
+    For Pipelines and searches, which split X by rows, pass
+    :class:`~skcontrast.datasets.Modalities`. It may have more than two parts, and parts of
+    different kinds, such as images and vectors:
 
     >>> from skcontrast.datasets import Modalities
     >>> X = Modalities(seen, heard, rng.uniform(size=(100, 1, 8, 8)))
@@ -126,8 +126,8 @@ class CMC(Framework):
         """The split, since the encoders are built for it."""
         return f"CMC(split={_listed(self.split)!r})"
 
-    def split_samples(self, kind: Kind, sample_shape: tuple) -> Split | GivenParts:
-        """Return how samples of a shape are split into parts.
+    def split_samples(self, kind: Kind, sample_shape: tuple) -> Split | NoSplit:
+        """Return the split of samples of a shape into parts.
 
         Parameters
         ----------
@@ -139,7 +139,7 @@ class CMC(Framework):
         Raises
         ------
         ValueError
-            If `split` does not suit the samples.
+            If `split` is invalid for the samples.
         """
         split = _listed(self.split)
         if isinstance(kind, MultimodalKind):
@@ -148,14 +148,14 @@ class CMC(Framework):
                     f"The 'split' parameter of CMC is {split!r}, but X is several arrays, which "
                     "are the parts themselves: pass split='auto'."
                 )
-            return GivenParts()
+            return NoSplit()
         if not kind.float_batches:
             raise ValueError(
                 f"CMC contrasts parts of vectors, series or images, but X holds {kind.name}: "
                 "pass a different framework, such as SimCLR() or, for graphs, InfoGraph()."
             )
         is_auto = split == "auto"
-        # RGB has lightness and colour as its parts; other samples have none but random halves.
+        # Images of three channels have lightness and colour; other samples have random halves.
         if is_auto:
             split = "random" if kind._image_shape(sample_shape) is None else "lab"
         if split == "lab":
@@ -193,23 +193,23 @@ def _listed(split: Any) -> Any:
 
 
 def _columns(split: Any, sample_shape: tuple) -> list[Tensor]:
-    """Return the features or channels of each part, checked."""
+    """Return the validated features or channels of each part."""
     n = sample_shape[0]
     if n < 2:
         raise _bad_split("1 feature(s) or channel cannot be split", sample_shape)
-    parts: Any = list(range(split)) if isinstance(split, int) else split
+    lists: Any = list(range(split)) if isinstance(split, int) else split
     if split == "random":
-        parts = torch.randperm(n)[: n // 2].sort().values.tolist()
-    # One part alone is contrasted with all that it does not name.
-    is_alone = not any(isinstance(part, list) for part in parts)
-    parts = [parts] if is_alone else parts
-    if not all(isinstance(part, list) and set(map(type, part)) == {int} for part in parts):
+        lists = torch.randperm(n)[: n // 2].sort().values.tolist()
+    # A single list is contrasted with all other columns.
+    is_alone = not any(isinstance(part, list) for part in lists)
+    lists = [lists] if is_alone else lists
+    if not all(isinstance(part, list) and set(map(type, part)) == {int} for part in lists):
         raise _bad_split(f"must be {_SPLITS}, got {split!r}", sample_shape)
-    rest = sorted(set(range(n)).difference(*parts))
-    if len(rest) + sum(map(len, parts)) != n or (len(parts) == 1 and not (is_alone and rest)):
+    rest = sorted(set(range(n)).difference(*lists))
+    if len(rest) + sum(map(len, lists)) != n or (len(lists) == 1 and not (is_alone and rest)):
         rule = f"features or channels from 0 to {n - 1}, none twice, in two lists or more, or"
         raise _bad_split(f"{split!r} must name {rule} not all in one list of ints", sample_shape)
-    return [torch.tensor(part) for part in ([*parts, rest] if is_alone else parts)]
+    return [torch.tensor(part) for part in ([*lists, rest] if is_alone else lists)]
 
 
 class Bank(nn.Module):
@@ -233,7 +233,7 @@ class Bank(nn.Module):
     labels : Tensor of shape (n_samples,), dtype int64
         Classes, −1 where unknown.
     visited : Tensor of shape (n_samples,), dtype int64
-        First the places of the `n_visited` samples that have a vector, then −1.
+        The row numbers of the `n_visited` samples that have a vector, then −1.
     n_visited : int
         Number of samples that have a vector.
     """
@@ -259,7 +259,7 @@ class Bank(nn.Module):
         n : int
             Number of samples to draw.
         rows : Tensor of shape (n_anchors,), dtype int64
-            Places of the anchors in X.
+            Row numbers of the anchors in X.
         generator : torch.Generator
             Source of randomness, on the device of the bank.
 
@@ -268,17 +268,17 @@ class Bank(nn.Module):
         vectors : Tensor of shape (n_parts, n, width)
             The vectors of all parts.
         own : Tensor of shape (n_anchors, 1), dtype int64
-            Which of the drawn samples is the anchor itself. If none is, the last one, so that
-            all anchors have the same number of negatives.
+            The index of the anchor itself among the drawn samples. If it was not drawn, the last
+            index, so that all anchors have the same number of negatives.
         drawn : Tensor of shape (n,), dtype int64
-            Places of the drawn samples in X.
+            Row numbers of the drawn samples in X.
         """
         device = rows.device
         order = torch.randperm(self.n_visited, generator=generator, device=device)[:n]
         drawn = self.visited[order]
-        place = torch.full((len(self.labels),), len(drawn) - 1, device=device)
-        place[drawn] = torch.arange(len(drawn), device=device)
-        return self.vectors[:, drawn], place[rows][:, None], drawn
+        index = torch.full((len(self.labels),), len(drawn) - 1, device=device)
+        index[drawn] = torch.arange(len(drawn), device=device)
+        return self.vectors[:, drawn], index[rows][:, None], drawn
 
     @torch.no_grad()
     def update(
@@ -291,7 +291,7 @@ class Bank(nn.Module):
         z : Tensor of shape (n_parts, n_views, n, width)
             Projections of all parts in all views.
         rows : Tensor of shape (n,), dtype int64
-            Places of the samples in X, all different.
+            Row numbers of the samples in X, all different.
         labels : Tensor of shape (n,), dtype int64, or None
             Classes of the samples.
         similarity : Similarity
@@ -299,7 +299,7 @@ class Bank(nn.Module):
         """
         stored, old = similarity.bank_vectors, self.vectors[:, rows]
         new = stored(stored(z).mean(1))
-        # A sample that has no vector yet has zeros: its first vector is the projection itself.
+        # A sample without a vector has zeros: its first vector is the projection itself.
         is_new = (old == 0).all(-1, keepdim=True)
         moved = torch.where(is_new, new, self.momentum * old + (1 - self.momentum) * new)
         self.vectors[:, rows] = stored(moved)
@@ -337,17 +337,17 @@ class _CMCSession(Session):
         n_parts = self.context.n_parts
         z = self.context.network(torch.cat(views)).float().unflatten(0, (len(views), -1))
         # (n_parts, n_views, n, width)
-        parts = torch.stack(z.chunk(n_parts, dim=-1))
-        self.new: Any = parts.detach(), batch.rows, batch.labels, similarity
-        vectors, own, known = self._drawn(batch, parts, similarity)
-        embedded, candidates = similarity.embed(parts), similarity.embed(vectors)
-        of_anchors = [batch.metadata(part) for part in parts]
+        projections = torch.stack(z.chunk(n_parts, dim=-1))
+        self.new: Any = projections.detach(), batch.rows, batch.labels, similarity
+        vectors, excluded, known = self._drawn(batch, projections, similarity)
+        embedded, candidates = similarity.embed(projections), similarity.embed(vectors)
+        of_anchors = [batch.metadata(z_part) for z_part in projections]
         return [
             Contrast(
                 anchors=embedded[a].flatten(0, 1),
                 candidates=candidates[b],
                 positives=torch.cat([pairs_with(u, embedded[b], similarity) for u in embedded[a]]),
-                excluded=own.repeat(len(views), 1),
+                excluded=excluded.repeat(len(views), 1),
                 weights=of_anchors[a].weights,
                 anchor_labels=of_anchors[a].labels,
                 candidate_labels=None if batch.labels is None else known.labels,
@@ -358,16 +358,17 @@ class _CMCSession(Session):
         ]
 
     def _drawn(
-        self, batch: Batch, parts: Tensor, similarity: Similarity
+        self, batch: Batch, projections: Tensor, similarity: Similarity
     ) -> tuple[Tensor, Tensor, Metadata]:
-        """Return vectors (n_parts, m, width), excluded (n, 1) and what is known about them."""
+        """Return vectors (n_parts, m, width), excluded indices (n, 1) and metadata."""
         if self.bank.n_visited > 1:
             n, generator = self.n_negatives + 1, self.context.generator
-            vectors, own, rows = self.bank.draw(n, cast(Tensor, batch.rows), generator)
-            return vectors, own, Metadata(self.bank.labels[rows], self.context.groups_of(rows))
-        own = torch.arange(parts.shape[2], device=parts.device)[:, None]
+            vectors, excluded, rows = self.bank.draw(n, cast(Tensor, batch.rows), generator)
+            known = Metadata(self.bank.labels[rows], self.context.groups_of(rows))
+            return vectors, excluded, known
+        excluded = torch.arange(projections.shape[2], device=projections.device)[:, None]
         known = Metadata(batch.labels, batch.groups)
-        return similarity.bank_vectors(parts[:, 0].detach()), own, known
+        return similarity.bank_vectors(projections[:, 0].detach()), excluded, known
 
     def update(self) -> None:
         """Move the vectors of the samples of the batch in the bank."""

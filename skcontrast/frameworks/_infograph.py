@@ -34,14 +34,14 @@ class InfoGraph(Framework):
     Nodes and graphs are represented in the same width: with :class:`~skcontrast.encoders.GIN`, a
     node by its features and the outputs of the layers, a graph by the logarithm of their sum.
 
-    A single view is drawn of each graph, and gives both the nodes and the graph; without
-    augmentation it is the graph itself. The embedder's `n_views` has no effect.
+    Each graph has a single view, which has both the nodes and the graph; without augmentation, it
+    is the graph itself. The embedder's `n_views` has no effect.
 
     Parameters
     ----------
     objective : {"jensen-shannon", "contrastive"}, default="jensen-shannon"
-        Which loss is formed from the scores. If the embedder's `similarity` is None, scores are
-        dot products for the Jensen–Shannon objective and cosines for the contrastive one.
+        The loss that is computed from the scores. If the embedder's `similarity` is None, scores
+        are dot products for the Jensen–Shannon objective and cosines for the contrastive one.
 
     See Also
     --------
@@ -104,10 +104,10 @@ class _InfoGraphSession(Session):
             )
         self.objective = framework.objective
         self.head = copy.deepcopy(module.projector)
-        for part in self.head.modules():
-            # Layers that start from zero in the copied head do so here too.
-            if isinstance(part, nn.Linear) and part.weight.any():
-                part.reset_parameters()
+        for layer in self.head.modules():
+            # Layers that start from zero remain zero.
+            if isinstance(layer, nn.Linear) and layer.weight.any():
+                layer.reset_parameters()
         self.head.to(context.device)
         self.network = context.prepare(self._nodes_and_graphs)
 
@@ -120,12 +120,12 @@ class _InfoGraphSession(Session):
     def contrast(self, views: list[GraphBatch], similarity: Similarity, batch: Batch) -> Contrast:
         """Contrast the nodes with the graphs."""
         (graphs,) = views
-        nodes, wholes = (z.float() for z in self.network(graphs))
-        # A node is an anchor with what is known of its graph, its positive, which is no negative.
-        known = batch.metadata(wholes[None]).take(graphs.batch)
+        z_nodes, z_graphs = (z.float() for z in self.network(graphs))
+        # A node is an anchor with the metadata of its graph, which is its positive and excluded.
+        known = batch.metadata(z_graphs[None]).take(graphs.batch)
         return Contrast(
-            anchors=similarity.embed(nodes),
-            candidates=similarity.embed(wholes),
+            anchors=similarity.embed(z_nodes),
+            candidates=similarity.embed(z_graphs),
             positives=graphs.batch,
             excluded=graphs.batch,
             weights=known.weights,

@@ -1,4 +1,4 @@
-"""MoCo: keys of a momentum encoder, kept in a queue, are the negatives."""
+"""MoCo: the negatives are keys of a momentum encoder, in a queue."""
 
 from __future__ import annotations
 
@@ -30,37 +30,36 @@ class MoCo(Framework):
 
     Then the keys enter a queue and the oldest leave it. The candidate negatives of an anchor are
     the keys in the queue, as they were when they were pushed, except the earlier keys of the
-    anchor's own sample. If it has none in the queue, the oldest keys are excluded instead, so that
+    anchor's own sample. If there are none, the oldest keys are excluded instead, so that
     all anchors have N = ``queue_size`` minus the keys of one sample.
 
     The queue starts empty, and N grows with it. In the first step, when the queue is empty, the
-    negatives are the keys of the other samples of the batch. The queue stores labels, so that
-    ``Supervised`` and ``SupCon`` know the classes of its keys.
+    negatives are the keys of the other samples of the batch. The queue stores labels, for
+    losses that use them, such as ``Supervised`` and ``SupCon``.
 
     When ``partial_fit`` or a fit with ``warm_start`` gets the same samples and labels again, the
-    queue continues unchanged. When it gets others, such as the next part of a long stream, the
-    queue keeps its keys as negatives for everyone, without their classes and groups, and grows by
-    the number of new samples, up to `queue_size`. So it may be longer than a single part.
+    queue continues unchanged. With other samples, such as the next part of a stream, the queue
+    keeps its keys as negatives, without classes and groups, and grows by the number of new
+    samples, up to `queue_size`.
 
     A key does not depend on the other samples of its batch: batch normalisation in the momentum
     encoder uses running statistics, which follow those of the network with the same momentum
-    [2]_. With batch statistics, a query and its key would share a trace of their batch that the
-    older keys lack, and the network could recognise the positive by it. The original avoids this
-    by shuffling the samples among several GPUs, which is impossible on one device.
+    [2]_. With batch statistics, a query and its key would share information about their batch, by
+    which the network could identify the positive. The original avoids this by shuffling samples
+    among several GPUs, which is impossible on one device.
 
     Parameters
     ----------
     queue_size : int or "auto", default="auto"
-        The most keys in the queue, at least the keys of two samples; "auto" is 65,536 as in [1]_.
-        A queue never holds two visits of a sample, so that it has at most as many keys as there
-        are views with keys in X, and in ``partial_fit`` in all parts so far.
+        Maximum number of keys in the queue, at least the keys of two samples; "auto" is 65,536 as
+        in [1]_. A queue has at most one visit of each sample of X.
     momentum : float, default=0.999
         m in [0, 1]: 0 copies the network after every step, 1 never changes the copy. The
         momentum encoder is an average over about the last 1/(1 − m) steps: in a fit of a few
         hundred steps, choose 0.9 to 0.99.
     symmetric : bool, default=False
         Whether every view is an anchor, with the keys of the other views as its positives. All
-        views then have keys in the queue. A step costs twice as much and learns more.
+        views then have keys in the queue. A step takes twice as long and is more effective.
 
     See Also
     --------
@@ -135,7 +134,7 @@ class MomentumNetwork(nn.Module):
     def __init__(self, context: FitContext, momentum: float):
         super().__init__()
         self.network = copy.deepcopy(context.module).requires_grad_(False).eval()
-        # In tuples, so that they are not registered: both belong to the fit.
+        # In tuples, so that they are not registered: they belong to the fit.
         self.followed, self.call = (context.module,), (context.prepare(self.network),)
         self.momentum, self.has_statistics = momentum, False
 
@@ -147,8 +146,8 @@ class MomentumNetwork(nn.Module):
     def forward(self, x: Any) -> Tensor:
         """Encode x of shape (n, ...); return shape (n, width), float32.
 
-        In each step, call this before the network that is trained: the first call may set the
-        running statistics of both.
+        In each step, call this before the trained network: the first call may set the running
+        statistics of both.
         """
         if not self.has_statistics:
             self._take_first_statistics(x)
@@ -157,7 +156,7 @@ class MomentumNetwork(nn.Module):
 
     @torch.no_grad()
     def follow(self) -> None:
-        """Move towards the network; call this after each step of the optimizer."""
+        """Update the moving average; call this after each step of the optimizer."""
         (followed,) = self.followed
         # A tensor that two layers share is listed once.
         both = ([*net.parameters(), *net.buffers()] for net in (self.network, followed))
@@ -168,10 +167,10 @@ class MomentumNetwork(nn.Module):
                 mine.copy_(theirs)
 
     def _take_first_statistics(self, x: Any) -> None:
-        """Set the running statistics of layers that have none yet, in both networks, from x.
+        """Initialise the running statistics of both networks from x, if they have none yet.
 
-        A moving average would take long to forget the zeros and ones that they start from. Frozen
-        layers, which the network runs in inference mode, keep theirs.
+        Otherwise the moving average would forget the initial zeros and ones only slowly. Frozen
+        layers, which run in inference mode, keep theirs.
         """
         (followed,) = self.followed
         pairs = zip(self.network.modules(), followed.modules(), strict=True)
@@ -199,14 +198,14 @@ class MomentumNetwork(nn.Module):
 class KeyQueue(nn.Module):
     """The keys of the most recent samples, first in, first out.
 
-    Each visit of a sample occupies one slot, with all keys that the sample got in that step, its
-    place in X and its class. An epoch visits every sample once. So a queue that has no more slots
-    than there are samples holds at most one earlier visit of the sample that comes next.
+    A slot holds all keys of a sample in a step, its row number in X and its class. An epoch visits
+    every sample once, so a queue with at most one slot per sample has at most one earlier visit
+    of a sample.
 
     Parameters
     ----------
     n_slots : int
-        Number of slots, the most samples that the queue holds.
+        Number of slots, the maximum number of samples in the queue.
     n_keys : int
         Keys per sample.
     width : int
@@ -219,8 +218,8 @@ class KeyQueue(nn.Module):
     keys : Tensor of shape (n_slots, n_keys, width)
         Outputs of the network.
     rows, labels : Tensor of shape (n_slots,), dtype int64
-        Places in X and classes; −1 where unknown. `FitContext.groups_of` returns the groups of
-        the places.
+        Row numbers in X and classes; −1 where unknown. `FitContext.groups_of` returns the groups
+        of rows.
     n_seen : int
         Number of samples pushed so far; the next one goes to slot ``n_seen % n_slots``.
 
@@ -232,7 +231,7 @@ class KeyQueue(nn.Module):
 
     Examples
     --------
-    A queue with room for two samples, after three:
+    A queue of two slots, after three samples:
 
     >>> import torch
     >>> from skcontrast.frameworks import KeyQueue
@@ -267,7 +266,7 @@ class KeyQueue(nn.Module):
         self.register_buffer("_pushed", torch.full((n_samples + 1,), -1), persistent=False)
 
     def __len__(self) -> int:
-        """Return how many samples the queue holds."""
+        """Return the number of samples in the queue."""
         return min(self.n_seen, self.n_slots)
 
     def filled(self) -> tuple[Tensor, Tensor]:
@@ -284,15 +283,15 @@ class KeyQueue(nn.Module):
         return self.keys[: len(self)].flatten(0, 1), labels
 
     def own(self, rows: Tensor) -> Tensor:
-        """Return which of the filled rows must be excluded for each sample.
+        """Return the indices of keys that must be excluded for each sample.
 
-        These are the sample's own older keys. A sample that has none gets the keys of the oldest
-        sample instead, so that all samples have the same number of negatives.
+        These are older keys of the sample. If there are none, they are the keys of the oldest
+        sample, so that all samples have the same number of negatives.
 
         Parameters
         ----------
         rows : Tensor of shape (n,), dtype int64
-            Places of the samples in X.
+            Row numbers of the samples in X.
 
         Returns
         -------
@@ -305,14 +304,14 @@ class KeyQueue(nn.Module):
 
     @torch.no_grad()
     def push(self, keys: Tensor, rows: Tensor, labels: Tensor | None = None) -> None:
-        """Add the keys of samples; if there is no room, the oldest are removed.
+        """Add the keys of samples; in a full queue, they replace the oldest.
 
         Parameters
         ----------
         keys : Tensor of shape (n, n_keys, width)
             The new keys.
         rows : Tensor of shape (n,), dtype int64
-            Places in X of their samples, all different except for −1, samples that are not in X.
+            Row numbers of their samples in X, all different; −1 for samples that are not in X.
         labels : Tensor of shape (n,), dtype int64, default=None
             Classes, −1 where unknown.
         """
@@ -337,20 +336,19 @@ class KeyQueue(nn.Module):
         self._pushed.fill_(-1).scatter_reduce_(0, rows, times, "amax")
 
     def _oldest_first(self) -> Tensor:
-        """Return the values of `n_seen` at which the samples in the queue came."""
+        """Return the values of `n_seen` at which the samples in the queue were pushed."""
         return torch.arange(self.n_seen - len(self), self.n_seen, device=self.rows.device)
 
     def continued(self, most_slots: int) -> KeyQueue:
-        """Return a queue for the next fit that begins with the keys of this one.
+        """Return a queue for the next fit, with the keys of this one.
 
-        It has a slot for each sample of X and for each key of unknown samples, up to `most_slots`.
-        Only the newest visit of a sample of X is kept, so that it never meets an older one.
+        It has a slot for each sample of X and for each unknown sample, up to `most_slots`. Only
+        the newest visit of a sample of X is kept.
         """
         times = self._oldest_first()
         slots, n_samples = times % self.n_slots, len(self._pushed) - 1
         rows = self.rows[slots]
         is_unknown = rows < 0
-        # A sample keeps its newest key alone; of samples that are not in X all stay.
         is_kept = is_unknown | (self._pushed[rows] == times)
         n_slots = min(most_slots, n_samples + int(is_unknown.sum()))
         if n_slots == self.n_slots and is_kept.all():
@@ -384,10 +382,10 @@ class _MoCoSession(Session):
     def contrast(self, views: list[Any], similarity: Similarity, batch: Batch) -> Contrast:
         """Contrast queries with their keys and with the queue."""
         queries, keyed = (views, views) if self.symmetric else (views[:1], views[1:])
-        # Keys come from the slowly following copy, without a gradient, queries from the network.
+        # Keys come from the momentum encoder, without a gradient, queries from the network.
         keys = self.momentum_network(torch.cat(keyed)).unflatten(0, (len(keyed), -1))
         z = self.context.network(torch.cat(queries)).float().unflatten(0, (len(queries), -1))
-        # The keys enter the queue after the step, so that no anchor meets its own there.
+        # Keys enter the queue after the step.
         self.new: Any = keys.transpose(0, 1), batch.rows, batch.labels
         anchors, targets = similarity.embed(z), similarity.embed(keys)
         candidates, excluded, known = self._candidates(targets, similarity, batch)
@@ -413,7 +411,7 @@ class _MoCoSession(Session):
     def _candidates(
         self, targets: Tensor, similarity: Similarity, batch: Batch
     ) -> tuple[Tensor, Tensor, Metadata]:
-        """Return candidates (m, k), excluded ones of samples (n, ·) and what is known of them."""
+        """Return candidates (m, k), indices excluded for samples (n, ·), and metadata."""
         n_keys, n = targets.shape[:2]
         if len(self.queue):
             keys, labels = self.queue.filled()
@@ -421,23 +419,23 @@ class _MoCoSession(Session):
             groups = None if groups is None else groups.repeat_interleave(n_keys)
             known = Metadata(labels, groups)
             return similarity.embed(keys), self.queue.own(cast(Tensor, batch.rows)), known
-        own = torch.arange(n * n_keys, device=targets.device).view(n, n_keys)
-        known = Metadata(batch.labels, batch.groups).take(own.flatten() // n_keys)
-        return targets.transpose(0, 1).flatten(0, 1), own, known
+        excluded = torch.arange(n * n_keys, device=targets.device).view(n, n_keys)
+        known = Metadata(batch.labels, batch.groups).take(excluded.flatten() // n_keys)
+        return targets.transpose(0, 1).flatten(0, 1), excluded, known
 
     def update(self) -> None:
-        """Move the momentum encoder towards the network and push the keys of the step."""
+        """Update the momentum encoder, and push the keys of the step."""
         self.momentum_network.follow()
         self.queue.push(*self.new)
 
     def resume(self, state: dict[str, Any], same_samples: bool) -> None:
-        """Continue with the momentum encoder and, if keys per sample are as many, the queue."""
+        """Continue with the momentum encoder and, if the keys have the same shape, the queue."""
         self.momentum_network.load_state_dict(state_of("momentum_network", state))
         old = state_of("queue", state)
         n_slots, n_keys, width = old["keys"].shape
         if (n_keys, width) != self.queue.keys.shape[1:]:
             return
-        if not same_samples:  # negatives of everyone, without classes and groups
+        if not same_samples:  # negatives without classes and groups
             old |= {name: torch.full_like(old[name], -1) for name in ("rows", "labels")}
         queue = KeyQueue(n_slots, n_keys, width, self.context.n_samples).to(self.context.device)
         queue.load_state_dict(old)

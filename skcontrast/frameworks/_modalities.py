@@ -1,4 +1,4 @@
-"""Layers that split samples into parts, and give each part its own encoder."""
+"""Layers that split samples into parts, with an encoder for each part."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .._data._modalities import MultimodalBatch
 
 
 class Split(nn.Module):
-    """The cut of a vector's features, or an image's channels, into parts.
+    """Split of the features of vectors, or the channels of images, into parts.
 
     Parameters
     ----------
@@ -53,8 +53,8 @@ class Split(nn.Module):
         return tuple(x.index_select(1, part) for part in self.columns)
 
 
-class GivenParts(nn.Module):
-    """The parts of samples that come as a batch for each part."""
+class NoSplit(nn.Module):
+    """Parts of samples that have a batch for each part."""
 
     def forward(self, x: MultimodalBatch) -> tuple:
         """Return the batch of each part."""
@@ -83,7 +83,7 @@ class ParallelNetworks(nn.Module):
 
 
 class SplitColumns(nn.Module):
-    """A cut of vectors into parts.
+    """Split of vectors into parts.
 
     Parameters
     ----------

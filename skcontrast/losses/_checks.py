@@ -18,7 +18,7 @@ from .._checks import (
     validated,
 )
 from .._runtime import trial
-from ..schedules._numbers import check_numbers
+from ..schedules._numbers import check_hyperparameters
 from ._base import Loss
 from ._rows import Rows
 
@@ -73,14 +73,14 @@ def check_loss(loss: Loss, n_candidates: int = 254, n_positives: int = 1) -> Non
     ...
     ValueError: Upwards.losses must fall as positives score higher, but it grows.
     """
-    check_numbers(loss)
+    check_hyperparameters(loss)
     loss = copy.copy(loss)
     if not belongs_to_package(type(loss)) and not any(map(loss.overrides, _HOOKS)):
         raise TypeError(
             f"{type(loss).__name__} overrides none of {', '.join(_HOOKS)}, so it is InfoNCE. Is a "
             "name misspelled?"
         )
-    _check_numbers_of(loss)
+    _check_values_of(loss)
     made = torch.arange(_N_ANCHORS * (n_candidates + n_positives)).sin().view(_N_ANCHORS, -1)
     # Their means differ, and so do those of their halves.
     scores, positives = (made * torch.linspace(_TOP, _TOP / 2, _N_ANCHORS)[:, None]).split(
@@ -110,7 +110,7 @@ def check_loss(loss: Loss, n_candidates: int = 254, n_positives: int = 1) -> Non
         raise ValueError(f"{name}.losses must fall as positives score higher, but it grows.")
 
 
-def _check_numbers_of(loss: Loss) -> None:
+def _check_values_of(loss: Loss) -> None:
     """Raise ValueError unless β ≥ 0, a > 0 and b ≥ 0."""
     name, beta, pair = type(loss).__name__, loss.hardness(), loss.coefficients()
     check_argument(name, "sum_of_weights", loss.sum_of_weights, _TOTALS)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from .._checks import check_component, parameter
 from .._warnings import warn
-from ..schedules._numbers import EstimableNumber, Number, check_numbers, interval
+from ..schedules._numbers import EstimableNumber, Number, check_hyperparameters, interval
 from ._base import Loss
 from ._rows import Rows
 
@@ -199,7 +199,7 @@ class PUCL(Loss):
     @property
     def effective_tau_plus(self) -> float:
         """The `tau_plus` of the :class:`DCL` that this loss equals, τ⁺(1 − c)/(1 − τ⁺c)."""
-        check_numbers(self)
+        check_hyperparameters(self)
         tau_plus, c = self.tau_plus, self.c
         return tau_plus * (1 - c) / (1 - tau_plus * c)
 

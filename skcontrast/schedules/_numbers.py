@@ -373,7 +373,7 @@ def at_progress(obj: _P, progress: float) -> _P:
     return resolved
 
 
-def check_numbers(component: ParameterObject) -> None:
+def check_hyperparameters(component: ParameterObject) -> None:
     """Check the hyperparameters of a component that is used outside of `fit`.
 
     Raises

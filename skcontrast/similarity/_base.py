@@ -1,4 +1,4 @@
-"""The base class of the similarities: an embedding of each sample and a score of two of them."""
+"""Base class of the similarities, which embed samples and score pairs of embeddings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from .._checks import ParameterObject
-from ..schedules._numbers import check_numbers
+from ..schedules._numbers import check_hyperparameters
 
 # Vectors; or mean directions and concentrations.
 Embeddings: TypeAlias = "Tensor | tuple[Tensor, Tensor]"
@@ -22,16 +22,16 @@ _SHORTEST = 1e-8
 class Similarity(ParameterObject):
     """Base class of the similarities.
 
-    A similarity works in two stages, so that work on a single sample is done once per sample and
-    not once per pair: ``embed`` maps the network's output to the vectors that are compared,
+    A similarity has two stages, so that work on a single sample is not repeated for each pair:
+    ``embed`` maps the network's output to the vectors that are compared,
     ``scores`` compares all pairs of two sets of them.
 
     A subclass implements ``embed``. If its score is not the dot product of the embedded vectors,
     it also overrides ``scores``, which is then differentiated by autograd, and should override
-    ``pairs``, which is the diagonal of ``scores`` otherwise. ``bounds`` are the lowest and the
-    highest score there is, which losses that subtract false negatives need. The slope of the score
-    must be finite, also of a sample with itself: a distance is ``(squares + 1e-12).sqrt()``.
-    The gradient reaches the embeddings alone: a similarity has no parameters that are trained.
+    ``pairs``, which is the diagonal of ``scores`` otherwise. ``bounds`` returns the minimum
+    and the maximum score, which losses that subtract false negatives need. The gradient of the
+    score must be finite, also for two equal vectors: write a distance as
+    ``(squares + 1e-12).sqrt()``. A similarity has no trainable parameters.
 
     Attributes
     ----------
@@ -39,10 +39,10 @@ class Similarity(ParameterObject):
         Whether ``scores(u, v)`` is ``u @ v.T``, so that its gradient is two matrix products. True
         unless ``scores`` is overridden.
     n_extra : int
-        How many numbers the network returns for each sample in addition to a direction. Only
-        :class:`VonMisesFisher` has any.
+        Number of outputs of the network in addition to a direction, 0 except for
+        :class:`VonMisesFisher`.
     least_dimension : int
-        The fewest components that a direction may have.
+        Minimum number of components of a direction.
 
     See Also
     --------
@@ -81,7 +81,7 @@ class Similarity(ParameterObject):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        # Pairs have to come from the class that has the scores: inherited, they are of others.
+        # Inherited pairs would not agree with the scores of this class.
         inherits_pairs = "pairs" not in vars(cls) and cls.pairs is not Similarity.pairs
         if "scores" in vars(cls) and inherits_pairs:
             raise TypeError(
@@ -114,7 +114,7 @@ class Similarity(ParameterObject):
         TypeError, ValueError
             If types or widths differ, or a concentration is out of range.
         """
-        check_numbers(self)
+        check_hyperparameters(self)
         check_kinds({"z1": z1, "z2": z2}, self)
         first, second = in_one_dtype([z1, z2])
         device = (first[0] if isinstance(first, tuple) else first).device
@@ -139,7 +139,7 @@ class Similarity(ParameterObject):
         Parameters
         ----------
         width : int
-            The number of components of the vectors that are compared.
+            The number of components of embedded vectors.
         """
         return -math.inf, math.inf
 
@@ -151,7 +151,7 @@ class Similarity(ParameterObject):
         return self.bounds(u.shape[-1])[1]
 
     def bank_vectors(self, z: Tensor) -> Tensor:
-        """Return the form in which a memory bank stores and averages projections, (..., d)."""
+        """Return projections as a memory bank stores and averages them, (..., d)."""
         return F.normalize(z, dim=-1)
 
     def directions(self, z: Tensor) -> Tensor:
@@ -163,7 +163,7 @@ def inverse_length(vectors: Tensor) -> tuple[Tensor, Tensor]:
     """Return factors (..., 1) that scale vectors to length 1, and their lengths (..., 1).
 
     The factor is 0 for a vector without a direction, whose gradient would be unbounded. It is NaN
-    where the length overflows: such a vector must not pass for a vector of zeros.
+    if the length overflows, so that such a vector is not treated as zero.
     """
     length = torch.linalg.vector_norm(vectors, dim=-1, keepdim=True)
     has_direction = length > _SHORTEST
@@ -181,16 +181,16 @@ def check_views(
     views : sequence of Tensor or of tuple of Tensor
     queue : Tensor, tuple of Tensor or None
     similarity : Similarity
-        Says whether tuples are admissible.
+        Determines whether tuples are valid.
     least : int, default=2
-        The fewest views.
+        The minimum number of views.
     """
     if len(views) < least:
         advice = ": pass z1, z2"
         if views and isinstance(views[0], (list, tuple)):
             advice = ": pass *views instead of views"
         elif getattr(views[0] if views else None, "ndim", 0) == 3:
-            advice = ": pass *views, which takes the stacked views apart"
+            advice = ": pass *views, which unpacks the stacked views"
         raise ValueError(f"At least {least} views are needed, got {len(views)}{advice}.")
     named = {f"view {k + 1}": view for k, view in enumerate(views)}
     if queue is not None:
@@ -204,7 +204,7 @@ def check_views(
                 f"view 1 has {n}."
             )
     if queue is None and n < 2:
-        raise ValueError("Without a queue, at least 2 samples are needed: one has no negatives.")
+        raise ValueError("Without a queue, at least 2 samples are needed, to have negatives.")
     if min(map(len, tensors.values())) == 0:
         raise ValueError("views and queue must hold at least one row.")
 
@@ -215,13 +215,13 @@ def check_kinds(named: Mapping[str, Embeddings], similarity: Any) -> dict[str, T
     Parameters
     ----------
     named : dict of str to Tensor or tuple of Tensor
-        By the names to be used in messages.
+        The embeddings by their names in messages.
     similarity : Similarity
-        Says whether tuples are admissible.
+        Determines whether tuples are valid.
     """
     tensors: dict[str, Any] = dict(named)
     if any(isinstance(z, tuple) for z in named.values()):
-        tensors = _directions(tensors, similarity)
+        tensors = _directions_of(tensors, similarity)
     names, first = ", ".join(tensors), next(iter(tensors.values()))
     for name, z in tensors.items():
         _check_tensor(name, z)
@@ -251,7 +251,7 @@ def _check_tensor(name: str, tensor: Any, shape: str = "(n, d)") -> None:
         raise TypeError(f"{name} must be a dense tensor of shape {shape} with data, got {got}.")
 
 
-def _directions(named: dict[str, Any], similarity: Any) -> dict[str, Any]:
+def _directions_of(named: dict[str, Any], similarity: Any) -> dict[str, Any]:
     """Check the concentrations of tuples, and return the mean directions."""
     if not similarity.n_extra:
         raise TypeError(
@@ -276,8 +276,8 @@ def _directions(named: dict[str, Any], similarity: Any) -> dict[str, Any]:
     return {name: mu for name, (mu, _) in named.items()}
 
 
-def mapped(function: Callable[[Any], Any], z: Any) -> Any:
-    """Return what a function makes of an array or tensor, or of each part of a tuple of them."""
+def map_parts(function: Callable[[Any], Any], z: Any) -> Any:
+    """Apply a function to an array or tensor, or to each of a tuple."""
     return tuple(map(function, z)) if isinstance(z, tuple) else function(z)
 
 
@@ -285,4 +285,4 @@ def in_one_dtype(embeddings: Sequence[Embeddings]) -> list[Any]:
     """Return the tensors in float64 if one of them is, else in float32."""
     flat = [t for z in embeddings for t in (z if isinstance(z, tuple) else (z,))]
     dtype = torch.float64 if any(t.dtype == torch.float64 for t in flat) else torch.float32
-    return [mapped(lambda tensor: tensor.to(dtype), z) for z in embeddings]
+    return [map_parts(lambda tensor: tensor.to(dtype), z) for z in embeddings]

@@ -1,4 +1,4 @@
-"""Checks of custom similarities, and of the scores in a fit."""
+"""Validation of custom similarities, and of the scores in a fit."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from torch import Tensor
 
 from .._checks import POSITIVE_INT, check_returned, validated
 from .._runtime import trial
-from ..schedules._numbers import check_numbers
+from ..schedules._numbers import check_hyperparameters
 from ._base import Similarity
 
 
 @validated(similarity=Similarity, width=POSITIVE_INT)
 def check_similarity(similarity: Similarity, width: int = 64) -> None:
-    """Check that a custom similarity computes what its methods promise.
+    """Check that the methods of a custom similarity are consistent.
 
     The methods are called on synthetic vectors of several lengths, some of which are nearly equal
     or nearly opposite. Call this in a test of your class: ``fit`` does not.
@@ -25,17 +25,17 @@ def check_similarity(similarity: Similarity, width: int = 64) -> None:
     Parameters
     ----------
     similarity : Similarity
-        An instance with numbers, not schedules, as hyperparameters. Those of the package pass.
+        An instance with numbers, not schedules, as hyperparameters. The package's own pass.
     width : int, default=64
-        The number of components of what the network returns.
+        The number of outputs of the network.
 
     Raises
     ------
     TypeError, ValueError
-        If a method returns anything but a tensor of the shape that it must have, NaN for finite
-        vectors, or a score that is not within ``bounds``; if it changes its arguments; if a vector
-        or a score depends on the other vectors, or has no finite gradient; if opposite vectors
-        score higher than equal ones; or if ``pairs`` is not the diagonal of ``scores``.
+        If a method returns anything but a tensor of the right shape, NaN for finite vectors, or a
+        score outside of ``bounds``; if it changes its arguments; if a vector or a score depends on
+        other vectors, or has no finite gradient; if opposite vectors score higher than equal ones;
+        or if ``pairs`` is not the diagonal of ``scores``.
 
     See Also
     --------
@@ -54,14 +54,14 @@ def check_similarity(similarity: Similarity, width: int = 64) -> None:
     >>> check_similarity(Narrow())
     Traceback (most recent call last):
     ...
-    ValueError: Narrow.scores returns a score of ... but Narrow.bounds says that ... in [-1, 1].
+    ValueError: Narrow.scores returns a score of ... but Narrow.bounds is [-1, 1].
     """
-    check_numbers(similarity)
+    check_hyperparameters(similarity)
     similarity, owner = copy.copy(similarity), type(similarity).__name__
     with trial(torch.device("cpu")):
-        # Six directions, and for each one that is equal, opposite or new; short and long.
-        made = torch.arange(1.0, 1 + 12 * width).sin().view(2, 6, width)
-        z, noise = torch.nn.functional.normalize(made, dim=-1)
+        # Six pairs of directions: equal, opposite or independent; short and long.
+        synthetic = torch.arange(1.0, 1 + 12 * width).sin().view(2, 6, width)
+        z, noise = torch.nn.functional.normalize(synthetic, dim=-1)
         signs, lengths = torch.tensor([[1.0, -1, 0, 1, -1, 0], [0.1, 0.1, 1, 1, 3, 3]])[..., None]
         z = torch.stack([z, signs * z + (1.1 - signs.abs()) * noise]) * lengths
         u, v = _returned(similarity, "embed", z)
@@ -69,29 +69,29 @@ def check_similarity(similarity: Similarity, width: int = 64) -> None:
         scores = _returned(similarity, "scores", u, v)
         check_scores(similarity, scores, u, v, f"{owner}.scores returns")
         pairs, diagonal = _returned(similarity, "pairs", u, v), scores.diagonal()
-        # The same of fewer vectors, with a gradient, and what equal and opposite ones score.
-        few = _returned(similarity, "embed", z[0, :4].clone().requires_grad_())
-        part = _returned(similarity, "scores", few, v[:3])
-        alike, opposite = (similarity.pairs(few, similarity.embed(w[0, :4])) for w in (z, -z))
-    if not part.requires_grad:
+        # The same for fewer vectors, with a gradient; scores of equal and of opposite vectors.
+        some = _returned(similarity, "embed", z[0, :4].clone().requires_grad_())
+        some_scores = _returned(similarity, "scores", some, v[:3])
+        equal, opposite = (similarity.pairs(some, similarity.embed(w[0, :4])) for w in (z, -z))
+    if not some_scores.requires_grad:
         raise ValueError(f"{owner} must return scores that autograd can differentiate.")
-    leaf = few.detach().requires_grad_()
+    leaf = some.detach().requires_grad_()
     (slope,) = torch.autograd.grad(similarity.scores(leaf, leaf).sum(), leaf)
     if not slope.isfinite().all():
         raise ValueError(
-            f"{owner}.scores must have a finite slope, also of a vector with itself: of a "
-            "distance write (squares + 1e-12).sqrt()."
+            f"{owner}.scores must have a finite gradient, also for equal vectors: write a "
+            "distance as (squares + 1e-12).sqrt()."
         )
-    for what, whole, alone in (("embed", u[:4], few), ("scores", scores[:4, :3], part)):
-        if not _are_close(whole, alone):
+    for what, together, alone in (("embed", u[:4], some), ("scores", scores[:4, :3], some_scores)):
+        if not _are_close(together, alone):
             raise ValueError(
-                f"{owner}.{what} must not depend on the other vectors, but among more of them it "
-                "returns other numbers."
+                f"{owner}.{what} must not depend on the other vectors, but its output "
+                "changes with them."
             )
-    if not similarity.n_extra and (alike < opposite - 1e-3).all():
+    if not similarity.n_extra and (equal < opposite - 1e-3).all():
         raise ValueError(
-            f"{owner} scores a vector and its opposite higher than a vector and itself: put a "
-            "minus before a distance."
+            f"{owner} scores a vector and its opposite higher than a vector and itself: negate "
+            "a distance."
         )
     if not _are_close(pairs, diagonal):
         raise ValueError(
@@ -100,32 +100,32 @@ def check_similarity(similarity: Similarity, width: int = 64) -> None:
         )
 
 
-def _are_close(found: Tensor, expected: Tensor) -> bool:
-    return torch.allclose(found, expected, rtol=1e-2, atol=1e-3, equal_nan=True)
+def _are_close(actual: Tensor, expected: Tensor) -> bool:
+    return torch.allclose(actual, expected, rtol=1e-2, atol=1e-3, equal_nan=True)
 
 
-def _returned(similarity: Similarity, name: str, *given: Tensor) -> Tensor:
-    """Return what a method returns for vectors, checked."""
-    owner, before = f"{type(similarity).__name__}.{name}", [part.clone() for part in given]
-    found: Any = getattr(similarity, name)(*given)
-    shape = [len(part) for part in given] if name == "scores" else list(given[0].shape[:-1])
+def _returned(similarity: Similarity, name: str, *vectors: Tensor) -> Tensor:
+    """Return the validated output of a method."""
+    owner, before = f"{type(similarity).__name__}.{name}", [z.clone() for z in vectors]
+    output: Any = getattr(similarity, name)(*vectors)
+    shape = [len(z) for z in vectors] if name == "scores" else list(vectors[0].shape[:-1])
     if name in ("embed", "bank_vectors"):
-        shape += getattr(found, "shape", [])[-1:] or given[0].shape[-1:]
-    check_returned(owner, found, shape)
-    if not all(map(torch.equal, given, before)):
+        shape += getattr(output, "shape", [])[-1:] or vectors[0].shape[-1:]
+    check_returned(owner, output, shape)
+    if not all(map(torch.equal, vectors, before)):
         raise ValueError(f"{owner} changes its arguments in place.")
-    if name != "scores" and found.isnan().any():
+    if name != "scores" and output.isnan().any():
         raise ValueError(f"{owner} returns NaN for finite numbers.")
-    return found
+    return output
 
 
 def check_scores(similarity: Any, scores: Tensor, u: Tensor, v: Tensor, what: str) -> None:
-    """Raise ValueError for a score that is out of bounds, or NaN though all vectors are finite.
+    """Raise ValueError for scores of finite vectors that are out of bounds or NaN.
 
     Parameters
     ----------
     similarity : Similarity
-        Its `bounds` are those of the scores.
+        Its `bounds` are checked.
     scores : Tensor of any shape
         Scores of the vectors.
     u, v : Tensor of shape (n, k) and (m, k)
@@ -139,5 +139,5 @@ def check_scores(similarity: Any, scores: Tensor, u: Tensor, v: Tensor, what: st
     if len(outside) and u.isfinite().all() and v.isfinite().all():
         raise ValueError(
             f"{what} a score of {float(outside[0]):g} for finite vectors, but "
-            f"{type(similarity).__name__}.bounds says that scores are in [{low:g}, {high:g}]."
+            f"{type(similarity).__name__}.bounds is [{low:g}, {high:g}]."
         )

@@ -21,7 +21,7 @@ and is summed up in closed form: with :math:`m = t - b`,
 .. math:: s_{ij} = 2\, \frac{\kappa_i \kappa_j \cos\theta - m_i m_j}{\tilde t + m_i + m_j + b}
     + g(\tilde\kappa) - g(\kappa_i) - g(\kappa_j).
 
-A sample is held as :math:`(\kappa\mu, m, -g(\kappa))`. In float64, g is exact. In float32 it is
+A sample is stored as :math:`(\kappa\mu, m, -g(\kappa))`. In float64, g is exact. In float32 it is
 
 .. math:: g(\kappa) = -a \log\frac{a + t}{a + b} + P(2b/t - 1), \qquad a = (d - 1)/2,
 
@@ -47,7 +47,7 @@ from torch.autograd.function import once_differentiable
 
 _TOLERANCE = 3e-7
 _LARGEST_DEGREE = 20
-# Below this square, or this value of the Bessel functions, the series of h is computed instead.
+# The series of h is used below this square, or below this value of the Bessel functions.
 _SMALL, _LEAST = 100.0, 1e-290
 
 
@@ -72,12 +72,12 @@ def log_partition(kappa: Tensor, d: int) -> Tensor:
 
 
 def log_partition_of_square(y: Tensor, d: int) -> Tensor:
-    """Return h(√y), which is as smooth at y = 0 as anywhere."""
+    """Return h(√y), which is smooth at y = 0."""
     return _WithSlope.apply(y, partial(_evaluate, v=d / 2 - 1))
 
 
 class _WithSlope(torch.autograd.Function):
-    """A function of single numbers, which returns its slope along with its value."""
+    """An elementwise function that returns its value and its derivative."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, function: Callable[[Tensor], Any]) -> Tensor:
@@ -99,7 +99,7 @@ def _evaluate(y: Tensor, v: float) -> tuple[Tensor, Tensor]:
     with np.errstate(divide="ignore", invalid="ignore"):
         h = np.log(lower) + kappa - v * np.log(kappa) + constant
         ratio = upper / lower / kappa
-    # Where the Bessel functions underflow, the hypergeometric ones do not overflow.
+    # If the Bessel functions underflow, the hypergeometric functions do not overflow.
     is_small = (squares < _SMALL) | (upper < _LEAST)
     first, second = (hyp0f1(v + k, squares[is_small] / 4) for k in (1, 2))
     h[is_small], ratio[is_small] = np.log(first), second / first / (2 * (v + 1))
@@ -116,7 +116,7 @@ def _horner(coefficients: Sequence[float], x: Tensor) -> tuple[Tensor, Tensor]:
     return value, slope
 
 
-def parts_of(kappa: Tensor, d: int) -> tuple[Tensor, Tensor]:
+def terms_of(kappa: Tensor, d: int) -> tuple[Tensor, Tensor]:
     """Return m and −g(κ) of concentrations, differentiable.
 
     Parameters
@@ -144,13 +144,13 @@ def mutual_score(products: Tensor, u_terms: Tensor, v_terms: Tensor, d: int) -> 
     products : Tensor of shape (...)
         κ_i κ_j cos θ.
     u_terms, v_terms : Tensor of shape (..., 2)
-        m and −g(κ), as `parts_of` returns them.
+        m and −g(κ), as `terms_of` returns them.
     d : int
         Dimension of the space.
     """
     (m_i, minus_g_i), (m_j, minus_g_j) = u_terms.unbind(-1), v_terms.unbind(-1)
     b = (d + 1) / 2
-    # Opposite directions of high concentration cancel: what is left of κ̃² is rounding.
+    # Opposite directions of high concentration cancel, and κ̃² may be negative by rounding.
     y = (m_i * (m_i + 2 * b) + m_j * (m_j + 2 * b) + 2 * products).clamp_min(0)
     t = (b * b + y).sqrt()
     grown = 2 * (products - m_i * m_j) / (t + m_i + m_j + b)
@@ -162,12 +162,12 @@ def _remainder(y: Tensor, t: Tensor, m: Tensor, d: int) -> Tensor:
     if t.dtype == torch.float64:
         return log_partition_of_square(y, d) - m
     a, b = (d - 1) / 2, (d + 1) / 2
-    p = _WithSlope.apply(2 * b / t - 1, partial(_horner, _fitted(d)))
+    p = _WithSlope.apply(2 * b / t - 1, partial(_horner, _polynomial(d)))
     return p - a * (m / (a + b)).log1p()
 
 
 @functools.lru_cache(maxsize=256)
-def _fitted(d: int) -> tuple[float, ...]:
+def _polynomial(d: int) -> tuple[float, ...]:
     """Return the coefficients of P."""
     a, b = (d - 1) / 2, (d + 1) / 2
 

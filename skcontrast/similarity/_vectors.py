@@ -20,13 +20,13 @@ class Cosine(Similarity):
     Parameters
     ----------
     temperature : float or Schedule, default=0.5
-        The temperature t in [1e-30, 1e30]. Scores are in [−1/t, 1/t]. With small values
-        only the closest negatives count in the loss.
+        The temperature t in [1e-30, 1e30]. Scores are in [−1/t, 1/t]. With small values,
+        the closest negatives dominate the loss.
 
     See Also
     --------
     DotProduct : The same without the division by lengths and temperature.
-    VonMisesFisher : The cosine with a temperature that is learned for each sample.
+    VonMisesFisher : Learns a concentration for each sample.
 
     Examples
     --------
@@ -53,7 +53,7 @@ class DotProduct(Similarity):
 
     .. math:: s(z_1, z_2) = z_1 \cdot z_2
 
-    It is unbounded: with the contrastive objective, embeddings can lower the loss by growing.
+    It is unbounded: with the contrastive objective, longer embeddings lower the loss.
     InfoGraph uses it with the Jensen–Shannon objective.
 
     See Also
@@ -84,8 +84,8 @@ class Cauchy(Similarity):
 
     It is the similarity of t-SNE, and with ``InfoNCE`` the objective of t-SimCNE [1]_: projections
     are points, not directions, so that those in two dimensions are a map of the samples, see
-    :ref:`map`. The kernel has heavy tails: samples that differ need not be far apart in one scale.
-    Scores are at most 0 and have no lower bound, which ``PositiveDebiased`` would need.
+    :ref:`map`. The kernel has heavy tails, so that dissimilar samples may have moderate distances.
+    Scores are at most 0 and have no lower bound, which ``PositiveDebiased`` requires.
 
     See Also
     --------
@@ -131,12 +131,12 @@ class Cauchy(Similarity):
     def scores(self, u: Tensor, v: Tensor) -> Tensor:
         """Return the scores of all pairs."""
         squares = u[:, -1:] + v[:, -1] - 2 * u[:, :-1] @ v[:, :-1].T
-        return -squares.clamp_min(0).log1p()  # rounding makes some negative
+        return -squares.clamp_min(0).log1p()  # may be negative by rounding
 
     def pairs(self, u: Tensor, v: Tensor) -> Tensor:
         """Return the scores of matching rows."""
         return -(u - v)[..., :-1].square().sum(-1).log1p()
 
     def bank_vectors(self, z: Tensor) -> Tensor:
-        """Return `z` unchanged: a bank remembers points."""
+        """Return `z` unchanged: points are averaged."""
         return z

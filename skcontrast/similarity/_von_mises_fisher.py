@@ -12,13 +12,13 @@ from torch.nn import functional as F
 
 from .._checks import Interval, parameter
 from ..schedules._numbers import Number, interval
-from ._base import Embeddings, Similarity, inverse_length, mapped
-from ._mutual_likelihood import log_partition, mutual_score, parts_of
+from ._base import Embeddings, Similarity, inverse_length, map_parts
+from ._mutual_likelihood import log_partition, mutual_score, terms_of
 
-# Outside, differences of scores, or tiny scores themselves, need more digits than float32 has.
+# Outside, differences of scores, or tiny scores, need more than float32 precision.
 _IN_FLOAT32 = (0.1, 2000.0)
 _LARGEST = 1e6
-# Numbers of each vector besides κμ: m and −g(κ).
+# Components of an embedded vector in addition to κμ: m and −g(κ).
 _N_TERMS = 2
 
 
@@ -27,9 +27,9 @@ class VonMisesFisher(Similarity):
 
     Each embedding is a von Mises–Fisher distribution on the unit sphere in d dimensions, with a
     mean direction :math:`\mu` and a concentration :math:`\kappa > 0`, which the network learns
-    without supervision: the more certain the direction, the higher. The score of two embeddings is
-    the logarithm of the probability density that both draw the same point, relative to chance
-    [1]_,
+    without supervision: the more certain the direction is, the higher. The score of two
+    embeddings is the logarithm of the probability density that both draw the same point, relative
+    to chance [1]_,
 
     .. math:: s_{ij} = \frac{h(\tilde\kappa) - h(\kappa_i) - h(\kappa_j)}{t}, \qquad
         \tilde\kappa = |\kappa_i \mu_i + \kappa_j \mu_j|,
@@ -53,7 +53,7 @@ class VonMisesFisher(Similarity):
     ----------
     temperature : float or Schedule, default=8.0
         The temperature t in [1e-30, 1e30] that scores are divided by. 1 is the likelihood itself,
-        whose scores range over tens, so that only the closest negatives count in the loss.
+        whose scores range over tens, so that the closest negatives dominate the loss.
         Concentrations, and the differences between them, grow with t.
     kappa_max : float, default=1000.0
         Upper bound of the concentrations of each encoder, in (0, 1e6].
@@ -66,8 +66,8 @@ class VonMisesFisher(Similarity):
     -----
     In float32, differences of scores are correct to .001/t, except for nearly opposite
     directions, whose scores are the lowest. If `kappa_max` exceeds 2,000, or is below .1, which
-    makes scores tiny, this needs more digits than float32 has: scores are then computed in float64
-    (except on MPS, which has none), at six times the cost. Float64 is correct to 5e-10 up to
+    makes scores tiny, scores are computed in float64 (except on MPS, which lacks it), which takes
+    six times as long. Float64 is correct to 5e-10 up to
     κ = 1e4, and to a few 1e-9 up to 1e6.
 
     References
@@ -92,7 +92,7 @@ class VonMisesFisher(Similarity):
 
     def bounds(self, width: int) -> tuple[float, float]:
         """Return the scores of opposite and of equal directions, both of concentration κ_max."""
-        h, of_both = _largest(self.kappa_max, width - _N_TERMS)
+        h, of_both = _extreme_partitions(self.kappa_max, width - _N_TERMS)
         temperature = self.temperature
         return -2 * h / temperature, (of_both - 2 * h) / temperature
 
@@ -106,7 +106,7 @@ class VonMisesFisher(Similarity):
         Parameters
         ----------
         x : Tensor of shape (...)
-            The numbers that the network returns in addition to directions.
+            The last output of the network.
         d : int
             Dimension of the directions.
         """
@@ -125,7 +125,7 @@ class VonMisesFisher(Similarity):
         Returns
         -------
         mu : Tensor of shape (..., d)
-            Of length 1; 0 where there is no direction, at a right angle to all.
+            Of length 1; 0 for vectors without a direction.
         kappa : Tensor of shape (...)
             As `concentrations` returns them.
         """
@@ -163,9 +163,9 @@ class VonMisesFisher(Similarity):
         ----------
         kappa : Tensor of shape (n,)
         name : str
-            Whose they are, for the message.
+            Their name in the message.
         """
-        # To look at numbers on a GPU would mean to wait for it.
+        # Reading values would synchronise with a GPU.
         if kappa.is_cuda or ((kappa >= 0) & (kappa <= self.kappa_max)).all():
             return
         got = f"some in [{kappa.min():.4g}, {kappa.max():.4g}]: raise kappa_max"
@@ -180,9 +180,9 @@ class VonMisesFisher(Similarity):
         if d < self.least_dimension:
             raise ValueError(f"VonMisesFisher needs directions in at least 2 dimensions, got {d}.")
         if not _IN_FLOAT32[0] <= self.kappa_max <= _IN_FLOAT32[1]:
-            z = mapped(lambda t: t if t.device.type == "mps" else t.double(), z)
+            z = map_parts(lambda t: t if t.device.type == "mps" else t.double(), z)
         mu, kappa = self.distribution(z)
-        terms = torch.stack(parts_of(kappa, d), -1)
+        terms = torch.stack(terms_of(kappa, d), -1)
         return torch.cat([mu * kappa[..., None], terms], -1)
 
     def scores(self, u: Tensor, v: Tensor) -> Tensor:
@@ -199,7 +199,7 @@ class VonMisesFisher(Similarity):
 
 
 @functools.lru_cache(maxsize=256)
-def _largest(kappa_max: float, d: int) -> tuple[float, float]:
+def _extreme_partitions(kappa_max: float, d: int) -> tuple[float, float]:
     """Return h(κ_max) and h(2κ_max)."""
     kappa = torch.tensor([kappa_max, 2 * kappa_max], dtype=torch.float64)
     h, of_both = log_partition(kappa, d).tolist()
@@ -207,6 +207,6 @@ def _largest(kappa_max: float, d: int) -> tuple[float, float]:
 
 
 def _unit_and_length(vectors: Tensor) -> tuple[Tensor, Tensor]:
-    """Return vectors at length 1, or 0 where they have no direction, and their lengths."""
+    """Return normalised vectors, 0 without a direction, and their lengths."""
     factor, length = inverse_length(vectors)
     return vectors * factor, length[..., 0]

@@ -6,7 +6,7 @@ from sklearn.datasets import load_digits
 from skcontrast import ContrastiveEmbedder
 from skcontrast.losses import BCL, DCL, Loss, PositiveDebiased
 from skcontrast.schedules import Auto, interval
-from skcontrast.schedules._numbers import check_numbers
+from skcontrast.schedules._numbers import check_hyperparameters
 
 X, y = load_digits(return_X_y=True)
 X, y = X[:200], y[:200]
@@ -69,7 +69,7 @@ def test_a_name_alone_says_nothing():
 
 def test_outside_of_fit_the_function_that_estimates_it_is_named():
     with pytest.raises(ValueError, match=r"'prior' parameter.*_plus\(ranks\)\['tau_plus'\]"):
-        check_numbers(Renamed(prior="auto"))
+        check_hyperparameters(Renamed(prior="auto"))
     nested = PositiveDebiased(negatives=Renamed(location="auto"))
     with pytest.raises(ValueError, match=r"'negatives__location' .*_plus\(ranks\)\['alpha'\]"):
-        check_numbers(nested)
+        check_hyperparameters(nested)

@@ -7,12 +7,12 @@ import pytest
 
 from skcontrast.losses import BCL, DCL, HCL
 from skcontrast.schedules import Auto, Linear, Steps, at_progress, interval
-from skcontrast.schedules._numbers import check_numbers, estimable_parameters, is_auto
+from skcontrast.schedules._numbers import check_hyperparameters, estimable_parameters, is_auto
 
 
 def test_an_option_of_the_name_auto_is_no_estimate():
     assert set(estimable_parameters(BCL())) == {"alpha", "tau_plus"}
-    check_numbers(BCL())
+    check_hyperparameters(BCL())
 
 
 def test_only_auto_by_name_or_object_is_an_estimate():

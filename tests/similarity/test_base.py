@@ -124,7 +124,7 @@ def test_bounds_that_are_too_narrow_are_refused(low, high, score):
         def embed(self, z):
             return torch.nn.functional.normalize(z, dim=-1)
 
-    message = rf"score of {score}.* for .*, but Sphere.bounds says .*{low:g}, {high:g}\]"
+    message = rf"score of {score}.* for .*, but Sphere.bounds is .{low:g}, {high:g}\]"
     with pytest.raises(ValueError, match=message):
         check_similarity(Sphere())
 
@@ -151,7 +151,7 @@ def test_an_infinite_slope_is_found_by_the_check():
             return -(u - v).square().sum(-1).sqrt()
 
     check_similarity(Euclidean())
-    with pytest.raises(ValueError, match=r"Unsmoothed\.scores .* finite slope.* 1e-12"):
+    with pytest.raises(ValueError, match=r"Unsmoothed\.scores .* finite gradient.* 1e-12"):
         check_similarity(Unsmoothed())
 
 

@@ -108,7 +108,7 @@ def squared(self, u, v):
         ({"scores": lambda self, u, v: (u @ v.T).softmax(1)}, r"Own\.scores must not depend"),
         ({"scores": lambda self, u, v: v @ u.T}, r"Own\.scores must .* \(4, 3\), got .* \(3, 4\)"),
         ({"embed": lambda self, z: z.detach()}, "that autograd can differentiate"),
-        ({"scores": squared}, "put a minus before a distance"),
+        ({"scores": squared}, "negate a distance"),
     ],
 )
 def test_a_similarity_that_would_train_something_else_is_refused(methods, message):

@@ -63,7 +63,7 @@ def test_a_call_refuses_bad_input_by_name(first, second, error, message):
 @pytest.mark.parametrize(
     ("views", "advice"),
     [
-        ((torch.randn(2, 5, 3),), r"pass \*views, which takes the stacked views apart"),
+        ((torch.randn(2, 5, 3),), r"pass \*views, which unpacks the stacked views"),
         (([torch.randn(5, 3), torch.randn(5, 3)],), r"pass \*views instead of views"),
         ((torch.randn(5, 3),), "pass z1, z2"),
         ((), "pass z1, z2"),
