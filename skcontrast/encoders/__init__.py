@@ -1,7 +1,6 @@
 """Encoders: networks that map samples to representations."""
 
-from ._base import Encoder
-from ._checks import check_encoder
+from ._base import Encoder, check_encoder
 from ._convnet import ConvNet, PatchNet
 from ._graph import GIN
 from ._mlp import MLP

@@ -15,7 +15,7 @@ from .._objective._mean_loss import objective_value
 from .._runtime import trial
 from ..losses import InfoNCE
 from ..similarity import Similarity
-from ..similarity._checks import check_scores
+from ..similarity._base import check_scores
 from ._base import FitContext, Framework, Session
 
 _RULE = (

@@ -5,8 +5,7 @@ The kind of X is detected by default. To declare it, pass ``ContrastiveEmbedder(
 """
 
 from .._data._modalities import TensorBatch
-from ._base import Kind
-from ._checks import check_kind
+from ._base import Kind, check_kind
 from ._graphs import Graphs
 from ._images import Images
 from ._recognise import MultimodalKind

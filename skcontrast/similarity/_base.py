@@ -1,7 +1,8 @@
-"""Base class of the similarities, which embed samples and score pairs of embeddings."""
+"""Base class of the similarities, the similarities of vectors, and a check of custom ones."""
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias
@@ -10,8 +11,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from .._checks import ParameterObject
-from ..schedules._numbers import check_hyperparameters
+from .._checks import POSITIVE_INT, ParameterObject, check_returned, parameter, validated
+from .._runtime import trial
+from ..schedules._numbers import Number, check_hyperparameters, interval
 
 # Vectors; or mean directions and concentrations.
 Embeddings: TypeAlias = "Tensor | tuple[Tensor, Tensor]"
@@ -286,3 +288,261 @@ def in_one_dtype(embeddings: Sequence[Embeddings]) -> list[Any]:
     flat = [t for z in embeddings for t in (z if isinstance(z, tuple) else (z,))]
     dtype = torch.float64 if any(t.dtype == torch.float64 for t in flat) else torch.float32
     return [map_parts(lambda tensor: tensor.to(dtype), z) for z in embeddings]
+
+
+@validated(similarity=Similarity, width=POSITIVE_INT)
+def check_similarity(similarity: Similarity, width: int = 64) -> None:
+    """Check that the methods of a custom similarity are consistent.
+
+    The methods are called on synthetic vectors of several lengths, some of which are nearly equal
+    or nearly opposite. Call this in a test of your class: ``fit`` does not.
+
+    Parameters
+    ----------
+    similarity : Similarity
+        An instance with numbers, not schedules, as hyperparameters. The package's own pass.
+    width : int, default=64
+        The number of outputs of the network.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a method returns anything but a tensor of the right shape, NaN for finite vectors, or a
+        score outside of ``bounds``; if it changes its arguments; if a vector or a score depends on
+        other vectors, or has no finite gradient; if opposite vectors score higher than equal ones;
+        or if ``pairs`` is not the diagonal of ``scores``.
+
+    See Also
+    --------
+    skcontrast.losses.check_loss : The same for a loss.
+    skcontrast.frameworks.check_framework : The same for a framework.
+
+    Examples
+    --------
+    >>> from skcontrast.similarity import Similarity, check_similarity
+    >>> class Narrow(Similarity):
+    ...     def bounds(self, width):
+    ...         return -1.0, 1.0
+    ...
+    ...     def embed(self, z):
+    ...         return z
+    >>> check_similarity(Narrow())
+    Traceback (most recent call last):
+    ...
+    ValueError: Narrow.scores returns a score of ... but Narrow.bounds is [-1, 1].
+    """
+    check_hyperparameters(similarity)
+    similarity, owner = copy.copy(similarity), type(similarity).__name__
+    with trial(torch.device("cpu")):
+        # Six pairs of directions: equal, opposite or independent; short and long.
+        synthetic = torch.arange(1.0, 1 + 12 * width).sin().view(2, 6, width)
+        z, noise = torch.nn.functional.normalize(synthetic, dim=-1)
+        signs, lengths = torch.tensor([[1.0, -1, 0, 1, -1, 0], [0.1, 0.1, 1, 1, 3, 3]])[..., None]
+        z = torch.stack([z, signs * z + (1.1 - signs.abs()) * noise]) * lengths
+        u, v = _returned(similarity, "embed", z)
+        _returned(similarity, "bank_vectors", z)
+        scores = _returned(similarity, "scores", u, v)
+        check_scores(similarity, scores, u, v, f"{owner}.scores returns")
+        pairs, diagonal = _returned(similarity, "pairs", u, v), scores.diagonal()
+        # The same for fewer vectors, with a gradient; scores of equal and of opposite vectors.
+        some = _returned(similarity, "embed", z[0, :4].clone().requires_grad_())
+        some_scores = _returned(similarity, "scores", some, v[:3])
+        equal, opposite = (similarity.pairs(some, similarity.embed(w[0, :4])) for w in (z, -z))
+    if not some_scores.requires_grad:
+        raise ValueError(f"{owner} must return scores that autograd can differentiate.")
+    leaf = some.detach().requires_grad_()
+    (slope,) = torch.autograd.grad(similarity.scores(leaf, leaf).sum(), leaf)
+    if not slope.isfinite().all():
+        raise ValueError(
+            f"{owner}.scores must have a finite gradient, also for equal vectors: write a "
+            "distance as (squares + 1e-12).sqrt()."
+        )
+    for what, together, alone in (("embed", u[:4], some), ("scores", scores[:4, :3], some_scores)):
+        if not _are_close(together, alone):
+            raise ValueError(
+                f"{owner}.{what} must not depend on the other vectors, but its output "
+                "changes with them."
+            )
+    if not similarity.n_extra and (equal < opposite - 1e-3).all():
+        raise ValueError(
+            f"{owner} scores a vector and its opposite higher than a vector and itself: negate "
+            "a distance."
+        )
+    if not _are_close(pairs, diagonal):
+        raise ValueError(
+            f"{owner}.pairs(u, v) must be the diagonal of scores(u, v), got "
+            f"{pairs[:2].tolist()} and {diagonal[:2].tolist()}: override both."
+        )
+
+
+def _are_close(actual: Tensor, expected: Tensor) -> bool:
+    return torch.allclose(actual, expected, rtol=1e-2, atol=1e-3, equal_nan=True)
+
+
+def _returned(similarity: Similarity, name: str, *vectors: Tensor) -> Tensor:
+    """Return the validated output of a method."""
+    owner, before = f"{type(similarity).__name__}.{name}", [z.clone() for z in vectors]
+    output: Any = getattr(similarity, name)(*vectors)
+    shape = [len(z) for z in vectors] if name == "scores" else list(vectors[0].shape[:-1])
+    if name in ("embed", "bank_vectors"):
+        shape += getattr(output, "shape", [])[-1:] or vectors[0].shape[-1:]
+    check_returned(owner, output, shape)
+    if not all(map(torch.equal, vectors, before)):
+        raise ValueError(f"{owner} changes its arguments in place.")
+    if name != "scores" and output.isnan().any():
+        raise ValueError(f"{owner} returns NaN for finite numbers.")
+    return output
+
+
+def check_scores(similarity: Any, scores: Tensor, u: Tensor, v: Tensor, what: str) -> None:
+    """Raise ValueError for scores of finite vectors that are out of bounds or NaN.
+
+    Parameters
+    ----------
+    similarity : Similarity
+        Its `bounds` are checked.
+    scores : Tensor of any shape
+        Scores of the vectors.
+    u, v : Tensor of shape (n, k) and (m, k)
+        Embedded vectors.
+    what : str
+        The beginning of the message, such as "Own.scores returns".
+    """
+    low, high = similarity.bounds(u.shape[1])
+    slack = 1e-3 * max([1.0, *(abs(end) for end in (low, high) if math.isfinite(end))])
+    outside = scores[~((scores >= low - slack) & (scores <= high + slack))]
+    if len(outside) and u.isfinite().all() and v.isfinite().all():
+        raise ValueError(
+            f"{what} a score of {float(outside[0]):g} for finite vectors, but "
+            f"{type(similarity).__name__}.bounds is [{low:g}, {high:g}]."
+        )
+
+
+class Cosine(Similarity):
+    r"""Cosine of the angle between two embeddings, divided by a temperature.
+
+    .. math:: s(z_1, z_2) = \frac{z_1 \cdot z_2}{t\,|z_1|\,|z_2|}
+
+    Parameters
+    ----------
+    temperature : float or Schedule, default=0.5
+        The temperature t in [1e-30, 1e30]. Scores are in [−1/t, 1/t]. With small values,
+        the closest negatives dominate the loss.
+
+    See Also
+    --------
+    DotProduct : The same without the division by lengths and temperature.
+    VonMisesFisher : Learns a concentration for each sample.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skcontrast.similarity import Cosine
+    >>> Cosine(temperature=0.5)(torch.tensor([[3.0, 4.0]]), torch.tensor([[1.0, 0.0], [3.0, 4.0]]))
+    tensor([[1.2000, 2.0000]])
+    """
+
+    temperature: Number = parameter(interval(1e-30, 1e30, "both"), default=0.5)
+
+    def bounds(self, width: int) -> tuple[float, float]:
+        """Return the scores of opposite and of equal directions, (−1/t, 1/t)."""
+        temperature = self.temperature
+        return -1 / temperature, 1 / temperature
+
+    def embed(self, z: Tensor) -> Tensor:
+        """Return `z` scaled to length 1/√t, so that scores are plain dot products."""
+        return z * (inverse_length(z)[0] / math.sqrt(self.temperature))
+
+
+class DotProduct(Similarity):
+    r"""The plain dot product of two embeddings.
+
+    .. math:: s(z_1, z_2) = z_1 \cdot z_2
+
+    It is unbounded: with the contrastive objective, longer embeddings lower the loss.
+    InfoGraph uses it with the Jensen–Shannon objective.
+
+    See Also
+    --------
+    Cosine : The dot product of directions, over a temperature.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skcontrast.similarity import DotProduct
+    >>> DotProduct()(torch.tensor([[3.0, 4.0]]), torch.tensor([[1.0, 0.0], [3.0, 4.0]]))
+    tensor([[ 3., 25.]])
+    """
+
+    def bounds(self, width: int) -> tuple[float, float]:
+        """Return (−∞, ∞)."""
+        return -math.inf, math.inf
+
+    def embed(self, z: Tensor) -> Tensor:
+        """Return `z` unchanged."""
+        return z
+
+
+class Cauchy(Similarity):
+    r"""Logarithm of the Cauchy kernel, the similarity of t-SNE, for embeddings in the plane.
+
+    .. math:: s(z_1, z_2) = -\log\left(1 + |z_1 - z_2|^2\right)
+
+    It is the similarity of t-SNE, and with ``InfoNCE`` the objective of t-SimCNE [1]_: projections
+    are points, not directions, so that those in two dimensions are a map of the samples, see
+    :ref:`map`. The kernel has heavy tails, so that dissimilar samples may have moderate distances.
+    Scores are at most 0 and have no lower bound, which ``PositiveDebiased`` requires.
+
+    See Also
+    --------
+    Cosine : For representations in many dimensions.
+    skcontrast.plotting.EmbeddingDisplay : Draws the map.
+
+    References
+    ----------
+    .. [1] J. N. Böhm, P. Berens, D. Kobak, "Unsupervised visualization of image datasets using
+       contrastive learning", ICLR 2023.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skcontrast.similarity import Cauchy
+    >>> Cauchy()(torch.tensor([[3.0, 4.0]]), torch.tensor([[0.0, 0.0], [3.0, 4.0]]))
+    tensor([[-3.2581, -0.0000]])
+
+    Projections in the plane:
+
+    >>> import numpy as np
+    >>> from skcontrast import ContrastiveEmbedder
+    >>> X = np.random.default_rng(0).normal(size=(100, 5))
+    >>> embedder = ContrastiveEmbedder(
+    ...     similarity=Cauchy(),
+    ...     projection_dim=2,
+    ...     output="projection",
+    ...     max_epochs=1,
+    ...     random_state=0,
+    ... )
+    >>> embedder.fit_transform(X).shape
+    (100, 2)
+    """
+
+    def bounds(self, width: int) -> tuple[float, float]:
+        """Return (−∞, 0)."""
+        return -math.inf, 0.0
+
+    def embed(self, z: Tensor) -> Tensor:
+        """Return `z` and its squared length, shape (..., d + 1)."""
+        return torch.cat([z, z.square().sum(-1, keepdim=True)], -1)
+
+    def scores(self, u: Tensor, v: Tensor) -> Tensor:
+        """Return the scores of all pairs."""
+        squares = u[:, -1:] + v[:, -1] - 2 * u[:, :-1] @ v[:, :-1].T
+        return -squares.clamp_min(0).log1p()  # may be negative by rounding
+
+    def pairs(self, u: Tensor, v: Tensor) -> Tensor:
+        """Return the scores of matching rows."""
+        return -(u - v)[..., :-1].square().sum(-1).log1p()
+
+    def bank_vectors(self, z: Tensor) -> Tensor:
+        """Return `z` unchanged: points are averaged."""
+        return z
