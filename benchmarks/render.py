@@ -247,6 +247,7 @@ LEFT_OUT = [
     "training and test images",
     "labeled images alone",
     "SupCon, few labels",
+    "BCL, α .9, β τ⁺",  # by a slip: β was meant to be 0
 ]
 LOSS_SETS = {
     "digits": "digits, temperature 0.2",
