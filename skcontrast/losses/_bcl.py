@@ -36,9 +36,10 @@ class _ByAlpha(Loss):
 class BCL(_ByAlpha):
     r"""Bayesian contrastive loss: weights by the probability of being a true negative.
 
-    Equations 1 to 3 and 24 to 26 of [1]_: importance weights ω. A candidate's rank determines how likely it is
-    to share the anchor's class: false negatives score high. With Φ the cdf of the score density
-    from which true and false negatives are drawn as the lower and the upper of two, mixed by α,
+    Equations 1 to 3 and 24 to 26 of [1]_: importance weights ω. A candidate's rank determines how
+    likely it is to share the anchor's class: false negatives score high. With Φ the cdf of the
+    score density from which true and false negatives are drawn as the lower and the upper of two,
+    mixed by α,
 
     .. math:: \hat E^- = \frac1N \sum_j w_j e^{s_j}, \qquad
         w_j \propto p(\mathrm{TN} \mid s_j)\, e^{\beta s_j}
