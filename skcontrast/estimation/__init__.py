@@ -6,14 +6,14 @@ share of candidates that score at most as high) has the density
 .. math:: f(v; \alpha, \tau^+) = \frac{2(1 - \alpha) + 2(2\alpha - 1)\,u}{b + 2a\,u}, \qquad
     v = b\,u + a\,u^2,\quad a = (1 - 2\alpha)(1 - 2\tau^+),\; b = 1 - a,
 
-so that both parameters can be estimated by maximum likelihood from unlabeled data. Where labels
-are known, τ⁺ is the probability that two samples share a class, α follows from the macro-AUC, and
-the sharpness and the floor of ``SoftRing`` are those that fit the classes at each rank best.
-Augmented views are closer to each other than samples of one class are, which the model does not
-know: on real data, compare the estimate from ranks with the one from labels where these are known.
+so that both parameters can be estimated by maximum likelihood from unlabeled data. With known
+labels, τ⁺ is the probability that two samples share a class, α follows from the macro-AUC, and the
+sharpness and the floor of ``SoftRing`` are fitted to the share of false negatives at each rank.
+The model treats augmented views like samples of the same class, but views are closer to each
+other: on real data, compare the estimate from ranks with one from labels.
 
-What a loss makes of real scores, its importance weights, where its gradient goes, and how reliable
-its probabilities are is computed from embeddings and labels::
+With embeddings and labels, importance weights, the bias of a loss, the gradient on false negatives
+and the reliability of probabilities can be computed on real scores::
 
     z1, z2 = project_views(embedder, X)
     sample = ScoreSample.from_views(z1, z2, y=y, similarity=embedder.similarity_)

@@ -1,4 +1,4 @@
-"""α, τ⁺ and the posterior of SoftRing, from classes that are known or from ranks."""
+"""Estimates of α, τ⁺ and the posterior of SoftRing, from known classes or from ranks."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def alpha_from_auc(auc: float | Estimate, standard_error: float = math.nan) -> E
     .. math:: \alpha = (6A - 1)/4, \qquad \mathrm{clipped\ to}\ [1/2, 1]
 
     since the model has :math:`A = P(s_{\mathrm{FN}} > s_{\mathrm{TN}}) = (1 + 4\alpha)/6`. The
-    paper takes A itself for α [1]_, as does ``BCL(alpha="auto", form="printed")``.
+    paper uses A itself as α [1]_, as does ``BCL(alpha="auto", form="printed")``.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def alpha_from_auc(auc: float | Estimate, standard_error: float = math.nan) -> E
         Probability, in [0, 1], that a sample of the anchor's class scores above one of a different
         class, as :func:`macro_auc` returns it.
     standard_error : float, default=nan
-        The standard error of `auc`, where it is a float.
+        The standard error of `auc`, if that is a float.
 
     Returns
     -------
@@ -86,7 +86,7 @@ def tau_plus_from_labels(y: Sequence | np.ndarray) -> Estimate:
     Parameters
     ----------
     y : array-like of shape (n_samples,)
-        Classes; −1 where unknown, which are left out.
+        Classes; −1 where unknown, which are ignored.
 
     Returns
     -------
@@ -114,7 +114,7 @@ def tau_plus_from_labels(y: Sequence | np.ndarray) -> Estimate:
 def macro_auc(
     *views: Any, y: Sequence | np.ndarray, similarity: Similarity | None = None
 ) -> Estimate:
-    """Return how often a sample of the anchor's class scores above one of a different class.
+    """Return the probability that the anchor's class scores above another class.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def macro_auc(
         Embeddings of one or more views of the same n samples. For ``VonMisesFisher`` tuples of
         mean directions (n, d) and concentrations (n,).
     y : array-like of shape (n,)
-        Classes; −1 where unknown: such samples are left out.
+        Classes; −1 where unknown: such samples are ignored.
     similarity : Similarity, default=None
         The score; None is ``Cosine()``.
 
@@ -134,7 +134,7 @@ def macro_auc(
     Raises
     ------
     ValueError
-        If no anchor has both a sample of its own class and one of a different class.
+        If no anchor has both a sample of its class and one of another class.
 
     See Also
     --------
@@ -162,24 +162,24 @@ def mean_auc(aucs: Tensor) -> Estimate:
     """
     aucs = aucs[~aucs.isnan()].double()
     if not len(aucs):
-        raise ValueError("y must hold two samples of one class and one of a different class.")
+        raise ValueError("y must hold two samples of one class and one of another class.")
     spread = float(aucs.std(correction=0)) / math.sqrt(len(aucs))
     return Estimate(float(aucs.mean()), spread)
 
 
 def estimate_soft_ring(sample: ScoreSample) -> dict[str, float]:
-    r"""Estimate the sharpness and the floor of ``SoftRing`` from scores whose labels are known.
+    r"""Estimate the sharpness and the floor of ``SoftRing`` from scores with known labels.
 
     They minimise the Brier score, the mean over all candidates of
     :math:`(p(\mathrm{FN} \mid u) - \mathbb 1[\mathrm{FN}])^2`, with τ⁺ set to the share of
-    false negatives. The sharpness whose ranks have the macro-AUC would be too low where part of a
-    class is far from the rest.
+    false negatives. A sharpness fitted to the macro-AUC would be too low if part of a class is far
+    from the rest.
 
     Parameters
     ----------
     sample : ScoreSample
-        Scores and the truth, as :meth:`ScoreSample.from_views
-        <skcontrast.estimation.ScoreSample.from_views>` returns them from embeddings and labels.
+        Scores and true classes, from :meth:`ScoreSample.from_views
+        <skcontrast.estimation.ScoreSample.from_views>`.
 
     Returns
     -------
@@ -195,7 +195,7 @@ def estimate_soft_ring(sample: ScoreSample) -> dict[str, float]:
 
     See Also
     --------
-    skcontrast.estimation.reliability : How well the probabilities fit a different sample.
+    skcontrast.estimation.reliability : Checks the probabilities on another sample.
 
     Examples
     --------
@@ -219,9 +219,9 @@ def estimate_soft_ring(sample: ScoreSample) -> dict[str, float]:
 
 
 def _fit_posterior(observed: Tensor, tau_plus: float) -> tuple[float, float]:
-    """Return the sharpness and the floor of the least Brier score.
+    """Return the sharpness and the floor that minimise the Brier score.
 
-    `observed`, shape (n,), are the shares of false negatives in n equal parts of the ranks.
+    `observed`, shape (n,), are the shares of false negatives in n equal intervals of ranks.
     """
     u, weights = ranks_inside(len(observed)), torch.ones_like(observed) / len(observed)
 
@@ -245,9 +245,9 @@ def positive_ranks(*views: Any, similarity: Similarity | None = None) -> np.ndar
     Parameters
     ----------
     *views : Tensor or array-like of shape (n, d), or tuple of two
-        Embeddings of two or more views of the same n samples. Every view is an anchor, the other
-        samples' views are the n_views · (n − 1) candidates. For ``VonMisesFisher`` tuples of mean
-        directions (n, d) and concentrations (n,).
+        Embeddings of two or more views of the same n samples. Every view is an anchor; its
+        n_views · (n − 1) candidates are the views of the other samples. For ``VonMisesFisher``
+        tuples of mean directions (n, d) and concentrations (n,).
     similarity : Similarity, default=None
         The score; None is ``Cosine()``. Ranks do not depend on a temperature.
 
@@ -283,9 +283,9 @@ def estimate_alpha_and_tau_plus(
 ) -> dict[str, Estimate]:
     r"""Estimate BCL's α and the class prior τ⁺ from the ranks of the positives.
 
-    Maximises the likelihood of :math:`f(v; \alpha, \tau^+)` (see the top of this page), over both
-    parameters or the one that is not given. About 50,000 ranks bring α to ±.01; 2,000 are too few.
-    Where α is near .5, ranks say nothing about τ⁺, and its standard error is large.
+    Maximises the likelihood of :math:`f(v; \alpha, \tau^+)` (see the top of this page) over the
+    parameters that are None. About 50,000 ranks determine α to ±.01; 2,000 are too few. If α is
+    near .5, ranks do not determine τ⁺, and its standard error is large.
 
     Parameters
     ----------
@@ -298,20 +298,20 @@ def estimate_alpha_and_tau_plus(
     n_candidates : int, default=None
         N, the number of candidates of each anchor. If given, the likelihood is that of a rank
         among N, :math:`\int \mathrm{Binom}(Nv; N, v') f(v')\, dv'`; else, and for N > 1,024,
-        ranks are taken to be exact, which biases the estimates where N is small.
+        ranks are treated as exact, which biases the estimates for small N.
 
     Returns
     -------
     estimates : dict of str to Estimate
-        "alpha" in [.5, 1] and "tau_plus" in [.001, .9]. A standard error is that of the observed
-        information; at a bound, such as α = 1, that of the problem without bounds, which is too
-        large; and 0 of a value that was given.
+        "alpha" in [.5, 1] and "tau_plus" in [.001, .9]. Standard errors are from the observed
+        information; at a bound, such as α = 1, those of the problem without bounds, which are too
+        large; 0 for fixed values.
 
     See Also
     --------
     positive_ranks : The ranks, from embeddings of views.
-    alpha_from_auc : α where classes are known.
-    tau_plus_from_labels : τ⁺ where classes are known.
+    alpha_from_auc : α from known classes.
+    tau_plus_from_labels : τ⁺ from known classes.
 
     Examples
     --------
@@ -330,28 +330,27 @@ def estimate_alpha_and_tau_plus(
     if shares.ndim != 1 or shares.min() < 0 or shares.max() > 1:
         raise ValueError("ranks must be an array of shape (n_positives,) of shares in [0, 1].")
     bounds = {"alpha": _ALPHA_RANGE, "tau_plus": _TAU_RANGE}
-    given: dict[str, Any] = {"alpha": alpha, "tau_plus": tau_plus}
-    free = [name for name, value in given.items() if value is None]
+    fixed: dict[str, Any] = {"alpha": alpha, "tau_plus": tau_plus}
+    free = [name for name, value in fixed.items() if value is None]
     likelihood = Likelihood(shares, n_candidates)
 
     def negative_log_likelihood(point: Tensor) -> Tensor:
-        values = {**given, **dict(zip(free, point, strict=True))}
+        values = {**fixed, **dict(zip(free, point, strict=True))}
         return -likelihood(values["alpha"], values["tau_plus"])
 
-    # What is given is held. The others are where the mean likelihood is greatest, and their errors
-    # follow from its curvature there.
+    # Standard errors follow from the curvature of the likelihood at its maximum.
     point = minimise(
         lambda point: negative_log_likelihood(torch.from_numpy(point)).item(),
         [bounds[name] for name in free],
     )
     errors = standard_errors(negative_log_likelihood, point, len(shares))
     estimates = map(Estimate, point.tolist(), errors.tolist())
-    found = dict(zip(free, estimates, strict=True))
-    known = {name: Estimate(value, 0.0) for name, value in given.items() if name not in free}
-    return {**known, **found}
+    estimated = dict(zip(free, estimates, strict=True))
+    constant = {name: Estimate(value, 0.0) for name, value in fixed.items() if name not in free}
+    return {**constant, **estimated}
 
 
-# Ranks among more candidates than this are taken to be exact.
+# Ranks among more candidates than this are treated as exact.
 _MOST_CANDIDATES = 1024
 _NODES = 512
 
@@ -384,14 +383,14 @@ class Likelihood:
 def minimise(
     function: Callable[[np.ndarray], float], bounds: list[tuple[float, float]]
 ) -> np.ndarray:
-    """Return the point of a box at which a smooth function of few variables is lowest."""
+    """Return the minimum of a smooth function of few variables in a box."""
     inner = [np.linspace(low, high, 9)[1:-1] for low, high in bounds]
     starts = np.stack([axis.ravel() for axis in np.meshgrid(*inner)], axis=1)
     return minimize(function, min(starts, key=function), method="L-BFGS-B", bounds=bounds).x
 
 
 def standard_errors(function: Callable[[Tensor], Tensor], point: np.ndarray, n: int) -> np.ndarray:
-    """Return standard errors from the observed information; infinite where there is none."""
+    """Return standard errors from the observed information; infinite without information."""
     at = torch.tensor(point, dtype=torch.float64)
     information = n * torch.autograd.functional.hessian(function, at)
     values, vectors = torch.linalg.eigh(information)

@@ -1,4 +1,4 @@
-"""Losses on known scores: importance weights, bias, push on false negatives, reliability."""
+"""Losses on scores with known labels: importance weights, bias, push share and reliability."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from ._samples import Estimate, ScoreSample, checked_sample, true_negatives_by_r
 def estimate(loss: Loss, sample: ScoreSample) -> np.ndarray:
     r"""Return a loss's estimate of the mean of :math:`e^s` over each anchor's true negatives.
 
-    In float64, by the code that training runs; ``Supervised()`` sees the truth.
+    In float64, with the code of the training; ``Supervised()`` uses the true classes.
     """
-    sample = _checked(loss, sample, owner="estimate", is_estimate=True)
+    sample = _checked_arguments(loss, sample, owner="estimate", is_estimate=True)
     with torch.no_grad():
-        return _rows(loss, sample).log_expectation(loss).exp().numpy()
+        return _rows_of(loss, sample).log_expectation(loss).exp().numpy()
 
 
 def importance_weights(loss: Loss, sample: ScoreSample) -> np.ndarray:
@@ -38,19 +38,19 @@ def importance_weights(loss: Loss, sample: ScoreSample) -> np.ndarray:
     loss : Loss
         An instance with numbers, not schedules, as hyperparameters.
     sample : ScoreSample
-        As in :func:`negative_bias`. Only ``Supervised`` reads the classes: for other losses
-        ``y=range(n)`` serves, too.
+        As in :func:`negative_bias`. Only ``Supervised`` uses the classes: for other losses,
+        ``y=range(n)`` is enough.
 
     Returns
     -------
     weights : ndarray of shape (n_anchors, n_candidates)
-        In the order of ``sample.scores``. The mean of a row is 1, but for ``Ring``, whose weights
-        are 0 and 1, and ``NonparametricBCL``, whose weights are ratios of densities.
+        In the order of ``sample.scores``. The mean of a row is 1, except for ``Ring``, whose
+        weights are 0 and 1, and ``NonparametricBCL``, whose weights are ratios of densities.
 
     Raises
     ------
     ValueError
-        If the loss is not such an estimate (``SupCon``, ``PositiveDebiased``), or a hyperparameter
+        If the loss is not of this form (``SupCon``, ``PositiveDebiased``), or a hyperparameter
         is outside its range or is a schedule.
     TypeError
         If `loss` is not a Loss or `sample` is not a ScoreSample.
@@ -69,8 +69,8 @@ def importance_weights(loss: Loss, sample: ScoreSample) -> np.ndarray:
     >>> importance_weights(HCL(beta=1), sample).round(2)
     array([[0.27, 0.73, 2.  ]])
     """
-    sample = _checked(loss, sample, owner="importance_weights", is_estimate=True)
-    rows, scores = _rows(loss, sample), torch.tensor(sample.scores)
+    sample = _checked_arguments(loss, sample, owner="importance_weights", is_estimate=True)
+    rows, scores = _rows_of(loss, sample), torch.tensor(sample.scores)
     c, beta = rows.weights(loss), loss.hardness()
     is_scaled = loss.sum_of_weights == "N"
     top = scores.amax(1, keepdim=True) if is_scaled else 0.0
@@ -94,31 +94,31 @@ def negative_bias(loss: Loss, sample: ScoreSample) -> Estimate:
     loss : Loss
         An instance with numbers, not schedules, as hyperparameters.
     sample : ScoreSample
-        Scores and the truth, as :meth:`ScoreSample.from_views
-        <skcontrast.estimation.ScoreSample.from_views>` returns them from embeddings and labels.
+        Scores and true classes, from :meth:`ScoreSample.from_views
+        <skcontrast.estimation.ScoreSample.from_views>`.
 
     Returns
     -------
     bias : Estimate
-        0 where the loss is right on average, positive where it pushes too hard; with the standard
-        error of a ratio of means over the anchors, as if they were independent.
+        0 if the estimate is right on average, positive if it is too large; with the standard error
+        of a ratio of means over the anchors, as if they were independent.
 
     Raises
     ------
     ValueError
-        If the loss is not such an estimate (``SupCon``, ``PositiveDebiased``), or fewer than two
+        If the loss is not of this form (``SupCon``, ``PositiveDebiased``), or fewer than two
         anchors have a true negative.
     TypeError
         If `loss` is not a Loss or `sample` is not a ScoreSample.
 
     See Also
     --------
-    push_share : Where the gradient goes.
+    push_share : The share of the gradient on false negatives.
 
     Notes
     -----
-    A loss with hardness β > 0 aims at a mean that is tilted towards hard negatives, and the sum
-    over a ``Ring`` is not scaled to a mean: not all of their difference is an error.
+    A loss with hardness β > 0 estimates a mean that is tilted towards hard negatives, and the sum
+    of a ``Ring`` is not scaled to a mean: for these, the difference is not only an error.
 
     Examples
     --------
@@ -133,9 +133,9 @@ def negative_bias(loss: Loss, sample: ScoreSample) -> Estimate:
     >>> abs(negative_bias(DCL(tau_plus=0.095), sample).value) < 0.02
     True
     """
-    sample = _checked(loss, sample, owner="negative_bias")
+    sample = _checked_arguments(loss, sample, owner="negative_bias")
     usable = sample.is_negative.any(axis=1)
-    scores, is_negative, positives = (part[usable] for part in sample[:3])
+    scores, is_negative, positives = (array[usable] for array in sample[:3])
     sample = sample._replace(scores=scores, is_negative=is_negative, positives=positives)
     if len(scores) < 2:
         raise ValueError(f"Two anchors must have a true negative, got {len(sample.scores)}.")
@@ -146,7 +146,7 @@ def negative_bias(loss: Loss, sample: ScoreSample) -> Estimate:
 
 
 def push_share(loss: Loss, sample: ScoreSample) -> Estimate:
-    r"""Return the share of a loss's push that lands on false negatives.
+    r"""Return the share of the repulsion of a loss that acts on false negatives.
 
     A candidate is pushed away from its anchor by the derivative of the anchor's loss with respect
     to the candidate's score, where that is positive:
@@ -159,16 +159,15 @@ def push_share(loss: Loss, sample: ScoreSample) -> Estimate:
     loss : Loss
         An instance with numbers, not schedules, as hyperparameters.
     sample : ScoreSample
-        As in :func:`negative_bias`. For ``PositiveDebiased`` the highest score is taken to be
-        minus the lowest, as that of a cosine is.
+        As in :func:`negative_bias`. For ``PositiveDebiased``, the highest score is assumed to
+        be minus the lowest, as for the cosine.
 
     Returns
     -------
     share : Estimate
         In [0, 1], with its standard error over the anchors, as if they were independent. Anchors
-        that push no candidate are left out, such as those whose estimate is floored. Without
-        preference it is the share of false negatives among the candidates; it is 0 for
-        ``Supervised``.
+        that push no candidate are ignored, such as those whose estimate is at its floor. For equal
+        weights it is the share of false negatives among the candidates; for ``Supervised``, 0.
 
     Raises
     ------
@@ -180,11 +179,11 @@ def push_share(loss: Loss, sample: ScoreSample) -> Estimate:
 
     See Also
     --------
-    negative_bias : How much an anchor pushes in all.
+    negative_bias : The bias of the total repulsion.
 
     Examples
     --------
-    A subtracted term scales the push and does not move it:
+    Weights that depend on ranks reduce it:
 
     >>> import numpy as np
     >>> from skcontrast.estimation import ScoreSample, push_share
@@ -197,24 +196,24 @@ def push_share(loss: Loss, sample: ScoreSample) -> Estimate:
     >>> push_share(Supervised(), sample).value
     0.0
     """
-    sample = _checked(loss, sample, owner="push_share")
+    sample = _checked_arguments(loss, sample, owner="push_share")
     is_false = torch.tensor(~sample.is_negative)
     with torch.enable_grad():
-        rows = _rows(loss, sample)
+        rows = _rows_of(loss, sample)
         losses = loss.losses(rows)
         d_scores, *_ = rows._gradients(losses, torch.ones_like(losses))
-    # A loss pushes a candidate away where its gradient is positive; what it pulls does not count.
+    # A positive gradient pushes a candidate away; candidates that are pulled do not count.
     push = d_scores.clamp_min(0)
     total = push.sum(1)
     if not bool((total > 0).any()):
-        raise ValueError(f"{loss!r} pushes no candidate of these scores.")
-    # The mean of the anchors that push at all, with the error of a mean.
+        raise ValueError(f"{loss!r} does not push any candidate of these scores.")
+    # The mean over the anchors that push a candidate.
     shares = ((push * is_false).sum(1) / total)[total > 0].numpy()
     return Estimate(float(shares.mean()), float(shares.std() / math.sqrt(len(shares))))
 
 
 class Reliability(NamedTuple):
-    """Probability of a true negative by rank: predicted by a loss, and observed.
+    """Predicted and observed probability of a true negative by rank.
 
     Attributes
     ----------
@@ -246,8 +245,8 @@ class Reliability(NamedTuple):
     def precision(self) -> np.ndarray:
         """Share of false negatives in each bin and all closer ones, shape (n_bins,).
 
-        By the ranks, for any loss; the precision of one, such as ``Ring``, that takes just
-        these for false negatives.
+        It only depends on ranks. It is the precision of a loss, such as ``Ring``, that treats
+        exactly these as false negatives.
         """
         return self._false_negatives / self.counts[::-1].cumsum()[::-1]
 
@@ -262,23 +261,23 @@ class Reliability(NamedTuple):
     @property
     def _false_negatives(self) -> np.ndarray:
         """Number of false negatives in each bin and all closer ones."""
-        found: np.ndarray = (self.counts * (1 - self.observed))[::-1].cumsum()[::-1]
-        return found
+        counts: np.ndarray = (self.counts * (1 - self.observed))[::-1].cumsum()[::-1]
+        return counts
 
 
 def reliability(loss: Loss, sample: ScoreSample, n_bins: int = 10) -> Reliability:
-    """Compare the probability of a true negative by rank: predicted by a loss, and observed.
+    """Compare the predicted with the observed probability of a true negative by rank.
 
     Parameters
     ----------
     loss : Loss
-        A loss that has a probability of true negatives by rank: ``BCL`` and ``NonparametricBCL``
-        by their model of scores, ``SoftRing`` by its own, ``Ring`` 0 or 1; constants are
-        ``InfoNCE`` with 1, ``DCL``, ``HCL`` and ``PUCL`` with one minus their class prior.
+        A loss with a probability of true negatives by rank: ``BCL`` and ``NonparametricBCL`` by
+        their model of scores, ``SoftRing`` by its posterior, ``Ring`` with 0 or 1, ``InfoNCE``
+        with 1, and ``DCL``, ``HCL`` and ``PUCL`` with one minus their class prior.
     sample : ScoreSample
         As in :func:`negative_bias`.
     n_bins : int, default=10
-        Number of bins of (nearly) equally many ranks, from 1 to N.
+        Number of bins of (nearly) the same number of ranks, from 1 to N.
 
     Returns
     -------
@@ -295,7 +294,7 @@ def reliability(loss: Loss, sample: ScoreSample, n_bins: int = 10) -> Reliabilit
 
     See Also
     --------
-    skcontrast.plotting.ReliabilityDisplay : The figure.
+    skcontrast.plotting.ReliabilityDisplay : The plot.
 
     Examples
     --------
@@ -314,7 +313,7 @@ def reliability(loss: Loss, sample: ScoreSample, n_bins: int = 10) -> Reliabilit
     >>> print(f"{found.precision[-1]:.2f} {found.recall[-1]:.2f}")
     0.63 0.65
     """
-    sample = _checked(loss, sample, owner="reliability")
+    sample = _checked_arguments(loss, sample, owner="reliability")
     if not loss.overrides("true_negative_probability"):
         raise ValueError(f"{type(loss).__name__} has no probability of true negatives by rank.")
     n_anchors, n_candidates = sample.scores.shape
@@ -323,21 +322,21 @@ def reliability(loss: Loss, sample: ScoreSample, n_bins: int = 10) -> Reliabilit
     observed = true_negatives_by_rank(sample)
     ranks = torch.arange(1, n_candidates + 1, dtype=torch.float64)
     predicted = loss.true_negative_probability(ranks, n_candidates).numpy()
-    # A rank r of N lies in the middle of its share of the candidates, (r − ½) / N.
-    places = np.array_split((ranks.numpy() - 0.5) / n_candidates, n_bins)
-    # The mean of (1 − p)² where candidates are true negatives, as many as observed, else of p².
+    # Rank r of N is the interval around (r − ½) / N.
+    bins = np.array_split((ranks.numpy() - 0.5) / n_candidates, n_bins)
+    # The Brier score: the mean of (1 − p)² over true negatives, and of p² over false negatives.
     brier = observed * (1 - predicted) ** 2 + (1 - observed) * predicted**2
     return Reliability(
-        ranks=np.array([part.mean() for part in places]),
-        predicted=np.array([part.mean() for part in np.array_split(predicted, n_bins)]),
-        observed=np.array([part.mean() for part in np.array_split(observed, n_bins)]),
-        counts=n_anchors * np.array([len(part) for part in places]),
+        ranks=np.array([values.mean() for values in bins]),
+        predicted=np.array([values.mean() for values in np.array_split(predicted, n_bins)]),
+        observed=np.array([values.mean() for values in np.array_split(observed, n_bins)]),
+        counts=n_anchors * np.array([len(values) for values in bins]),
         brier=float(brier.mean()),
     )
 
 
-def _rows(loss: Loss, sample: ScoreSample) -> Rows:
-    """Return the scores of a sample as a loss reads them."""
+def _rows_of(loss: Loss, sample: ScoreSample) -> Rows:
+    """Return the scores of a sample as the input of a loss."""
     scores = torch.tensor(sample.scores)
     return Rows(
         scores,
@@ -348,16 +347,16 @@ def _rows(loss: Loss, sample: ScoreSample) -> Rows:
     )
 
 
-def _checked(
+def _checked_arguments(
     loss: Loss, sample: ScoreSample, *, owner: str, is_estimate: bool = False
 ) -> ScoreSample:
-    """Return the sample as arrays that have been checked."""
+    """Validate the arguments, and return the validated sample."""
     check_component(loss, Loss, owner=owner, parameter="loss")
     check_component(sample, ScoreSample, owner=owner, parameter="sample")
     check_hyperparameters(loss)
     if is_estimate and not loss.is_estimate:
         raise ValueError(
-            f"{type(loss).__name__} does not differ from InfoNCE by an estimate of the mean of "
-            "e^s over true negatives alone: there is nothing to compare."
+            f"{type(loss).__name__} is not an estimate of the mean of e^s over true "
+            "negatives. Pass a loss such as InfoNCE(), DCL() or BCL()."
         )
     return checked_sample(sample)

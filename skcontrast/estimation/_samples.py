@@ -40,13 +40,13 @@ class ScoreSample(NamedTuple):
     scores : ndarray of shape (n_anchors, n_candidates)
         Scores of the candidates.
     is_negative : ndarray of shape (n_anchors, n_candidates), dtype bool
-        Which candidates are true negatives.
+        Whether a candidate is a true negative.
     positives : ndarray of shape (n_anchors, n_positives)
         Scores of samples that are known to share the anchor's class.
     lower_bound : float
-        The lowest score that the model or the similarity allows.
+        The minimum score of the model or the similarity.
     upper_bound : float, default=inf
-        The highest score that it allows.
+        The maximum score.
     """
 
     scores: np.ndarray
@@ -64,12 +64,12 @@ class ScoreSample(NamedTuple):
         similarity: Similarity | None = None,
         positives: Literal["views", "same class"] = "views",
     ) -> ScoreSample:
-        r"""Return the scores of real embeddings, with the truth that their labels tell.
+        r"""Return the scores of embeddings, with true and false negatives from labels.
 
         Every view of a sample is an anchor, and its candidates are all views of the other
         samples, as in a step of training with one batch of these samples. All anchors have the
-        same number of candidates, N = n_views · (n − 1), but of rare classes a smaller share of
-        them are false negatives.
+        same number of candidates, N = n_views · (n − 1); for rare classes, fewer of them are
+        false negatives.
 
         Parameters
         ----------
@@ -77,20 +77,20 @@ class ScoreSample(NamedTuple):
             Embeddings of two or more views of the same n samples. For ``VonMisesFisher`` tuples
             of mean directions (n, d) and concentrations (n,).
         y : array-like of shape (n,)
-            Classes; −1 where unknown: such samples are left out.
+            Classes; −1 where unknown: such samples are ignored.
         similarity : Similarity, default=None
             The score; None is ``Cosine()``.
         positives : {"views", "same class"}, default="views"
-            The positives of an anchor: the other views of the same sample, as in training; or
-            the other views of the next sample of its class (after the last comes the first),
-            which are draws from the false negatives, as the theory of ``DCL`` and ``PUCL`` has
-            it, if the samples are in random order. Candidates are the same in both cases.
+            The positives of an anchor. "views": the other views of the same sample, as in
+            training. "same class": the other views of the next sample of its class, cyclically.
+            If the samples are in random order, these are draws from the false negatives, as the
+            theory of ``DCL`` and ``PUCL`` assumes. Candidates are the same in both cases.
 
         Returns
         -------
         sample : ScoreSample
-            Of n_views · n anchors with n_views − 1 positives each, float64. It takes
-            (n_views · n)² numbers of memory.
+            Scores of n_views · n anchors with n_views − 1 positives each, float64. It has
+            (n_views · n)² numbers.
 
         Raises
         ------
@@ -100,7 +100,7 @@ class ScoreSample(NamedTuple):
 
         See Also
         --------
-        skcontrast.estimation.negative_bias : How far a loss is off on such scores.
+        skcontrast.estimation.negative_bias : The bias of a loss on such scores.
         skcontrast.estimation.project_views : Views from a fitted embedder.
 
         Examples
@@ -113,29 +113,29 @@ class ScoreSample(NamedTuple):
         ((12, 10), np.int64(6), (12, 1))
         """
         labels = validate_labels(y, None, needed_by="ScoreSample.from_views")
-        views, labels = tuple(_known(view, labels) for view in views), labels[labels >= 0]
+        views, labels = tuple(_of_known_class(view, labels) for view in views), labels[labels >= 0]
         if len(labels) < 2:
             raise ValueError(f"y must hold the classes of two samples, got {len(labels)}.")
         contrast, similarity = contrast_of(views, similarity, torch.from_numpy(labels), least=2)
         with torch.no_grad():
-            scores = torch.cat([part for _, part in _scores_by_tile(contrast, similarity)])
-        # The other views, as in a fit, or those of another sample of the class.
-        of_positives = contrast.scores_of_positives(slice(None), scores)
+            scores = torch.cat([array for _, array in _scores_by_tile(contrast, similarity)])
+        # The other views, as in a fit, or views of another sample of the class.
+        positive_scores = contrast.scores_of_positives(slice(None), scores)
         if positives == "same class":
-            of_positives = _of_same_class(scores, labels, len(views))
-        # Every anchor leaves out as many, so what is left is a matrix again.
+            positive_scores = _of_same_class(scores, labels, len(views))
+        # Every anchor excludes the same number of candidates, so the rest is a matrix again.
         is_candidate = torch.ones_like(scores, dtype=torch.bool)
         is_candidate.scatter_(1, contrast.excluded, False)
         candidates, is_negative = (
-            part[is_candidate].view(len(part), -1).numpy()
-            for part in (scores, ~contrast.same_class(slice(None)))
+            array[is_candidate].view(len(array), -1).numpy()
+            for array in (scores, ~contrast.same_class(slice(None)))
         )
         bounds = similarity.bounds(contrast.anchors.shape[1])
-        return cls(candidates, is_negative, of_positives.numpy(), *bounds)
+        return cls(candidates, is_negative, positive_scores.numpy(), *bounds)
 
 
 def checked_sample(sample: ScoreSample) -> ScoreSample:
-    """Return the arrays of a sample as float64 and bool; raise ValueError where they are none."""
+    """Return the arrays of a sample as float64 and bool, or raise ValueError."""
     scores, positives = (
         np.ascontiguousarray(as_numbers(values, name, dtype=np.float64, ensure_min_samples=0))
         for name, values in (("scores", sample.scores), ("positives", sample.positives))
@@ -156,10 +156,10 @@ def true_negatives_by_rank(sample: ScoreSample) -> np.ndarray:
     return np.take_along_axis(sample.is_negative, order, axis=1).mean(axis=0)
 
 
-def _known(view: Any, labels: np.ndarray) -> Any:
-    """Return the rows of a view whose classes are known."""
+def _of_known_class(view: Any, labels: np.ndarray) -> Any:
+    """Return the rows of a view with known classes."""
     if isinstance(view, tuple):
-        return tuple(_known(part, labels) for part in view)
+        return tuple(_of_known_class(array, labels) for array in view)
     view = as_numbers(view, "views", ensure_2d=False, allow_nd=True)
     if len(view) != len(labels):
         raise ValueError(f"y must have one entry per sample, {len(view)}, got {len(labels)}.")
@@ -199,10 +199,10 @@ def project_views(
     Returns
     -------
     views : tuple of n_views ndarrays of shape (n_samples, d), dtype float32
-        Projections, as :meth:`ScoreSample.from_views
+        Projections, for :meth:`ScoreSample.from_views
         <skcontrast.estimation.ScoreSample.from_views>`, :func:`macro_auc` and
-        :func:`positive_ranks` take them together with ``similarity=embedder.similarity_``. With
-        concentrations they have one more column. Without augmentation all views are equal.
+        :func:`positive_ranks`; pass ``similarity=embedder.similarity_``, too. Concentrations are
+        one more column. Without augmentation, all views are equal.
 
     Examples
     --------
@@ -243,8 +243,8 @@ class Estimate(NamedTuple):
     value : float
         The estimate.
     standard_error : float
-        Its standard error as if the observations were independent; infinite where the data do not
-        determine it, NaN where that of what it is computed from is not known.
+        Its standard error as if the observations were independent; infinite if the data do not
+        determine the value, NaN if unknown.
     """
 
     value: float
@@ -252,7 +252,7 @@ class Estimate(NamedTuple):
 
 
 def count_outscored(contrast: Contrast, similarity: Similarity) -> Tensor:
-    """Return how many candidates score at most as high as each positive.
+    """Return the number of candidates that score at most as high as each positive.
 
     Returns
     -------
@@ -269,16 +269,16 @@ def count_outscored(contrast: Contrast, similarity: Similarity) -> Tensor:
 
 
 def class_aucs(contrast: Contrast, similarity: Similarity) -> Tensor:
-    """Return for each anchor how often its own class scores above the others.
+    """Return for each anchor the probability that its class scores above others.
 
     The contrast must have labels.
 
     Returns
     -------
     aucs : Tensor of shape (n_anchors,)
-        Over all pairs of a candidate of the anchor's class and a candidate of a different class,
-        the share in which the first scores higher; a tie counts half. NaN for anchors of unknown
-        class or without such pairs.
+        The share of pairs of a candidate of the anchor's class and one of another class in which
+        the first scores higher; a tie counts half. NaN for anchors of unknown class or without
+        such pairs.
     """
     aucs = torch.empty_like(contrast.anchors[:, 0])
     for tile, scores in _scores_by_tile(contrast, similarity):
@@ -295,7 +295,7 @@ def class_aucs(contrast: Contrast, similarity: Similarity) -> Tensor:
 
 
 def _are_known(contrast: Contrast, rows: slice) -> Tensor:
-    """Return where the classes of anchor and candidate are known, except excluded candidates."""
+    """Return a mask of known classes of anchor and candidate, without excluded candidates."""
     if contrast.anchor_labels is None or contrast.candidate_labels is None:
         raise ValueError("The contrast has no labels.")
     known = (contrast.anchor_labels[rows, None] >= 0) & (contrast.candidate_labels >= 0)
@@ -316,7 +316,7 @@ def contrast_of(
     labels : Tensor of shape (n,), dtype int64, or None
         Classes of the samples.
     least : int
-        The fewest views.
+        The minimum number of views.
     """
     similarity = check_component(
         similarity, Similarity, owner="estimation", parameter="similarity", default=Cosine
@@ -339,5 +339,5 @@ def _in_double(view: Any) -> Tensor:
 @torch.no_grad()
 def _scores_by_tile(contrast: Contrast, similarity: Similarity) -> Iterator[tuple[slice, Tensor]]:
     """Yield slices of the anchors and their scores with all candidates."""
-    for part in tiles(contrast.anchors, len(contrast.candidates)):
-        yield part, similarity.scores(contrast.anchors[part], contrast.candidates)
+    for rows in tiles(contrast.anchors, len(contrast.candidates)):
+        yield rows, similarity.scores(contrast.anchors[rows], contrast.candidates)

@@ -1,16 +1,16 @@
 """Measures of embeddings, with and without labels.
 
-Functions take arrays of embeddings, and return the same number at every call. With classes:
-``knn_accuracy``, ``linear_probe``, ``few_label_accuracy``, ``recall_at_k`` and ``map_at_r``, of a
-training and a test part or of one part alone. With two views of each sample, or embeddings of two
+Functions take arrays of embeddings, and are deterministic. With classes:
+``knn_accuracy``, ``linear_probe``, ``few_label_accuracy``, ``recall_at_k`` and ``map_at_r``, for a
+training and a test set or for a single set. With two views of each sample, or embeddings of two
 embedders: ``alignment`` and ``neighbor_agreement``. With one embedding: ``uniformity`` and
 ``effective_rank``. For the scores of two embedders: ``compare_paired``. For an embedder and
 training-free baselines: ``compare_with_baselines``.
 
 A scorer is called as ``scorer(estimator, X, y=None)`` and can be the ``scoring`` of
-``GridSearchCV``, ``cross_validate`` and ``cross_val_score``. So can the measures themselves;
-``make_embedding_scorer`` makes it from your own measure of embeddings, ``make_view_scorer`` from
-one of two views.
+``GridSearchCV``, ``cross_validate`` and ``cross_val_score``. So can the measures themselves.
+``make_embedding_scorer`` makes a scorer from a custom measure of embeddings,
+``make_view_scorer`` from one of two views.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -44,7 +44,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("BaselineComparison", "compare_with_baselines"):  # which stand on the embedder
+    if name in ("BaselineComparison", "compare_with_baselines"):  # which import the embedder
         from .. import _baselines
 
         return getattr(_baselines, name)

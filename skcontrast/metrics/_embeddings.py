@@ -1,4 +1,4 @@
-"""Measures of embeddings without classes: how close views are, and how far embeddings spread."""
+"""Measures of embeddings without classes: alignment, uniformity and effective rank."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from .._data._arrays import spectral_rank
 from ._labeled import EMBEDDINGS, measure
 from ._scorers import make_embedding_scorer, make_view_scorer
 
-# Numbers that are in memory at a time: neighbours, votes, or entries of a matrix of distances.
+# Maximum size of intermediate arrays: neighbours, votes, or distances.
 _ENTRIES = 2**21
 _OF_EMBEDDINGS = partial(make_embedding_scorer, needs_y=False)
 
 
 @measure(make_view_scorer, greater_is_better=False)
 def alignment(z1: ArrayLike, z2: ArrayLike) -> float:
-    r"""Return how far apart two views of a sample are on the sphere, on average; 0 is best.
+    r"""Return the mean squared distance of two views of a sample on the sphere; 0 is best.
 
     .. math:: \frac1n \sum_i \left\lVert \hat z_i - \hat z_i' \right\rVert^2, \qquad
         \hat z = z / \lVert z \rVert
 
-    which is 2 − 2 cos [1]_. An embedding that is the same for all samples has alignment 0 too, so
-    read it with :func:`uniformity`.
+    which is 2 − 2 cos [1]_. A collapsed embedding has alignment 0, too: use it together
+    with :func:`uniformity`.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def alignment(z1: ArrayLike, z2: ArrayLike) -> float:
 
     See Also
     --------
-    uniformity : How evenly the embeddings fill the sphere.
+    uniformity : How uniformly the embeddings fill the sphere.
 
     References
     ----------
@@ -67,13 +67,13 @@ def alignment(z1: ArrayLike, z2: ArrayLike) -> float:
 
 @measure(_OF_EMBEDDINGS, greater_is_better=False, t=POSITIVE)
 def uniformity(z: ArrayLike, t: float = 2.0) -> float:
-    r"""Return how evenly embeddings fill the sphere; lower is more even, 0 is a single point.
+    r"""Return how uniformly embeddings fill the sphere; lower is more uniform, 0 is one point.
 
     .. math:: \log \frac{2}{n(n-1)} \sum_{i<j} e^{-t \lVert \hat z_i - \hat z_j \rVert^2}, \qquad
         \hat z = z / \lVert z \rVert
 
-    the logarithm of the mean Gaussian potential of all pairs [1]_. Computed in parts, so that
-    memory grows with n, not with its square.
+    the logarithm of the mean Gaussian potential of all pairs [1]_. Memory grows with n,
+    not with its square.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def uniformity(z: ArrayLike, t: float = 2.0) -> float:
     See Also
     --------
     alignment : How close the views of a sample are.
-    effective_rank : In how many directions the embeddings spread.
+    effective_rank : The number of directions in which embeddings vary.
 
     References
     ----------
@@ -110,8 +110,8 @@ def uniformity(z: ArrayLike, t: float = 2.0) -> float:
     """
     unit = on_sphere(check_embeddings(z))
     n = len(unit)
-    parts = [logsumexp(-t * distances) for distances in _distances_to_earlier(unit)]
-    return float(logsumexp(parts) - np.log(n * (n - 1) / 2))
+    sums = [logsumexp(-t * distances) for distances in _distances_to_earlier(unit)]
+    return float(logsumexp(sums) - np.log(n * (n - 1) / 2))
 
 
 @measure(_OF_EMBEDDINGS)
@@ -121,12 +121,12 @@ def effective_rank(z: ArrayLike) -> float:
     .. math:: \exp\Big(-\sum_k p_k \log p_k\Big), \qquad p_k = \sigma_k / \textstyle\sum_l \sigma_l
 
     with the singular values σ of the matrix of embeddings [1]_, which is not centred, as in RankMe
-    [2]_. Values near 1 are the mark of a collapsed embedding; a matrix of zeros has rank 0.
+    [2]_. Values near 1 indicate a collapsed embedding; a matrix of zeros has rank 0.
 
     Parameters
     ----------
     z : array-like of shape (n_samples, d)
-        Embeddings of at least two samples, better of many more than d.
+        Embeddings of at least two samples, better many more than d.
 
     Returns
     -------
@@ -140,7 +140,7 @@ def effective_rank(z: ArrayLike) -> float:
 
     See Also
     --------
-    uniformity : How evenly the embeddings fill the sphere.
+    uniformity : How uniformly the embeddings fill the sphere.
 
     References
     ----------
@@ -169,15 +169,15 @@ def check_views(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the embeddings of two views as float64 arrays of one length."""
     first, second = check_embeddings(z1, "z1"), check_embeddings(z2, "z2")
-    for axis, alike in enumerate(("long", "wide") if of_one_width else ("long",)):
+    for axis, extent in enumerate(("long", "wide") if of_one_width else ("long",)):
         n, m = first.shape[axis], second.shape[axis]
         if n != m:
-            raise ValueError(f"z1 and z2 must be equally {alike}, got {n} and {m}.")
+            raise ValueError(f"z1 and z2 must be equally {extent}, got {n} and {m}.")
     return first, second
 
 
 def _distances_to_earlier(unit: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
-    """Yield the squared distances of all pairs i < j, in parts."""
+    """Yield the squared distances of all pairs i < j, in blocks."""
     for rows in batches(len(unit), len(unit)):
         distances = euclidean_distances(unit[rows], unit[: rows.stop], squared=True)
         earlier = np.arange(rows.stop) < np.arange(rows.start, rows.stop)[:, None]
@@ -186,12 +186,12 @@ def _distances_to_earlier(unit: NDArray[np.float64]) -> Iterator[NDArray[np.floa
 
 
 def batches(n: int, width: int) -> Iterator[slice]:
-    """Yield slices of n rows, so short that `width` numbers for each of their rows fit."""
+    """Yield slices of n rows, short enough for `width` numbers per row."""
     yield from gen_batches(n, max(1, _ENTRIES // width))
 
 
 def on_sphere(z: NDArray) -> NDArray:
-    """Return embeddings at length 1, or 0."""
+    """Return embeddings scaled to length 1; rows of zeros stay zero."""
     longest = np.abs(z).max(axis=1, keepdims=True)
     scaled = z / np.where(longest > 0, longest, 1)
     length = np.linalg.norm(scaled, axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-"""Embeddings with classes: a training part and, where there is one, a test part."""
+"""Embeddings with classes: a training set and, optionally, a test set."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 def measure(
     as_scorer: Callable[..., Any], *, greater_is_better: bool = True, **constraints: Any
 ) -> Callable[[_F], _F]:
-    """Return a decorator of measures of embeddings, which checks arguments as `checked` does.
+    """Return a decorator of measures of embeddings, which validates arguments as `validated` does.
 
-    A measure that is passed an estimator, X and y, as it is where the measure itself is the
-    ``scoring`` of a search or a callback, is the scorer of itself.
+    Called with an estimator, X and y, as the ``scoring`` of a search or a callback, the measure is
+    a scorer.
 
     Parameters
     ----------
     as_scorer : callable
         Returns the scorer of a measure: `make_embedding_scorer` or `make_view_scorer`.
     greater_is_better : bool, default=True
-        Whether the score is the measure, or minus it.
+        If False, the score is minus the measure.
     **constraints : list or type
-        As in `checked`.
+        As in `validated`.
     """
 
     def decorate(function: _F) -> _F:
@@ -51,14 +51,14 @@ def measure(
     return decorate
 
 
-# How messages describe embeddings.
+# The description of embeddings in messages.
 EMBEDDINGS = "embeddings, an array of numbers of shape (n_samples, d)"
 
 
 class LabeledEmbeddings(NamedTuple):
-    """Embeddings whose classes are known, float32 or float64, and the classes as 0, 1, ....
+    """Embeddings of known classes, float32 or float64, and the classes as 0, 1, ….
 
-    Without a test part, `H_test` and `y_test` are None.
+    Without a test set, `H_test` and `y_test` are None.
     """
 
     H: NDArray
@@ -68,14 +68,14 @@ class LabeledEmbeddings(NamedTuple):
 
     @property
     def queries(self) -> tuple[NDArray, NDArray[np.int64]]:
-        """The judged samples: the test part, or, without one, every sample in turn."""
+        """The evaluated samples: the test set or, without one, all samples."""
         if self.H_test is None or self.y_test is None:
             return self.H, self.y
         return self.H_test, self.y_test
 
 
 def check_labeled(H: Any, y: Any, H_test: Any, y_test: Any, needed_by: str) -> LabeledEmbeddings:
-    """Return both parts without the samples of unknown class (−1).
+    """Return both sets without the samples of unknown class (−1).
 
     Raises
     ------
@@ -85,25 +85,27 @@ def check_labeled(H: Any, y: Any, H_test: Any, y_test: Any, needed_by: str) -> L
     """
     if (H_test is None) != (y_test is None):
         raise ValueError(f"{needed_by} needs both H_test and y_test, or neither.")
-    H, y = _checked(H, y, "H", "y", needed_by)
+    H, y = _as_arrays(H, y, "H", "y", needed_by)
     if H_test is None:
         codes = validate_labels(y, len(y), needed_by=needed_by)
-        return LabeledEmbeddings(*_known(H, codes, "y", n_classes=2), None, None)
-    H_test, y_test = _checked(H_test, y_test, "H_test", "y_test", needed_by)
+        return LabeledEmbeddings(*_of_known_class(H, codes, "y", n_classes=2), None, None)
+    H_test, y_test = _as_arrays(H_test, y_test, "H_test", "y_test", needed_by)
     if H.shape[1] != H_test.shape[1]:
         raise ValueError(
             f"H and H_test must be equally wide, got {H.shape[1]} and {H_test.shape[1]}."
         )
     validate_labels(y, len(y), needed_by=needed_by)
     with naming("y_test", "classes like those in y"):
-        # Coded together: a class has the same code in both parts.
+        # A class has the same code in both sets.
         both = np.concatenate([y.astype(object), y_test.astype(object)])
         codes = validate_labels(both, len(both), needed_by=needed_by)
-    train = _known(H, codes[: len(H)], "y", n_classes=2)
-    return LabeledEmbeddings(*train, *_known(H_test, codes[len(H) :], "y_test", n_classes=1))
+    train = _of_known_class(H, codes[: len(H)], "y", n_classes=2)
+    return LabeledEmbeddings(
+        *train, *_of_known_class(H_test, codes[len(H) :], "y_test", n_classes=1)
+    )
 
 
-def _checked(H: Any, y: Any, name: str, y_name: str, needed_by: str) -> tuple[NDArray, NDArray]:
+def _as_arrays(H: Any, y: Any, name: str, y_name: str, needed_by: str) -> tuple[NDArray, NDArray]:
     """Return embeddings and their classes as arrays of one length."""
     if y is None:
         raise ValueError(f"{needed_by} needs the classes of the samples, but {y_name} is None.")
@@ -117,20 +119,20 @@ def _checked(H: Any, y: Any, name: str, y_name: str, needed_by: str) -> tuple[ND
     return H, y
 
 
-def _known(
+def _of_known_class(
     H: NDArray, y: NDArray[np.int64], name: str, n_classes: int
 ) -> tuple[NDArray, NDArray[np.int64]]:
-    """Return the samples of known class, which must be of at least `n_classes` classes."""
-    found = len(np.unique(y[y >= 0]))
-    if found < n_classes:
+    """Return the samples of known class; raise unless they have at least `n_classes` classes."""
+    n_known = len(np.unique(y[y >= 0]))
+    if n_known < n_classes:
         raise ValueError(
-            f"{name} must hold {n_classes} or more known classes, got {found}; -1 is unknown."
+            f"{name} must hold {n_classes} or more known classes, got {n_known}; -1 is unknown."
         )
     return H[y >= 0], y[y >= 0]
 
 
 def check_count(value: int, name: str, most: int, of: str) -> int:
-    """Return a number that is at most `most`, which is the number of ... `of`."""
+    """Return `value`; raise ValueError if it exceeds `most`, which `of` describes."""
     if value > most:
         raise ValueError(f"{name} must be at most {most}, {of}, got {value}.")
     return int(value)

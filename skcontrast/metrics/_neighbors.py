@@ -1,4 +1,4 @@
-"""Neighbours that share a class, by classification and retrieval, or that two embeddings share."""
+"""Measures of neighbours: of the same class, or in common between two embeddings."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ def knn_accuracy(
     n_neighbors: int = 20,
     metric: Metric = "cosine",
 ) -> float:
-    """Return the accuracy of a vote of the nearest neighbours.
+    """Return the k-NN accuracy: of a majority vote of the nearest neighbours.
 
-    Each test sample gets the class that is most frequent among its nearest training samples; of
-    classes that are equally frequent, the first in sorted order, as in
-    ``KNeighborsClassifier``. It asks how pure neighbourhoods are, without any training [1]_.
+    Each test sample gets the most frequent class among its nearest training samples; among
+    equally frequent classes, the first in sorted order, as in ``KNeighborsClassifier``. This
+    is the k-NN probe of [1]_.
 
     Parameters
     ----------
     H : array-like of shape (n_samples, d)
         Embeddings of the training part.
     y : array-like of shape (n_samples,)
-        Classes, at least two; −1 where unknown: such samples are left out.
+        Classes, at least two; −1 where unknown: such samples are ignored.
     H_test, y_test : array-like of shape (n_test, d) and (n_test,), default=None
         The test part. If there is none, each sample of H is classified by the others.
     n_neighbors : int, default=20
@@ -53,7 +53,7 @@ def knn_accuracy(
     Returns
     -------
     accuracy : float
-        In [0, 1]. The share of the largest class is what guessing achieves.
+        In [0, 1]. Chance level is the share of the largest class.
 
     Raises
     ------
@@ -65,7 +65,7 @@ def knn_accuracy(
     --------
     recall_at_k : Retrieval instead of classification.
     linear_probe : The accuracy of a linear classifier.
-    make_embedding_scorer : Makes it a scorer.
+    make_embedding_scorer : Makes a scorer of it.
 
     References
     ----------
@@ -83,9 +83,9 @@ def knn_accuracy(
     labeled = check_labeled(H, y, H_test, y_test, "knn_accuracy")
     k, (_, truth) = _check_neighbors(labeled, n_neighbors, "n_neighbors"), labeled.queries
     n_classes, n_right = int(labeled.y.max()) + 1, 0
-    for rows, found in nearest(labeled.H, labeled.H_test, k, metric, width=n_classes):
-        cells = np.arange(len(found))[:, None] * n_classes + labeled.y[found]
-        votes = np.bincount(cells.ravel(), minlength=len(found) * n_classes)
+    for rows, neighbors in nearest(labeled.H, labeled.H_test, k, metric, width=n_classes):
+        cells = np.arange(len(neighbors))[:, None] * n_classes + labeled.y[neighbors]
+        votes = np.bincount(cells.ravel(), minlength=len(neighbors) * n_classes)
         winners = votes.reshape(-1, n_classes).argmax(axis=1)
         n_right += int(np.count_nonzero(winners == truth[rows]))
     return n_right / len(truth)
@@ -101,22 +101,22 @@ def recall_at_k(
     k: int = 1,
     metric: Metric = "cosine",
 ) -> float:
-    r"""Return how often at least one of the k nearest neighbours is of the query's class.
+    r"""Return the share of queries with a sample of their class among the k nearest neighbours.
 
     .. math:: \frac1n \sum_i \max_{j \in N_k(i)} [y_j = y_i]
 
     the measure of metric learning [1]_, not the recall of information retrieval: one hit is
-    enough, so it increases with k. Queries that are alone in their class cannot succeed and are
-    left out.
+    enough, so it increases with k. Queries without another sample of their class are
+    ignored.
 
     Parameters
     ----------
     H : array-like of shape (n_samples, d)
-        Embeddings of the samples among which is searched.
+        Embeddings of the samples that are searched.
     y : array-like of shape (n_samples,)
-        Classes, at least two; −1 where unknown: such samples are left out.
+        Classes, at least two; −1 where unknown: such samples are ignored.
     H_test, y_test : array-like of shape (n_test, d) and (n_test,), default=None
-        The queries. If there are none, each sample of H searches among the others.
+        The queries. If None, each sample of H is a query for the others.
     k : int, default=1
         Number of neighbours, from 1 to the number of samples (without queries, to one less).
     metric : str or callable, default="cosine"
@@ -131,11 +131,11 @@ def recall_at_k(
     Raises
     ------
     ValueError
-        As :func:`knn_accuracy`, and if no query has a sample of its class to find.
+        As :func:`knn_accuracy`, and if no query has another sample of its class.
 
     See Also
     --------
-    map_at_r : Counts all samples of the class, and their order.
+    map_at_r : Evaluates the order of all samples of the class.
     neighbor_agreement : Without classes.
 
     References
@@ -154,8 +154,8 @@ def recall_at_k(
     labeled = check_labeled(H, y, H_test, y_test, "recall_at_k")
     k, (_, truth) = _check_neighbors(labeled, k, "k"), labeled.queries
     can_succeed, n_right = _n_relevant(labeled) > 0, 0
-    for rows, found in nearest(labeled.H, labeled.H_test, k, metric):
-        hit = (labeled.y[found] == truth[rows, None]).any(axis=1)
+    for rows, neighbors in nearest(labeled.H, labeled.H_test, k, metric):
+        hit = (labeled.y[neighbors] == truth[rows, None]).any(axis=1)
         n_right += int(np.count_nonzero(hit & can_succeed[rows]))
     return n_right / int(can_succeed.sum())
 
@@ -169,25 +169,25 @@ def map_at_r(
     *,
     metric: Metric = "cosine",
 ) -> float:
-    r"""Return the mean average precision at R: do the nearest R all share the query's class?
+    r"""Return the mean average precision at R, the number of other samples of a query's class.
 
     .. math:: \frac1n \sum_i \frac1{R_i} \sum_{m=1}^{R_i} [y_{(m)} = y_i]
         \cdot \frac1m \sum_{l=1}^m [y_{(l)} = y_i]
 
     where :math:`y_{(m)}` is the class of the m-th nearest neighbour and :math:`R_i` the number of
     samples that share the class of query i [1]_. It is 1 only if these come first for every query,
-    and tells embeddings apart whose :func:`recall_at_k` is near 1. Queries that are alone
-    in their class are left out. Memory does not grow with R, but the time does: it is made for
+    and distinguishes embeddings whose :func:`recall_at_k` is near 1. Queries without another
+    sample of their class are ignored. The time, but not the memory, grows with R: it is meant for
     many classes of tens or hundreds of samples.
 
     Parameters
     ----------
     H : array-like of shape (n_samples, d)
-        Embeddings of the samples among which is searched.
+        Embeddings of the samples that are searched.
     y : array-like of shape (n_samples,)
-        Classes, at least two; −1 where unknown: such samples are left out.
+        Classes, at least two; −1 where unknown: such samples are ignored.
     H_test, y_test : array-like of shape (n_test, d) and (n_test,), default=None
-        The queries. If there are none, each sample of H searches among the others.
+        The queries. If None, each sample of H is a query for the others.
     metric : str or callable, default="cosine"
         As in :func:`knn_accuracy`.
 
@@ -218,28 +218,28 @@ def map_at_r(
     labeled = check_labeled(H, y, H_test, y_test, "map_at_r")
     (_, truth), n_relevant = labeled.queries, _n_relevant(labeled)
     k, total = int(n_relevant.max()), 0.0
-    places = np.arange(1, k + 1)
-    for rows, found in nearest(labeled.H, labeled.H_test, k, metric):
-        counted = places <= n_relevant[rows, None]
-        hits = (labeled.y[found] == truth[rows, None]) & counted
-        precision = hits.cumsum(axis=1) / places
+    ranks = np.arange(1, k + 1)
+    for rows, neighbors in nearest(labeled.H, labeled.H_test, k, metric):
+        counted = ranks <= n_relevant[rows, None]
+        hits = (labeled.y[neighbors] == truth[rows, None]) & counted
+        precision = hits.cumsum(axis=1) / ranks
         total += float(((precision * hits).sum(axis=1) / n_relevant[rows].clip(1)).sum())
     return total / int(np.count_nonzero(n_relevant))
 
 
 @measure(make_view_scorer, n_neighbors=POSITIVE_INT)
 def neighbor_agreement(z1: ArrayLike, z2: ArrayLike, n_neighbors: int = 10) -> float:
-    r"""Return the share of nearest neighbours that two embeddings of the same samples agree on.
+    r"""Return the share of nearest neighbours that two embeddings have in common.
 
     .. math:: \frac1{nk} \sum_i \left| N_k(z_i) \cap N_k(z_i') \right|
 
     where :math:`N_k(z_i)` are the k samples j ≠ i whose embeddings have the highest cosines with
     :math:`z_i`, and :math:`N_k(z_i')` the same in the second embedding: the mutual k-nearest
-    neighbours of [1]_. For two views it shows whether a sample keeps its neighbourhood when it is
-    seen differently. Unlike a comparison of :math:`z_i` with :math:`z_i'`, it asks for samples
-    that belong together, not for a sample to differ from all others. Ties are broken at random,
-    differently in each embedding, so that a collapsed embedding agrees by chance only,
-    k/(n − 1). It also compares two embedders, or a representation with its input.
+    neighbours of [1]_. For two views, it measures whether neighbourhoods are invariant to the
+    augmentation. Unlike a comparison of :math:`z_i` with :math:`z_i'`, it does not reward that a
+    sample differs from all others. Ties are broken at random, differently in each embedding, so
+    that a collapsed embedding has chance level, k/(n − 1). It also compares two embedders, or a
+    representation with its input.
 
     Parameters
     ----------
@@ -260,8 +260,8 @@ def neighbor_agreement(z1: ArrayLike, z2: ArrayLike, n_neighbors: int = 10) -> f
 
     See Also
     --------
-    make_view_scorer : Makes it a scorer with custom views.
-    recall_at_k : With pairs as classes, whether a view finds the other one of its sample.
+    make_view_scorer : Makes a scorer of it, with custom views.
+    recall_at_k : With pairs as classes, retrieval of the other view of a sample.
 
     References
     ----------
@@ -289,17 +289,17 @@ def neighbor_agreement(z1: ArrayLike, z2: ArrayLike, n_neighbors: int = 10) -> f
 
 def _check_neighbors(labeled: LabeledEmbeddings, k: int, name: str) -> int:
     most = len(labeled.H) - (labeled.H_test is None)
-    return check_count(k, name, most, "the samples to find")
+    return check_count(k, name, most, "the number of other samples")
 
 
 def _n_relevant(labeled: LabeledEmbeddings) -> NDArray[np.int64]:
-    """Return for each query how many samples it may find that share its class."""
+    """Return the number of other samples of the class of each query."""
     _, truth = labeled.queries
     counts = np.bincount(labeled.y, minlength=int(max(labeled.y.max(), truth.max())) + 1)
-    found = counts[truth] - (labeled.H_test is None)
-    if not found.any():
-        raise ValueError("y must hold a sample of the class of a query, other than the query.")
-    return found
+    n_relevant = counts[truth] - (labeled.H_test is None)
+    if not n_relevant.any():
+        raise ValueError("No query has another sample of its class in y.")
+    return n_relevant
 
 
 def nearest(
@@ -313,21 +313,20 @@ def nearest(
 ) -> Iterator[tuple[slice, NDArray[np.int64]]]:
     """Yield slices of the queries and their k nearest samples, the nearest first.
 
-    Samples at equal distance come in a random order, so that a collapsed embedding finds
-    neighbours by chance.
+    Samples at equal distance are in random order, so that a collapsed embedding has chance level.
 
     Parameters
     ----------
     H : ndarray of shape (n_samples, d)
         Embeddings of the samples.
     H_test : ndarray of shape (n_test, d) or None
-        Those of the queries. If None, the samples are the queries, each without itself.
+        Embeddings of the queries. If None, each sample is a query for the others.
     k : int
         Number of neighbours.
     metric : str or callable, default="cosine"
         A metric of ``NearestNeighbors``.
     width : int, default=1
-        Numbers per query that the caller keeps; slices are shorter if they are many.
+        Numbers per query that the caller stores, which limit the length of slices.
     seed : int, default=0
         Determines the order of samples at equal distance.
     """
@@ -340,21 +339,21 @@ def nearest(
     search = NearestNeighbors(metric=metric).fit(H[order])
     for rows in batches(len(queries), max(k, width)):
         n_found = k + (H_test is None)
-        found = order[search.kneighbors(queries[rows], n_found, return_distance=False)]
-        yield rows, _without_self(found, rows) if H_test is None else found
+        neighbors = order[search.kneighbors(queries[rows], n_found, return_distance=False)]
+        yield rows, _without_self(neighbors, rows) if H_test is None else neighbors
 
 
-def _without_self(found: NDArray[np.int64], rows: slice) -> NDArray[np.int64]:
-    """Return the neighbours of samples without the samples themselves, one fewer each."""
-    kept = found != np.arange(rows.start, rows.stop)[:, None]
+def _without_self(neighbors: NDArray[np.int64], rows: slice) -> NDArray[np.int64]:
+    """Remove each sample from its neighbours."""
+    kept = neighbors != np.arange(rows.start, rows.stop)[:, None]
     kept[kept.all(axis=1), -1] = False
-    return found[kept].reshape(len(found), -1)
+    return neighbors[kept].reshape(len(neighbors), -1)
 
 
 def _all_on_sphere(*arrays: NDArray) -> list[NDArray]:
-    """Return embeddings at length 1; those of length 0 get an extra direction."""
+    """Return embeddings scaled to length 1; rows of zeros get an extra dimension."""
     unit = [on_sphere(z) for z in arrays]
     is_zero = [~z.any(axis=1, keepdims=True) for z in unit]
-    if any(of.any() for of in is_zero):
-        return [np.hstack([z, of]).astype(z.dtype) for z, of in zip(unit, is_zero, strict=True)]
+    if any(e.any() for e in is_zero):
+        return [np.hstack([z, e]).astype(z.dtype) for z, e in zip(unit, is_zero, strict=True)]
     return unit

@@ -1,4 +1,4 @@
-"""Two embedders, one score per seed each: how large is the difference, and is it chance."""
+"""Comparison of two embedders by scores that are paired by seed or fold."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from scipy.stats import wilcoxon
 
 from .._checks import POSITIVE, Interval, as_numbers, validated
 
-# Differences smaller than this fraction of the scores are rounding.
+# Differences below this fraction of the scores are rounding errors.
 _ROUNDING = 1e-12
 
 
 class PairedComparison(NamedTuple):
-    """The result of :func:`compare_paired`; as a string, one line for a report.
+    """The result of :func:`compare_paired`; ``str`` returns a line for reports.
 
     Attributes
     ----------
@@ -31,17 +31,17 @@ class PairedComparison(NamedTuple):
     p_t : float
         Two-sided p-value of the paired t-test.
     p_wilcoxon : float
-        Two-sided p-value of Wilcoxon's signed-rank test; NaN where scores share training data.
+        Two-sided p-value of Wilcoxon's signed-rank test; NaN if scores share training data.
     confidence : float
         Coverage of the interval.
 
     Examples
     --------
     >>> from skcontrast.metrics import compare_paired
-    >>> found = compare_paired([0.91, 0.93, 0.90], [0.89, 0.90, 0.89])
-    >>> found.differences.round(2)
+    >>> comparison = compare_paired([0.91, 0.93, 0.90], [0.89, 0.90, 0.89])
+    >>> comparison.differences.round(2)
     array([0.02, 0.03, 0.01])
-    >>> round(found.mean, 2), bool(found.low < 0.02 < found.high)
+    >>> round(comparison.mean, 2), bool(comparison.low < 0.02 < comparison.high)
     (0.02, True)
     """
 
@@ -66,8 +66,8 @@ def compare_paired(
 ) -> PairedComparison:
     r"""Compare the scores of two embedders that were measured on the same seeds or folds.
 
-    Pairs take out what both have in common: the split, the labels that were drawn, the first
-    weights. The interval and the p-value of the t-test are
+    Pairing removes the variance that both have in common: split, drawn labels, initial weights.
+    The interval and the p-value of the t-test are
 
     .. math:: \bar d \pm t_{J-1}\, s \sqrt{\frac1J + \rho}, \qquad
         T = \frac{\bar d}{s \sqrt{1/J + \rho}}
@@ -86,16 +86,16 @@ def compare_paired(
     test_train_ratio : float, default=None
         For scores from repeated splits or folds of one data set: n_test / n_train, which is
         1/(k − 1) for k folds, repeated or not. None is for independent runs. Seeds that draw
-        splits of one data set are repeated splits too; without the ratio, the p-value speaks of
-        new splits of this data set, not of new data.
+        splits of one data set are repeated splits, too; without the ratio, the p-value refers to
+        new splits of this data set, not to new data.
 
     Returns
     -------
     comparison : PairedComparison
-        If all differences are 0, both p-values are 1; if they are all equal but not 0, there is
-        no spread to judge by, and `low`, `high` and `p_t` are NaN. Wilcoxon's test leaves out
-        differences of 0, and n pairs cannot give a p-value below :math:`2^{1-n}`: 6 pairs are the
-        fewest for p < .05. It assumes independent pairs, so with `test_train_ratio` it is NaN.
+        If all differences are 0, both p-values are 1; if they are equal but not 0, `low`, `high`
+        and `p_t` are NaN. Wilcoxon's test ignores differences of 0, and its p-value is at least
+        :math:`2^{1-n}` for n pairs: p < .05 needs 6 pairs. It assumes independent pairs, so with
+        `test_train_ratio` it is NaN.
 
     Raises
     ------
@@ -111,8 +111,8 @@ def compare_paired(
     Notes
     -----
     A p-value is the probability of such differences if there were none, not that the difference
-    is large, nor that it exists on other data. Whoever compares twenty settings with one baseline
-    finds one with p < .05 by chance.
+    is large, nor that it exists on other data. If you compare twenty settings with one baseline,
+    expect one with p < .05 by chance.
 
     References
     ----------
@@ -132,9 +132,11 @@ def compare_paired(
     >>> round(compare_paired(ours, baseline, test_train_ratio=1 / 5).p_t, 3)
     0.005
     """
-    first, second = _check_scores(a, "a"), _check_scores(b, "b")
+    first, second = _scores_array(a, "a"), _scores_array(b, "b")
     if len(first) != len(second):
-        raise ValueError(f"a and b must be pairs, got {len(first)} and {len(second)} scores.")
+        raise ValueError(
+            f"a and b must have one length, got {len(first)} and {len(second)} scores."
+        )
     ratio = test_train_ratio
     rounding = _ROUNDING * max(np.abs(first).max(), np.abs(second).max())
     differences = first - second
@@ -145,12 +147,12 @@ def compare_paired(
     return PairedComparison(differences, mean, low, high, p_t, p_wilcoxon, float(confidence))
 
 
-def _check_scores(scores: ArrayLike, name: str) -> NDArray[np.float64]:
+def _scores_array(scores: ArrayLike, name: str) -> NDArray[np.float64]:
     options = {"dtype": np.float64, "ensure_2d": False, "ensure_min_samples": 2, "allow_nd": True}
-    checked: NDArray[np.float64] = as_numbers(scores, name, "an array of scores", **options)
-    if checked.ndim != 1:
-        raise ValueError(f"{name} must have one score per pair, got shape {checked.shape}.")
-    return checked
+    array: NDArray[np.float64] = as_numbers(scores, name, "an array of scores", **options)
+    if array.ndim != 1:
+        raise ValueError(f"{name} must have one score per pair, got shape {array.shape}.")
+    return array
 
 
 def _t_test(

@@ -1,4 +1,4 @@
-"""Linear probes: how much of the classes a linear classifier finds in an embedding."""
+"""Linear probes: the accuracy of a logistic regression on an embedding."""
 
 from __future__ import annotations
 
@@ -44,19 +44,19 @@ def linear_probe(
     Parameters
     ----------
     H : array-like of shape (n_samples, d)
-        Embeddings of the training part.
+        Embeddings of the training set.
     y : array-like of shape (n_samples,)
-        Classes, at least two; −1 where unknown: such samples are left out.
+        Classes, at least two; −1 where unknown: such samples are ignored.
     H_test, y_test : array-like of shape (n_test, d) and (n_test,), default=None
-        The test part. If there is none, the accuracy is the mean over stratified, shuffled folds
-        of H, always the same ones.
+        The test set. If None, the accuracy is the mean over stratified, shuffled folds of H,
+        which are always the same.
     scale : bool, default=True
-        Whether each feature is standardised by the training part. If False, the penalty depends
+        Whether each feature is standardised by the training set. If False, the penalty depends
         on the scale of the embedding.
     C : float, default=1.0
         Inverse strength of the penalty, above 0.
     cv : int, default=5
-        Number of folds, at least 2, where there is no test part.
+        Number of folds, at least 2, without a test set.
 
     Returns
     -------
@@ -71,9 +71,9 @@ def linear_probe(
 
     See Also
     --------
-    few_label_accuracy : The same from a few labels.
+    few_label_accuracy : The same with few labels.
     knn_accuracy : The accuracy of nearest neighbours.
-    make_embedding_scorer : Makes it a scorer.
+    make_embedding_scorer : Makes a scorer of it.
 
     References
     ----------
@@ -119,25 +119,24 @@ def few_label_accuracy(
 ) -> NDArray[np.float64]:
     """Return the accuracies of a logistic regression trained on a few labels per class.
 
-    The measure for data with few labels. One draw of the labeled samples is unreliable: their
-    accuracies differ by several percent, so compare means over the same draws.
+    Accuracies of single draws of the labeled samples differ by several percent: compare means over
+    the same draws.
 
     Parameters
     ----------
     H : array-like of shape (n_samples, d)
-        Embeddings of the part from which the labeled samples are drawn.
+        Embeddings from which the labeled samples are drawn.
     y : array-like of shape (n_samples,)
-        Classes, at least two; −1 where unknown: such samples are left out.
+        Classes, at least two; −1 where unknown: such samples are ignored.
     H_test, y_test : array-like of shape (n_test, d) and (n_test,), default=None
-        The test part. If there is none, the probe is tested on all samples of H that it was not
-        trained on.
+        The test set. If None, the probe is tested on all other samples of H.
     n_labels : int, default=5
-        Labeled samples of each class, at most the size of the smallest class.
+        Labeled samples per class, at most the size of the smallest class.
     n_draws : int, default=10
         Number of draws.
     random_state : int, RandomState or None, default=0
-        Draw i has the seed ``random_state + i``, and depends on y alone: two embeddings of the
-        same samples get the same draws. None draws other samples at every call.
+        Draw i has the seed ``random_state + i``, and only depends on y: embeddings of the same
+        samples get the same draws. None draws different samples at every call.
     scale : bool, default=True
         Whether each feature is standardised by the labeled samples.
     C : float, default=1.0
@@ -156,7 +155,7 @@ def few_label_accuracy(
 
     See Also
     --------
-    linear_probe : The same from all labels.
+    linear_probe : The same with all labels.
     compare_paired : Compares the means of two embedders over seeds.
 
     Examples
@@ -174,8 +173,8 @@ def few_label_accuracy(
     probe, accuracies = _make_probe(scale, C), []
     first = _first_seed(random_state, n_draws)
     for seed in range(first, first + n_draws):
-        few = _few_rows(labeled.y, n_labels, seed)
-        accuracies.append(_accuracy(probe, _split(labeled, few)))
+        rows = _few_rows(labeled.y, n_labels, seed)
+        accuracies.append(_accuracy(probe, _split(labeled, rows)))
     return np.array(accuracies)
 
 
@@ -201,16 +200,16 @@ def _few_rows(y: NDArray[np.int64], n_labels: int, seed: int) -> NDArray[np.int6
 def _split(
     labeled: LabeledEmbeddings, train: NDArray[np.int64], test: NDArray[np.int64] | None = None
 ) -> LabeledEmbeddings:
-    """Return rows to train on, and the test part: its own, the given rows, or all other rows."""
+    """Return training rows, with the test set if there is one, else `test` or all other rows."""
     H, y = labeled.H[train], labeled.y[train]
     if labeled.H_test is not None:
         return LabeledEmbeddings(H, y, labeled.H_test, labeled.y_test)
     test = np.setdiff1d(np.arange(len(labeled.y)), train) if test is None else test
     if not len(test):
-        raise ValueError("n_labels must leave samples to test on; every sample was drawn.")
+        raise ValueError("n_labels leaves no samples to test on: all were drawn.")
     return LabeledEmbeddings(H, y, labeled.H[test], labeled.y[test])
 
 
 def _accuracy(probe: Pipeline, labeled: LabeledEmbeddings) -> float:
-    """Return how often a probe that is fitted to the training part is right."""
+    """Return the test accuracy of a probe that is fitted to the training set."""
     return float(probe.fit(labeled.H, labeled.y).score(labeled.H_test, labeled.y_test))

@@ -1,4 +1,4 @@
-"""Measures as scorers: of embeddings and their classes, and of views, which need no classes."""
+"""Scorers from measures of embeddings with classes, and of views without classes."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def make_embedding_scorer(
     greater_is_better: bool | None = None,
     **kwargs: Any,
 ) -> Scorer:
-    """Return a scorer that embeds held-out samples and measures the embedding.
+    """Return a scorer that embeds held-out samples, and applies a measure to the embedding.
 
-    The measures of this module are scorers, too: called with an estimator, X and y, as by
-    ``scoring=knn_accuracy``, they do the same with the options that suit them.
+    The measures of this module are scorers, too, with their default options: pass
+    ``scoring=knn_accuracy``.
 
-    Neither the estimator nor the measure uses the training part: measures with classes judge each
-    held-out sample by the other held-out samples. To let a classifier learn from the training
-    part, end the Pipeline in the classifier and score it as usual.
+    The measure does not use the training set: measures with classes evaluate each held-out sample
+    by the other held-out samples. To fit a classifier to the training set, put it at the end of
+    the Pipeline, and score it as usual.
 
     An embedder is not a classifier, so ``cv=5`` makes folds of consecutive samples: if samples
     are sorted by class, pass ``cv=StratifiedKFold(shuffle=True)``.
@@ -43,21 +43,21 @@ def make_embedding_scorer(
         ``measure(H, y)``, such as :func:`knn_accuracy`, :func:`linear_probe`,
         :func:`few_label_accuracy`, :func:`recall_at_k`, :func:`map_at_r`,
         :func:`skcontrast.estimation.macro_auc` and ``sklearn.metrics.silhouette_score``. H is
-        what `transform` returns; raw images are made flat. y is passed by name if the measure has
-        a parameter of this name. If there are several numbers, the score is their mean.
+        the output of `transform`; raw images are flattened. y is passed by name if the measure has
+        a parameter of this name. If it returns several numbers, the score is their mean.
     needs_y : bool, default=True
         If False, ``measure(H)``, such as :func:`uniformity` and :func:`effective_rank`.
     greater_is_better : bool, default=None
         If False, the score is minus the measure. None is False for :func:`alignment` and
-        :func:`uniformity`, and True for all others.
+        :func:`uniformity`, else True.
     **kwargs : dict
         Further arguments of the measure, such as ``n_neighbors=5``.
 
     Returns
     -------
     scorer : callable
-        ``scorer(estimator, X, y=None)``, where the estimator is any fitted transformer, or a
-        Pipeline that ends in one: an embedder, PCA, or for raw data ``FunctionTransformer()``.
+        ``scorer(estimator, X, y=None)``, where the estimator is a fitted transformer, or a
+        Pipeline that ends in one: an embedder, PCA, or ``FunctionTransformer()`` for raw data.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def make_embedding_scorer(
 
     See Also
     --------
-    make_view_scorer : Measures of two views, without classes.
+    make_view_scorer : A scorer of two views, without classes.
     sklearn.metrics.make_scorer : The same for predictions.
 
     Examples
@@ -100,22 +100,22 @@ def make_view_scorer(
     augmentation: Augmentation | Pipeline | Sequence[Augmentation] | None = None,
     greater_is_better: bool | None = None,
 ) -> Scorer:
-    """Return a scorer without labels: a measure of two views of held-out samples.
+    """Return a scorer that applies a measure to two views of held-out samples, without labels.
 
     ``ContrastiveEmbedder.score`` is the scorer of :func:`neighbor_agreement`.
 
     Parameters
     ----------
     measure : callable
-        ``measure(z1, z2)`` compares what `transform` returns for two views of the same samples,
-        shape (n, d) each, and returns a number. At most 1,024 samples are compared at a time; the
-        score is the mean over the parts.
+        ``measure(z1, z2)`` returns a number for the embeddings of two views of the same samples,
+        shape (n, d) each. Views are compared in blocks of at most 1,024 samples; the score is the
+        mean over blocks.
     augmentation : augmentation, list or Pipeline of augmentations, default=None
-        Draws the views, the same for all embedders that are compared. None is as in
-        ``ContrastiveEmbedder.score``: the default of the kind of X.
+        The augmentation of the views, for all embedders. None is the default of the kind of X, as
+        in ``ContrastiveEmbedder.score``.
     greater_is_better : bool, default=None
         If False, the score is minus the measure. None is False for :func:`alignment` and
-        :func:`uniformity`, and True for all others.
+        :func:`uniformity`, else True.
 
     Returns
     -------
@@ -125,7 +125,7 @@ def make_view_scorer(
 
     See Also
     --------
-    make_embedding_scorer : Measures of embeddings and their classes.
+    make_embedding_scorer : A scorer of embeddings and their classes.
 
     Examples
     --------
@@ -147,9 +147,9 @@ def make_view_scorer(
 
 @dataclass(frozen=True, repr=False)
 class Scorer:
-    """A measure and how it is applied, shown as the call that makes it.
+    """A measure as a scorer; ``repr`` is the call that makes it.
 
-    `apply` gets the measure, an estimator, X, y and the options.
+    `apply` is called with the measure, an estimator, X, y and the options.
     """
 
     made_by: str
@@ -188,7 +188,7 @@ def _of_views(measure: Any, estimator: Any, X: Any, y: Any, /, augmentation: Any
 
 
 def embed(estimator: Any, X: Any) -> Any:
-    """Return what a transformer makes of samples, raw images flat."""
+    """Return the output of a transformer, with flattened images."""
     if isinstance(estimator, type) or not hasattr(estimator, "transform"):
         raise TypeError(f"estimator must have the method transform, got {brief(estimator)}.")
     H = estimator.transform(X)
@@ -198,7 +198,7 @@ def embed(estimator: Any, X: Any) -> Any:
 def split_at_embedder(
     estimator: Any, name: str = "estimator", *, at_end: bool = True
 ) -> tuple[Pipeline | None, Any]:
-    """Return the steps of a Pipeline before its embedder, None if there are none, and that."""
+    """Return the steps before the embedder of a Pipeline, or None, and the embedder."""
     steps = estimator.steps if isinstance(estimator, Pipeline) else [("", estimator)]
     for k, (_, step) in enumerate(steps):
         is_embedder = hasattr(step, "_score_views") and not isinstance(step, type)
@@ -211,10 +211,10 @@ def split_at_embedder(
     )
 
 
-def _direction(measure: Callable[..., Any], given: bool | None) -> bool:
-    """Return whether greater is better, by the argument or by the measure."""
-    own = getattr(getattr(measure, "func", measure), "greater_is_better", True)
-    return own if given is None else given
+def _direction(measure: Callable[..., Any], greater_is_better: bool | None) -> bool:
+    """Return `greater_is_better`, or for None the default of the measure."""
+    default = getattr(getattr(measure, "func", measure), "greater_is_better", True)
+    return default if greater_is_better is None else greater_is_better
 
 
 def _name(measure: Any) -> str:

@@ -62,8 +62,8 @@ class Schedule(ParameterObject):
         raise NotImplementedError(f"{type(self).__name__} must implement __call__(progress).")
 
 
-def _checked(schedule: Schedule, progress: float) -> float:
-    """Return `progress` after checking it and the parameters of the schedule."""
+def _validated_progress(schedule: Schedule, progress: float) -> float:
+    """Validate `progress` and the parameters of the schedule, and return `progress`."""
     validate_parameters(schedule)
     check_argument(f"{type(schedule).__name__}()", "progress", progress, FRACTION)
     return progress
@@ -81,8 +81,7 @@ class Linear(Schedule):
     stop : float
         Value at the last epoch.
     n_steps : int, default=None
-        If given, the value only changes at the beginning of each of `n_steps` equal parts of the
-        progress, and never quite reaches `stop`.
+        If given, a staircase of `n_steps` equal steps, which does not reach `stop`.
 
     Examples
     --------
@@ -100,7 +99,7 @@ class Linear(Schedule):
 
     def __call__(self, progress: float) -> float:
         """Return the value at `progress` in [0, 1]."""
-        progress = _checked(self, progress)
+        progress = _validated_progress(self, progress)
         if self.n_steps is not None:
             progress = min(math.floor(progress * self.n_steps), self.n_steps - 1) / self.n_steps
         return float(self.start + (self.stop - self.start) * progress)
@@ -140,7 +139,7 @@ class CosineDecay(Schedule):
 
     def __call__(self, progress: float) -> float:
         """Return the value at `progress` in [0, 1]."""
-        progress = _checked(self, progress)
+        progress = _validated_progress(self, progress)
         if progress < self.warmup:
             return float(self.start * progress / self.warmup)
         rest = (progress - self.warmup) / (1 - self.warmup) if self.warmup < 1 else 0.0
@@ -155,7 +154,7 @@ class Steps(Schedule):
     values : sequence of float
         One value per step.
     milestones : sequence of float
-        Increasing fractions in [0, 1] at which the next value takes over, one fewer than `values`.
+        Increasing fractions in [0, 1] at which the next value starts, one fewer than `values`.
 
     Examples
     --------
@@ -169,7 +168,7 @@ class Steps(Schedule):
     milestones: Sequence[float] = parameter([Numbers(*FRACTION)])
 
     def validate(self) -> None:
-        """Check that milestones increase, one fewer than values."""
+        """Raise ValueError unless there are increasing milestones, one fewer than values."""
         if len(self.values) != len(self.milestones) + 1:
             raise ValueError(
                 "Steps needs one value more than milestones, got "
@@ -180,7 +179,7 @@ class Steps(Schedule):
 
     def __call__(self, progress: float) -> float:
         """Return the value at `progress` in [0, 1]."""
-        progress = _checked(self, progress)
+        progress = _validated_progress(self, progress)
         passed = sum(progress >= milestone for milestone in self.milestones)
         return float(self.values[passed])
 
@@ -189,22 +188,23 @@ class Auto(ParameterObject):
     """A hyperparameter that is estimated from the data while the embedder trains.
 
     May replace ``alpha`` and ``tau_plus`` of losses, and every hyperparameter of a custom loss
-    whose constraint names one of them; the string ``"auto"`` is short for ``Auto()``. Every few
-    epochs the value is estimated again from the ranks of the positives, pooled over an epoch, as
-    in :func:`skcontrast.estimation.estimate_alpha_and_tau_plus`. If `fit` gets classes as y, the
+    whose constraint is of such a quantity; the string ``"auto"`` is short for ``Auto()``. Every
+    few epochs, the value is estimated from the ranks of the positives of an epoch, as in
+    :func:`skcontrast.estimation.estimate_alpha_and_tau_plus`. If `fit` gets classes as y, the
     estimates are those of :func:`skcontrast.estimation.alpha_from_auc` and
     :func:`skcontrast.estimation.tau_plus_from_labels` instead, the latter from the first epoch on.
 
-    If only part of the samples have classes, these are spread to the others through the
-    representation at every estimate, as by :class:`skcontrast.losses.SemiSupCon`. The shares of
-    the spread classes give τ⁺, so that the labeled samples need not be drawn at random: five of
-    each class will do. Labels that are drawn from the probabilities of the classes give α,
-    unless the loss reads labels itself; then only given labels do.
+    If only some samples have classes, label spreading in the representation completes them at
+    every estimate, as in :class:`skcontrast.losses.SemiSupCon`. τ⁺ is estimated from the shares of
+    the spread classes, so that labeled samples need not be drawn at random: 5 per class are
+    enough. α is estimated from labels that are drawn from the class probabilities, or, for losses
+    that use labels, from the known labels only.
 
     Parameters
     ----------
     every : int, default=5
-        Epochs between two estimates. Until the first, α is .5, which trusts no ranks, and τ⁺ .1.
+        Epochs between two estimates. Until the first, α is .5, so that ranks have no effect, and
+        τ⁺ is .1.
 
     See Also
     --------
@@ -223,12 +223,12 @@ class Auto(ParameterObject):
 
 
 class Estimated(StrOptions):
-    """Constraint on a hyperparameter: "auto" or an ``Auto``, as an estimate of `quantity`.
+    """Constraint on a hyperparameter: "auto" or an ``Auto``, to estimate `quantity`.
 
     Parameters
     ----------
     quantity : {"alpha", "tau_plus"}
-        The quantity that the hyperparameter is, which may have another name.
+        The quantity that is estimated; the hyperparameter may have another name.
     """
 
     def __init__(self, quantity: Quantity):
@@ -243,16 +243,16 @@ class Estimated(StrOptions):
 
 
 class Estimable(NamedTuple):
-    """A hyperparameter, of an object or of one inside it, that may be estimated from the data.
+    """A hyperparameter of an object or its components that may be estimated from the data.
 
     Attributes
     ----------
     quantity : {"alpha", "tau_plus"}
-        The quantity that it is.
+        The quantity that is estimated.
     owner : str
-        Its place: the part of its name before its own, such as ``"negatives__"``.
+        The prefix of its name, such as ``"negatives__"``.
     value : object
-        Its value at present.
+        Its current value.
     """
 
     quantity: str
@@ -261,16 +261,16 @@ class Estimable(NamedTuple):
 
 
 def estimable_parameters(obj: ParameterObject, owner: str = "") -> dict[str, Estimable]:
-    """Return by name the hyperparameters of an object that its constraints call estimable."""
-    found = {}
+    """Return by name the hyperparameters of an object with an `Estimated` constraint."""
+    estimable = {}
     for name, value in obj.get_params(deep=False).items():
         constraints = obj._parameter_constraints.get(name)
         declared = [c for c in constraints or () if isinstance(c, Estimated)]
         if declared:
-            found[owner + name] = Estimable(declared[0].quantity, owner, value)
+            estimable[owner + name] = Estimable(declared[0].quantity, owner, value)
         elif isinstance(value, ParameterObject):
-            found.update(estimable_parameters(value, f"{owner}{name}__"))
-    return found
+            estimable.update(estimable_parameters(value, f"{owner}{name}__"))
+    return estimable
 
 
 def is_auto(value: Any) -> bool:
@@ -280,8 +280,8 @@ def is_auto(value: Any) -> bool:
 
 _P = TypeVar("_P", bound=ParameterObject)
 
-# A hyperparameter that may be scheduled, and one that may be estimated as well. Where a loss or a
-# score is computed, both are numbers: schedules and estimates are replaced before.
+# A hyperparameter that may be scheduled, and one that may also be estimated. Both are replaced by
+# numbers before losses or scores are computed.
 if TYPE_CHECKING:
 
     class Number:
@@ -304,7 +304,7 @@ else:
 def interval(
     low: float | None, high: float | None, closed: Closed, auto: Quantity | None = None
 ) -> list:
-    """Return the constraint of a hyperparameter that is a number in a range or a schedule.
+    """Return the constraint of a hyperparameter: a number in a range, or a schedule.
 
     Parameters
     ----------
@@ -313,12 +313,11 @@ def interval(
     closed : {"left", "right", "both", "neither"}
         Which ends belong to it.
     auto : {"alpha", "tau_plus"}, default=None
-        The quantity whose estimate the hyperparameter becomes if it is "auto"; None if it may not
-        be "auto".
+        The quantity that "auto" estimates; with None, "auto" is not valid.
 
     See Also
     --------
-    Auto : How and when the estimates are made.
+    Auto : How and when estimates are updated.
 
     Examples
     --------
@@ -343,7 +342,7 @@ def interval(
 
 
 def at_progress(obj: _P, progress: float) -> _P:
-    """Return a copy of a parameter object in which every schedule is replaced by its value.
+    """Return a copy of a component in which every schedule is replaced by its value.
 
     Parameters
     ----------
@@ -355,7 +354,7 @@ def at_progress(obj: _P, progress: float) -> _P:
     Returns
     -------
     obj : ParameterObject
-        A clone without schedules, its values checked against their ranges.
+        A clone without schedules, with validated values.
 
     Examples
     --------
@@ -367,14 +366,14 @@ def at_progress(obj: _P, progress: float) -> _P:
     check_component(obj, ParameterObject, owner="at_progress", parameter="obj")
     values = obj.get_params().items()
     scheduled = {name: value(progress) for name, value in values if isinstance(value, Schedule)}
-    # A schedule's own parameters appear in get_params too; replacing the schedule drops them.
+    # get_params also has the parameters of schedules, which vanish with them.
     resolved = clone(obj).set_params(**scheduled)
     validate_parameters(resolved)
     return resolved
 
 
 def check_hyperparameters(component: ParameterObject) -> None:
-    """Check the hyperparameters of a component that is used outside of `fit`.
+    """Validate the hyperparameters of a component that is used outside of `fit`.
 
     Raises
     ------
@@ -382,12 +381,12 @@ def check_hyperparameters(component: ParameterObject) -> None:
         If one is a schedule or "auto", or is outside its range.
     """
     owner = type(component).__name__
-    for name, found in estimable_parameters(component).items():
-        if is_auto(found.value):
+    for name, p in estimable_parameters(component).items():
+        if is_auto(p.value):
             raise ValueError(
                 f"The {name!r} parameter of {owner} is estimated from the data in fit only; "
                 "outside of it pass a number, such as "
-                f"skcontrast.estimation.estimate_alpha_and_tau_plus(ranks)[{found.quantity!r}].value."
+                f"skcontrast.estimation.estimate_alpha_and_tau_plus(ranks)[{p.quantity!r}].value."
             )
     for name, value in component.get_params().items():
         if isinstance(value, Schedule):

@@ -181,7 +181,7 @@ def test_the_recall_of_nothing_is_undefined():
 def test_what_has_no_answer_is_refused():
     sample = real()
     for loss in (SupCon(), PositiveDebiased()):
-        with pytest.raises(ValueError, match="there is nothing to compare"):
+        with pytest.raises(ValueError, match="is not an estimate of the mean"):
             negative_bias(loss, sample)
     with pytest.raises(ValueError, match="Supervised has no probability of true negatives"):
         reliability(Supervised(), sample)
@@ -192,7 +192,7 @@ def test_what_has_no_answer_is_refused():
     one_class = ScoreSample.from_views(*random_views(5, 3), y=np.zeros(5, dtype=int))
     with pytest.raises(ValueError, match="Two anchors must have a true negative, got 0"):
         negative_bias(InfoNCE(), one_class)
-    with pytest.raises(ValueError, match="pushes no candidate"):
+    with pytest.raises(ValueError, match="does not push any candidate"):
         push_share(Supervised(), one_class)
 
 
@@ -276,5 +276,5 @@ def test_importance_weights_of_bcl_are_those_of_its_paper():
 
 
 def test_a_loss_without_such_an_estimate_has_no_importance_weights():
-    with pytest.raises(ValueError, match="SupCon does not differ from InfoNCE by an estimate"):
+    with pytest.raises(ValueError, match="SupCon is not an estimate"):
         importance_weights(SupCon(), real())

@@ -97,7 +97,7 @@ def test_a_comparison_is_a_line_and_survives_a_pickle():
 
 
 WRONG = {
-    "a and b must be pairs, got 3 and 2 scores": ([1, 2, 3], [1, 2], {}),
+    "a and b must have one length, got 3 and 2 scores": ([1, 2, 3], [1, 2], {}),
     "minimum of 2": ([1], [2], {}),
     "a must have one score per pair, got shape": (np.eye(2), np.eye(2), {}),
     "Input b contains NaN": ([1, 2], [1, np.nan], {}),

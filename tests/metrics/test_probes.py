@@ -88,7 +88,7 @@ def test_labels_that_are_not_there_are_refused_by_name():
     smallest = np.bincount(Y).min()
     with pytest.raises(ValueError, match=f"n_labels must be at most {smallest}, the size of the"):
         few_label_accuracy(*DATA, n_labels=smallest + 1)
-    with pytest.raises(ValueError, match="must leave samples to test on"):
+    with pytest.raises(ValueError, match="leaves no samples to test on"):
         few_label_accuracy(H[:4], [0, 0, 1, 1], n_labels=2)
 
 

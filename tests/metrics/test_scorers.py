@@ -218,7 +218,7 @@ def test_what_cannot_be_scored_is_refused():
     embedder = small().fit(X_DIGITS)
     with pytest.raises(ValueError, match="knn_accuracy needs the classes of the samples: pass y"):
         NEIGHBORS(embedder, X_DIGITS)
-    with pytest.raises(ValueError, match="n_neighbors must be at most 9, the samples to find"):
+    with pytest.raises(ValueError, match="n_neighbors must be at most 9, the number"):
         make_embedding_scorer(knn_accuracy)(embedder, X_DIGITS[:10], Y_DIGITS[:10])
     with pytest.raises(TypeError, match="estimator must have the method transform"):
         NEIGHBORS(LogisticRegression(), X_DIGITS, Y_DIGITS)
