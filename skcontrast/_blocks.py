@@ -96,7 +96,7 @@ def names_of(transformers: list[Any]) -> list[str]:
     ]
 
 
-def _slices(H: list[NDArray]) -> list[slice]:
+def slices_of(H: list[NDArray]) -> list[slice]:
     """Return the columns of each block in their concatenation."""
     widths = [block.shape[1] for block in H]
     return [slice(end - n, end) for n, end in zip(widths, np.cumsum(widths), strict=True)]
@@ -109,7 +109,7 @@ def scaled(H: list[NDArray], shares: NDArray) -> tuple[StandardScaler, NDArray]:
     """
     columns = np.hstack(H)
     scaler = StandardScaler().fit(columns)
-    for block, share in zip(_slices(H), shares, strict=True):
+    for block, share in zip(slices_of(H), shares, strict=True):
         if block.start:  # not the embedding, whose columns have no unit
             scaler.scale_[block] = np.sqrt(scaler.var_[block].mean()) or 1.0
         scaler.scale_[block] *= np.sqrt((block.stop - block.start) / (share * H[0].shape[1]))
@@ -129,7 +129,7 @@ def agreement(
     if len(H) == 1 or not unknown.any():
         return shares
     Z = scaled(H, shares)[1]
-    blocks = (Z[:, one] / np.sqrt(share) for one, share in zip(_slices(H), shares, strict=True))
+    blocks = (Z[:, one] / np.sqrt(share) for one, share in zip(slices_of(H), shares, strict=True))
     predicted = []
     for part in (Z, *blocks):
         fit_known(classifier, part, codes, classes, weight)

@@ -26,6 +26,7 @@ from ._blocks import (
     names_of,
     predicted_classes,
     scaled,
+    slices_of,
 )
 from ._checks import Declared, check_component, naming, parameter, validate_parameters
 from ._data._arrays import as_tensor
@@ -50,9 +51,9 @@ def __dir__() -> list[str]:
 # Steps of the default embedder, about, and its least number of epochs.
 _STEPS, _FEWEST_EPOCHS = 720, 10
 # Neighbours to which classes are spread, and principal components in which they are found.
-_N_NEIGHBORS, _N_COMPONENTS = 8, 32
-# What all pseudo-labels of a class weigh, relative to its known labels.
-_WEIGHT = 0.25
+_N_NEIGHBORS, _N_COMPONENTS = 5, 32
+# No block rules out a class.
+_LEAST_PROBABILITY = 1e-3
 # The largest number of rows that are learned from in one thread.
 _MANY_ROWS = 20_000
 
@@ -102,9 +103,9 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         `pseudo_labels`.
     pseudo_labels : bool, default=True
         Whether the classifier is fitted again with pseudo-labels: the classes that it predicts for
-        rows of unknown class, where label spreading along their neighbours predicts the same. If
-        the classifier takes ``sample_weight``, the pseudo-labels of a class together weigh a
-        quarter of its known labels. If False, it learns from known classes alone.
+        rows of unknown class, where label spreading along the neighbours in the blocks predicts
+        the same. If the classifier takes ``sample_weight``, the pseudo-labels of a class together
+        weigh as much as its known labels. If False, it learns from known classes alone.
     random_state : int, RandomState instance or None, default=None
         Seeds the default blocks, and the embedder where its own `random_state` is None.
     verbose : int, default=0
@@ -233,7 +234,7 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
             fit_known(classifier, Z, codes, classes, weight)
             if self.pseudo_labels and not is_known.all():
                 predicted = np.searchsorted(classes, predicted_classes(classifier, Z))
-                agreed = _agreed(codes, predicted, Z)
+                agreed = _agreed(codes, predicted, [Z[:, block] for block in slices_of(H)])
                 if has_fit_parameter(classifier, "sample_weight"):
                     weight = _in_known_shares(agreed, codes) * (1 if weight is None else weight)
                 fit_known(classifier, Z, agreed, classes, weight)
@@ -461,25 +462,32 @@ def _weights(sample_weight: Any, is_known: NDArray[np.bool_]) -> NDArray | None:
     return weights
 
 
-def _agreed(codes: NDArray, predicted: NDArray, Z: NDArray) -> NDArray:
-    """Return known classes, predicted ones where label spreading finds the same, otherwise −1."""
-    n_components = min(_N_COMPONENTS, max(len(Z) // 32, 2))
-    h = np.asarray(PartialWhitening(n_components, random_state=0).fit_transform(Z))
+def _agreed(codes: NDArray, predicted: NDArray, blocks: list[NDArray]) -> NDArray:
+    """Return known classes, predicted ones where label spreading finds the same, otherwise −1.
+
+    Labels are spread in each block, and the probabilities of the blocks are multiplied.
+    """
+    n_components = min(_N_COMPONENTS, max(len(codes) // 32, 2))
+    whitening, known = PartialWhitening(n_components, random_state=0), torch.from_numpy(codes)
+    components = [as_tensor(np.asarray(whitening.fit_transform(Z))) for Z in blocks]
     agreed = codes.copy()
-    for rows, spread in spread_in_blocks(as_tensor(h), torch.from_numpy(codes), _N_NEIGHBORS):
-        is_agreed = (spread.argmax(1) == predicted[rows]) & (spread.max(1) > 0) & (codes[rows] < 0)
+    for parts in zip(*(spread_in_blocks(h, known, _N_NEIGHBORS) for h in components), strict=True):
+        rows = parts[0][0]
+        score = sum(np.log(spread + _LEAST_PROBABILITY) for _, spread in parts)
+        is_agreed = (score.argmax(1) == predicted[rows]) & (codes[rows] < 0)
+        is_agreed &= np.ptp(score, axis=1) > 0  # labels reach it
         agreed[rows][is_agreed] = predicted[rows][is_agreed]
     return agreed
 
 
 def _in_known_shares(agreed: NDArray, codes: NDArray) -> NDArray[np.float64]:
-    """Return weights of rows: the pseudo-labels of a class weigh a quarter of its known labels.
+    """Return weights of rows: the pseudo-labels of a class weigh as much as its known labels.
 
     If pseudo-labels are fewer than these, they weigh less, in all classes by the same factor.
     """
     n_classes, is_known = codes.max() + 1, codes >= 0
     known = np.bincount(codes[is_known], minlength=n_classes)
     found = np.bincount(agreed[(agreed >= 0) & ~is_known], minlength=n_classes)
-    factor = _WEIGHT * min(1.0, found.sum() / known.sum())
+    factor = min(1.0, found.sum() / known.sum())
     of_known = np.where(found > 0, 1.0, 1.0 + factor)
     return np.where(is_known, of_known[agreed], (factor * known / np.maximum(found, 1))[agreed])
