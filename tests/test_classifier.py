@@ -447,12 +447,16 @@ def test_an_onnx_file_returns_labels_and_names_the_classes(named, tmp_path):
         ({}, {"y": [None, (0, 1), *[(1, 1)] * 88]}, "numbers or strings, got lists or tuples"),
         ({}, {"y": np.ma.masked_equal(FEW, -1)}, "y has masked entries"),
         ({}, {"y": FEW, "sample_weight": [1.0]}, r"sample_weight must have shape \(90,\)"),
-        ({}, {"y": FEW, "sample_weight": np.linspace(-1, 1, 90)}, "sample_weight must be nonnegative"),
+        (
+            {},
+            {"y": FEW, "sample_weight": np.linspace(-1, 1, 90)},
+            "sample_weight must be nonneg",
+        ),
         ({}, {"y": FEW, "sample_weight": FEW < 0}, "sample_weight must not be 0 for all"),
         (
             {"embedder": FrozenEstimator(small(max_epochs=1).fit(X))},
             {"y": FEW, "sample_weight": np.linspace(-1, 1, 90)},
-            "sample_weight must be nonnegative",
+            "sample_weight must be nonneg",
         ),
         ({}, {"y": FEW, "weights": np.ones(90)}, "unexpected argument 'weights'"),
         ({"embedder": skcontrast.ContrastiveEmbedder}, {"y": FEW}, "Write embedder=Contrastive"),
@@ -489,7 +493,7 @@ def test_mistakes_are_named(change, fit, message):
     [
         (FEW, np.ones(30), r"sample_weight must have shape \(90,\)"),
         (FEW, 2.0, "sample_weight"),
-        (FEW, -np.ones(90), "sample_weight must be nonnegative"),
+        (FEW, -np.ones(90), "sample_weight must be nonneg"),
         (FEW, FEW < 0, "sample_weight must not be 0 for all"),
         (np.full(90, -1), None, "y must hold known classes, got none"),
         (np.where(FEW < 0, None, NAMES), None, "y must be classes, numbers or strings as in fit"),
