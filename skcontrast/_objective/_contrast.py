@@ -89,8 +89,10 @@ class Contrast:
 
 
 def _same(of_anchors: Tensor, of_candidates: Tensor, excluded: Tensor) -> Tensor:
-    marks = of_anchors[:, None]
-    return ((marks == of_candidates) & (marks >= 0)).scatter_(1, excluded, False)
+    # Unknown ones differ from all. On a CPU, ^ is several times as fast as ==.
+    of_candidates = of_candidates.masked_fill(of_candidates < 0, -2)
+    differences = of_anchors.clamp_min(-1)[:, None] ^ of_candidates
+    return differences.bool().logical_not_().scatter_(1, excluded, False)
 
 
 def in_batch(

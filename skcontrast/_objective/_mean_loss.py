@@ -62,15 +62,14 @@ def objective_value(
         )
     losses_of = _contrastive if objective == "contrastive" else _jensen_shannon
 
-    def evaluate(part: slice, u: Tensor, scores: Tensor) -> tuple[Rows, Tensor, Tensor]:
-        """Return what the loss read of a tile, the losses, and the share of each in the mean."""
+    def evaluate(part: slice, u: Tensor, scores: Tensor) -> tuple[Rows, Tensor]:
+        """Return what the loss reads of a tile, and the sum of its losses."""
         rows = _rows(contrast, loss, similarity, same_group, part, u, scores)
         pulls_group = same_group == "positive" and not loss.pulls
         losses = losses_of(rows, loss, contrast.same_group(part) if pulls_group else None)
-        shares = torch.full_like(losses, 1 / len(contrast.anchors))
         if contrast.weights is not None:
-            shares *= contrast.weights[part]
-        return rows, losses, shares
+            losses = losses * contrast.weights[part]
+        return rows, losses.sum()
 
     # Under autocast the products would be taken in half precision, which 1/temperature magnifies.
     with torch.autocast(contrast.anchors.device.type, enabled=False):
@@ -85,7 +84,7 @@ class _MeanLoss(torch.autograd.Function):
     def forward(
         ctx: Any,
         similarity: Similarity,
-        evaluate: Callable[[slice, Tensor, Tensor], tuple[Rows, Tensor, Tensor]],
+        evaluate: Callable[[slice, Tensor, Tensor], tuple[Rows, Tensor]],
         anchors: Tensor,
         candidates: Tensor,
         positives: Tensor,
@@ -105,21 +104,23 @@ class _MeanLoss(torch.autograd.Function):
                 scores = similarity.scores(u, v)
             check_returned(f"{type(similarity).__name__}.scores", scores, (len(u), len(v)))
             with torch.set_grad_enabled(needs_gradient):
-                rows, losses, shares = evaluate(part, u, scores.detach())
-            value += (losses.detach() * shares).sum()
+                # A loss writes into its scores, and autograd may need those of a similarity.
+                own = scores if similarity.bilinear else scores.detach().clone()
+                rows, of_tile = evaluate(part, u, own)
+            value += of_tile.detach()
             if not needs_gradient:
                 continue
-            own = [u] if isinstance(rows.highest, Tensor) else []
-            d_scores, d_positive, d_own = rows._gradients(losses, shares, *own)
+            further = [u] if isinstance(rows.highest, Tensor) else []
+            d_scores, d_positive, d_further = rows._gradients(of_tile, *further)
             if d_positives is not None:
                 d_positives[part] = d_positive
             elif not positives.is_floating_point():  # places among the candidates
                 d_scores.scatter_add_(1, positives[part], d_positive)
             _add_gradients(similarity, scores, u, v, d_scores, d_anchors[part], d_candidates)
-            for further in d_own:
-                d_anchors[part] += further
+            for found in d_further:
+                d_anchors[part] += found
         ctx.gradients = d_anchors, None if d_candidates is d_anchors else d_candidates, d_positives
-        return value
+        return value / len(anchors)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
@@ -127,7 +128,8 @@ class _MeanLoss(torch.autograd.Function):
             raise RuntimeError(
                 "contrastive_loss can be differentiated once: create_graph=True is not supported."
             )
-        gradients = (None if found is None else found * grad for found in ctx.gradients)
+        scale = grad / len(ctx.gradients[0])
+        gradients = (None if found is None else found * scale for found in ctx.gradients)
         return None, None, *gradients
 
 
@@ -198,7 +200,8 @@ def _contrastive(rows: Rows, loss: Loss, group: Tensor | None) -> Tensor:
         raise ValueError(f"{owner} must return what autograd can differentiate, without detach.")
     if group is None:
         return losses
-    return losses + _attraction(rows.positives, *rows._weighted_sum(rows._of_pairs(group)))
+    total, mass = rows._weighted_sum(rows._of_pairs(rows._copy(group)))
+    return losses + _attraction(rows.positives, total, mass)
 
 
 def _attraction(own: Tensor, total: Tensor, mass: Tensor) -> Tensor:
@@ -234,6 +237,6 @@ def _jensen_shannon(rows: Rows, loss: Loss, group: Tensor | None) -> Tensor:
     if group is None:
         return losses
     # What pulls is −softplus(−s).
-    weights = rows._of_pairs(group)
+    weights = rows._of_pairs(rows._copy(group))
     total = (weights * F.logsigmoid(scores)).sum(1)
     return losses + _attraction(F.logsigmoid(positives), total, weights.sum(1))

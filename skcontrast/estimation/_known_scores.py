@@ -201,7 +201,7 @@ def push_share(loss: Loss, sample: ScoreSample) -> Estimate:
     with torch.enable_grad():
         rows = _rows_of(loss, sample)
         losses = loss.losses(rows)
-        d_scores, *_ = rows._gradients(losses, torch.ones_like(losses))
+        d_scores, *_ = rows._gradients(losses.sum())
     # A positive gradient pushes a candidate away; candidates that are pulled do not count.
     push = d_scores.clamp_min(0)
     total = push.sum(1)

@@ -152,7 +152,7 @@ def _losses(loss: Loss, scores: Tensor, positives: Tensor, same_class: Tensor) -
             raise ValueError(
                 f"{owner} must return what autograd can differentiate, without detach."
             )
-        found = [losses.detach(), *rows._gradients(losses, torch.ones_like(losses))[:2]]
+        found = [losses.detach(), *rows._gradients(losses.sum())[:2]]
     if not all(bool(part.isfinite().all()) for part in found):
         raise ValueError(
             f"{owner} and its gradient must be finite for finite scores, got NaN or infinity. "

@@ -24,30 +24,33 @@ class Ranking:
 
     def __init__(self, scores: Tensor, excluded: Tensor):
         keys, bits = _sorted_keys(scores, excluded)
-        self._like = scores
-        gaps = keys[:, 1:] - keys[:, :-1]
-        rounding = torch.maximum(keys.abs_()[:, 0], keys[:, -1]).clamp_min(_LEAST) * _ROUNDING
         # The columns in the last bits change a score by less than this share of it.
-        gaps.sub_(keys[:, 1:], alpha=2.0 ** (bits - 51))
-        self._order = keys.view(torch.int64).bitwise_and_(2**bits - 1)
+        share = 2.0 ** (bits - 51)
+        largest = torch.maximum(keys[:, 0].abs(), keys[:, -1].abs()).clamp_min(_LEAST)
         tied = torch.arange(len(scores), device=scores.device)
         # Rows without ties are left alone on a CPU; on a GPU, to ask for them would mean to wait.
-        if scores.device.type == "cpu" and gaps.shape[1]:
-            tied = tied[gaps.amin(1) < rounding]
-        self._tied = tied
-        self._is_new = F.pad(gaps[tied] >= rounding[tied, None], (1, 0), value=True)
+        if scores.device.type == "cpu" and keys.shape[1] > 1:
+            gaps = (keys[:, 1:] - keys[:, :-1]).amin(1)
+            tied = tied[gaps < largest * (_ROUNDING + share)]
+        chosen, rounding = keys[tied], largest[tied, None] * _ROUNDING
+        gaps = (chosen[:, 1:] - chosen[:, :-1]).sub_(chosen[:, 1:].abs(), alpha=share)
+        self._is_new = F.pad(gaps >= rounding, (1, 0), value=True)
+        self._like, self._tied = scores, tied
+        self._order = keys.view(torch.int64).bitwise_and_(2**bits - 1)
 
     def place(self, weights: Tensor) -> Tensor:
         """Return weights at ranks 1 (the farthest) to N, shape (N,), as those of the candidates.
 
         They have the shape and the dtype of the scores; tied candidates share the mean of theirs.
         """
-        weights, like = weights.double(), self._like
-        placed = weights.to(like.dtype).expand_as(self._order)
-        if len(self._tied):
-            placed = placed.clone()
-            placed[self._tied] = _means_of_runs(weights, self._is_new).to(like.dtype)
-        return torch.zeros_like(like).scatter_(1, self._order, placed)
+        like, tied, order = self._like, self._tied, self._order
+        placed, weights = torch.zeros_like(like), weights.double()
+        if len(tied) < len(like):
+            placed.scatter_(1, order, weights.to(like.dtype).expand_as(order))
+        if len(tied):
+            means = _means_of_runs(weights, self._is_new).to(like.dtype)
+            placed[tied] = placed[tied].scatter_(1, order[tied], means)
+        return placed
 
 
 def _sorted_keys(scores: Tensor, excluded: Tensor) -> tuple[Tensor, int]:
@@ -56,7 +59,9 @@ def _sorted_keys(scores: Tensor, excluded: Tensor) -> tuple[Tensor, int]:
     bits = (n_columns - 1).bit_length()
     keys = scores.to(torch.float64, copy=True)
     columns = torch.arange(n_columns, device=scores.device)
-    keys.view(torch.int64).bitwise_and_(-(2**bits)).bitwise_or_(columns)
+    if scores.dtype == torch.float64:  # of others, the last bits are 0
+        keys.view(torch.int64).bitwise_and_(-(2**bits))
+    keys.view(torch.int64).bitwise_or_(columns)
     keys.scatter_(1, excluded, -torch.inf)  # below all others
     if scores.device.type == "cpu":
         keys.numpy().sort(1)  # several times as fast as torch's

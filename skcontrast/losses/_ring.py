@@ -213,7 +213,9 @@ class SoftSupCon(Loss):
 
     def rank_weights(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
         """Return p(FN | u) by rank."""
-        return _by_rank(ranks_from_farthest, n_candidates, self.sharpness, self.tau_plus)
+        p = _by_rank(ranks_from_farthest, n_candidates, self.sharpness, self.tau_plus)
+        # Nothing comes of less, and a CPU takes long to multiply it.
+        return p.masked_fill(p < 1e-30 * p.max(), 0.0)
 
     def losses(self, rows: Rows) -> Tensor:
         """Return the losses: candidates push by p(TN | u), and are pulled by p(FN | u).

@@ -69,7 +69,10 @@ class Rows:
         self.same_class: Any = same_class
         self.n_candidates = scores.shape[1] - excluded.shape[1]
         self.lowest, self.highest = bounds[0], bounds[1] if highest is None else highest
-        self._scores, self._excluded, self._hidden = scores, excluded, hidden
+        # Far below all others, so that neither sums of exponentials nor products with a weight 0
+        # have to leave them out.
+        self._scores = scores.scatter_(1, excluded, _very_low(scores))
+        self._excluded, self._hidden = excluded, hidden
         self._pair_weights = pair_weights
         self._largest = max(-bounds[0], bounds[1])
         # What a loss has read, as leaves of its graph, and how their gradients reach the scores.
@@ -112,9 +115,10 @@ class Rows:
         log_mean, (a, b) = self.log_mean(loss, weights), loss.coefficients()
         if b == 0:
             return log_mean + math.log(a) if a != 1 else log_mean
-        # Relative to the mean, which the subtrahend may exceed so far that all is floored.
-        excess = (self.positives - log_mean[:, None]).clamp_max(_LARGEST_EXPONENT)
-        relative = a - b * excess.exp().mean(1)
+        excess = self.positives - log_mean[:, None]
+        if 2 * self._largest > _LARGEST_EXPONENT:  # then all is floored
+            excess = excess.clamp_max(_LARGEST_EXPONENT)
+        relative = torch.rsub(excess.exp().mean(1), a, alpha=b)
         floored = relative <= (self.lowest - log_mean.detach()).exp()  # NaN is not floored
         log_estimate = log_mean + relative.masked_fill(floored, 1.0).log()
         return log_estimate.masked_fill(floored, self.lowest)
@@ -139,20 +143,40 @@ class Rows:
         log_mean : Tensor of shape (n_anchors,)
             The lowest score for an anchor without negatives.
         """
-        c = self.weights(loss) if weights is None else self._of_candidates(weights)
-        beta = loss.hardness()
+        c = self.weights(loss) if weights is None else self._of_candidates(self._copy(weights))
+        beta, is_scaled = loss.hardness(), loss.sum_of_weights == "N"
         slope = 0.0 if loss.detach_weights else beta
-        log_total = self._log_sum(1 + beta, c, 1 + slope)
-        log_mass: Tensor | float = math.log(self.n_candidates)
-        if loss.sum_of_weights == "N" and beta > 0:
-            log_mass = self._log_sum(beta, c, slope)
-        elif loss.sum_of_weights == "N" and c is not None:
-            log_mass = c.sum(1).log()
-        log_mean = log_total - log_mass
-        if c is None:
-            return log_mean
+        scores, top = self._scores, None
+        if (1 + beta) * self._largest > _LARGEST_EXPONENT:
+            if c is not None:
+                scores = scores.masked_fill(c == 0, _very_low(scores))
+            top = scores.amax(1)
+            scores = scores - top[:, None]
+        # c e^(βs), None where all are 1, and e^s.
+        w: Any = c
+        terms = scores.exp()
+        if beta > 0:
+            w = terms if beta == 1 else (scores * beta).exp_()
+            w = w if c is None else c.mul_(w)
+        terms = terms * w if w is terms else terms if w is None else terms.mul_(w)
+        total: Tensor = terms.sum(1)
+        mass = self.n_candidates if w is None or not is_scaled else w.sum(1)
+        if c is not None:
+            none = total == 0
+            total, mass = total + none, mass + none
+        log_mean = (total / mass).log()
+        if top is not None:
+            log_mean += top if is_scaled else (1 + beta) * top
+
+        def pull_back(d: Tensor) -> Tensor:
+            found = terms.mul_((d * (1 + slope) / total)[:, None])
+            if slope == 0 or not is_scaled:
+                return found
+            return found.sub_(w.mul_((d * slope / mass)[:, None]))
+
+        log_mean = self._leaf(log_mean, pull_back)
         # Without any negative: an estimate at the floor, and no gradient from it.
-        return log_mean.masked_fill(log_total == -torch.inf, self.lowest)
+        return log_mean if c is None else log_mean.masked_fill(none, self.lowest)
 
     def weighted_sum(self, weights: Tensor) -> tuple[Tensor, Tensor]:
         """Return a weighted sum of the scores of the candidates, and the sum of the weights.
@@ -169,7 +193,7 @@ class Rows:
         """
         if weights is None:
             raise ValueError(f"A loss that reads rows.same_class {_NO_LABELS}")
-        return self._weighted_sum(self._of_candidates(weights))
+        return self._weighted_sum(self._of_candidates(self._copy(weights)))
 
     def weights(self, loss: Loss) -> Tensor | None:
         """Return the factors c of the candidates, shape (n_anchors, n), or None where all are 1.
@@ -183,7 +207,7 @@ class Rows:
                 raise ValueError(f"{type(loss).__name__} {_NO_LABELS}")
             by_class = loss.class_weights(self.same_class)
             check_returned(f"{type(loss).__name__}.class_weights", by_class, self._scores.shape)
-            c = by_class if c is None else c * by_class
+            c = self._copy(by_class) if c is None else c * by_class
         if c is None and self._hidden is None and self._pair_weights is None:
             return None
         return self._of_candidates(torch.ones_like(self._scores) if c is None else c)
@@ -198,18 +222,15 @@ class Rows:
         check_returned(f"{type(loss).__name__}.rank_weights", found, ranks.shape)
         return self._ranking.place(found).to(self._scores.device)
 
-    def _gradients(
-        self, losses: Tensor, shares: Tensor, *further: Tensor
-    ) -> tuple[Tensor, Tensor, list[Tensor]]:
-        """Return the gradient of a sum of losses.
+    def _gradients(self, value: Tensor, *further: Tensor) -> tuple[Tensor, Tensor, list[Tensor]]:
+        """Return the gradient of a value.
 
         Parameters
         ----------
-        losses, shares : Tensor of shape (n_anchors,)
-            Computed from `positives`, `highest`, `scores`, and the methods above; and the factor
-            of each.
+        value : Tensor of shape ()
+            Computed from `positives`, `highest`, `scores`, and the methods above.
         *further : Tensor
-            Other tensors that they were computed from.
+            Other tensors that it was computed from.
 
         Returns
         -------
@@ -219,7 +240,7 @@ class Rows:
         d_further : list of Tensor
         """
         leaves = [self.positives, *further, *(leaf for leaf, _ in self._leaves)]
-        d_positives, *found = torch.autograd.grad(losses, leaves, shares, materialize_grads=True)
+        d_positives, *found = torch.autograd.grad(value, leaves, materialize_grads=True)
         n = len(further)
         parts = [
             pull_back(part) for (_, pull_back), part in zip(self._leaves, found[n:], strict=True)
@@ -229,38 +250,32 @@ class Rows:
 
     def _weighted_sum(self, weights: Tensor) -> tuple[Tensor, Tensor]:
         """Return a sum with weights that are 0 where excluded, and the sum of the weights."""
-        total = (weights * self._scores.scatter(1, self._excluded, 0.0)).sum(1)
+        total = (weights * self._scores).sum(1)
         return self._leaf(total, lambda d: weights.mul_(d[:, None])), weights.sum(1)
 
     def _of_pairs(self, weights: Tensor) -> Tensor:
-        """Return weights times those of the pairs, in the dtype of scores; 0 where excluded."""
-        weights = weights.to(self._scores.dtype)
+        """Multiply weights by those of the pairs, and by 0 where excluded."""
         if self._pair_weights is not None:
-            weights = weights * self._pair_weights
-        return weights.scatter(1, self._excluded, 0.0)
+            weights.mul_(self._pair_weights)
+        return weights.scatter_(1, self._excluded, 0.0)
 
     def _of_candidates(self, weights: Tensor) -> Tensor:
-        """Return the same, and 0 for candidates of a hidden group."""
+        """Do the same, and multiply those of a hidden group by 0."""
         weights = self._of_pairs(weights)
         return weights if self._hidden is None else weights.masked_fill_(self._hidden, 0.0)
 
-    def _log_sum(self, factor: float, c: Tensor | None, slope: float) -> Tensor:
-        """Return log Σ c e^(factor · s) over candidates, with the gradient of another factor."""
-        terms = (self._scores * factor).scatter_(1, self._excluded, -torch.inf)
-        top: Tensor | float = 0.0
-        if factor * self._largest > _LARGEST_EXPONENT:
-            if c is not None:
-                terms.masked_fill_(c == 0, -torch.inf)
-            top = terms.amax(1).clamp_min(torch.finfo(terms.dtype).min / 4)
-            terms.sub_(top[:, None])
-        terms.exp_()
-        if c is not None:
-            terms.mul_(c)
-        total = terms.sum(1)
-        share = slope / total.clamp_min(torch.finfo(total.dtype).tiny)
-        return self._leaf(total.log() + top, lambda d: terms.mul_((d * share)[:, None]))
+    def _copy(self, weights: Tensor) -> Tensor:
+        """Return a copy of weights in the dtype of the scores."""
+        if weights.dtype == torch.bool:  # torch converts the same bytes several times as fast
+            weights = weights.view(torch.uint8)
+        return weights.to(self._scores.dtype, copy=True)
 
     def _leaf(self, value: Tensor, pull_back: Callable[[Tensor], Tensor]) -> Tensor:
         if torch.is_grad_enabled():
             self._leaves.append((value.requires_grad_(), pull_back))
         return value
+
+
+def _very_low(scores: Tensor) -> float:
+    """Return a score whose exponential is 0, and whose difference from others is finite."""
+    return torch.finfo(scores.dtype).min / 4

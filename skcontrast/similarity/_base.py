@@ -168,9 +168,9 @@ def inverse_length(vectors: Tensor) -> tuple[Tensor, Tensor]:
     if the length overflows, so that such a vector is not treated as zero.
     """
     length = torch.linalg.vector_norm(vectors, dim=-1, keepdim=True)
-    has_direction = length > _SHORTEST
-    factor = has_direction / torch.where(has_direction, length, 1.0)
-    return factor.masked_fill(length.isinf(), torch.nan), length
+    is_short = length <= _SHORTEST
+    numerator = 0 * length.detach() + ~is_short  # NaN where the length is infinite
+    return numerator / length.masked_fill(is_short, 1.0), length
 
 
 def check_views(

@@ -84,7 +84,7 @@ def test_the_mean_and_its_gradient_are_those_of_the_definition(loss):
         excluded = torch.zeros(6, 1, dtype=torch.int64)
         rows = Rows(padded, scores.detach()[:, :1], excluded, bounds=(-highest, highest))
         found = rows.log_mean(loss)
-        gradient, of_positives, _ = rows._gradients(found, factors)
+        gradient, of_positives, _ = rows._gradients(found @ factors)
         torch.testing.assert_close(found, expected, rtol=1e-10, atol=0)
         torch.testing.assert_close(gradient[:, 1:], expected_gradient, rtol=1e-8, atol=1e-12)
         assert not gradient[:, 0].any() and not of_positives.any()
@@ -96,7 +96,7 @@ def test_weighted_sums_and_scores_have_the_gradient_of_autograd():
     rows = Rows(scores, scores[:, :2], excluded, bounds=(-9.0, 9.0))
     total, mass = rows.weighted_sum(weights)
     values = total / mass + rows.scores.logsumexp(1) + rows.log_mean(HCL())
-    gradient, *_ = rows._gradients(values, torch.ones(6).double())
+    gradient, *_ = rows._gradients(values.sum())
     leaf = scores.clone().requires_grad_()
     kept = torch.ones(6, 9, dtype=torch.bool).scatter_(1, excluded, False)
     candidates = leaf[kept].view(6, 8)
@@ -128,7 +128,7 @@ def test_an_anchor_without_negatives_has_the_lowest_score_and_no_gradient():
     none = torch.empty(6, 0, dtype=torch.int64)
     rows = Rows(scores, scores[:, :1], none, bounds=(-5.0, 5.0), same_class=all_same)
     found = rows.log_mean(Supervised())
-    gradient, *_ = rows._gradients(found, torch.ones_like(found))
+    gradient, *_ = rows._gradients(found.sum())
     assert (found == -5).all() and not gradient.any()
 
 
