@@ -40,24 +40,23 @@ if TYPE_CHECKING:
 
 OURS, BOTH = "embedder", "concatenated"
 COLUMNS = ("few labels", "neighbours", "linear")
-# Labeled samples that neighbours and the linear model learn from, and are tested on, at most.
+# Maximum number of labeled samples for training and for testing.
 _MOST = 1000
 _N_NEIGHBORS = 20
 _MOST_COMPONENTS = 64
-# Defaults: the range of the number of repeats, and the least time limit in seconds. The limit is
-# half of the time of the fit if that is longer.
+# Range of the default number of repeats, and the minimum of their time limit in seconds.
 _MOST_REPEATS, _FEWEST_REPEATS = 10, 3
 _LEAST_SECONDS = 10.0
 # Differences with a smaller p-value are significant.
 LEVEL = 0.05
 
-# A row's name, what returns its representation of X, and whether its columns are to be scaled.
+# The name of a row, a function that returns its features, and whether to standardise them.
 _Row = tuple[str, Callable[[], NDArray], bool]
 
 
 @dataclass(frozen=True)
 class BaselineComparison:
-    """The result of :func:`compare_with_baselines`; as a string, a table and what follows from it.
+    """The result of :func:`compare_with_baselines`; ``str`` returns a table with a verdict.
 
     Attributes
     ----------
@@ -65,12 +64,12 @@ class BaselineComparison:
         The accuracies by row, such as "raw" and "embedder", and column: "few labels",
         "neighbours" and "linear".
     seconds : dict of str to float
-        CPU seconds of fitting and embedding, by row; those of "concatenated" are on top of its
-        parts. For an embedder that was fitted before, the time of its epochs.
+        CPU seconds of fitting and embedding, by row; those of "concatenated" without its
+        blocks. For an embedder that was fitted before, the time of its epochs.
     n_labels : int
-        Labels of each class in the column of few labels.
+        Labels per class in the column "few labels".
     n_labeled : int
-        Samples whose class is known.
+        Number of labeled samples.
     """
 
     scores: dict[str, dict[str, NDArray[np.float64]]]
@@ -91,9 +90,8 @@ class BaselineComparison:
         Returns
         -------
         comparison : PairedComparison
-            Of embedder − row. The halves of the labels, on which neighbours and the linear model
-            learn and are tested, overlap from repeat to repeat, which widens the interval, see
-            :func:`compare_paired`; few labels are drawn anew.
+            Of embedder − row. For neighbours and the linear model, training and test sets of
+            different repeats overlap, which widens the interval, see :func:`compare_paired`.
         """
         check_argument("compare", "row", row, [StrOptions(set(self.scores))])
         check_argument("compare", "column", column, [StrOptions(set(COLUMNS))])
@@ -102,7 +100,7 @@ class BaselineComparison:
         return compare_paired(ours, theirs, test_train_ratio=ratio)
 
     def best_baseline(self, column: str) -> str:
-        """Return the row without training that has the highest mean.
+        """Return the training-free row with the highest mean.
 
         Parameters
         ----------
@@ -128,7 +126,7 @@ class BaselineComparison:
         Returns
         -------
         frame : pandas.DataFrame
-            Its index are the rows.
+            One row per representation.
         """
         from pandas import DataFrame
 
@@ -136,22 +134,22 @@ class BaselineComparison:
 
     @property
     def verdict(self) -> str:
-        """Whether the embedding helps, and where, against the best row without training."""
-        found = {column: self._against_best(column) for column in COLUMNS}
-        signs = {sign for sign, _ in found.values()}
+        """Whether the embedding is better than the best training-free row, by column."""
+        results = {column: self._against_best(column) for column in COLUMNS}
+        signs = {sign for sign, _ in results.values()}
         is_ahead, is_behind = 1 in signs, -1 in signs
         helps = "helps in part" if is_ahead and is_behind else "helps"
-        said = f"The embedding {helps if is_ahead else 'does not help'}"
-        return f"{said}: " + "; ".join(f"{c} {text}" for c, (_, text) in found.items()) + "."
+        summary = f"The embedding {helps if is_ahead else 'does not help'}"
+        return f"{summary}: " + "; ".join(f"{c} {text}" for c, (_, text) in results.items()) + "."
 
     def _against_best(self, column: str) -> tuple[int, str]:
-        """Return 1 where the embedder is ahead, −1 where behind, 0 for chance, and the figures."""
+        """Return 1 if the embedder is ahead, −1 if behind, 0 otherwise; and a description."""
         row = self.best_baseline(column)
-        found = self.compare(row, column)
-        # Where all repeats differ by the same, there is no p-value.
-        sign = int(np.sign(found.mean)) if found.p_t < LEVEL else 0
+        comparison = self.compare(row, column)
+        # If all repeats have the same difference, p_t is NaN.
+        sign = int(np.sign(comparison.mean)) if comparison.p_t < LEVEL else 0
         name = ("not significantly different from", "ahead of", "behind")[sign]
-        return sign, f"{name} {row} ({found.mean:+.3f}, p = {found.p_t:.2g})"
+        return sign, f"{name} {row} ({comparison.mean:+.3f}, p = {comparison.p_t:.2g})"
 
     def _record(self, row: str) -> dict[str, Any]:
         record: dict[str, Any] = {"row": row}
@@ -195,51 +193,49 @@ def compare_with_baselines(
 ) -> BaselineComparison:
     r"""Compare an embedder with training-free baselines on your data.
 
-    All rows of the table are judged on the same samples by the same labels:
+    All rows of the table have the same samples and labels:
 
-    - "raw": the features, or the pixels, as the encoder gets them; not for graphs and series of
-      unequal lengths; of a custom kind, where batches are floats of one shape without gaps;
-    - "PCA" of more than 64 features: 64 principal components of these, standardised, or as many as
-      there are samples;
+    - "raw": standardised columns, pixels or steps; not for graphs and series of unequal lengths;
+    - "PCA": 64 principal components of more than 64 such features;
     - "patches" of images, "kernels" of series, "profile" and "colours" of graphs, see
       :mod:`skcontrast.features`;
-    - "pretrained": what the network of :class:`~skcontrast.encoders.Pretrained` returns unchanged;
-    - "whitened": the last of these rows, by :class:`~skcontrast.ViewWhitening`;
-    - "untrained": the same embedder with its first weights;
-    - "embedder": what `transform` returns;
-    - "concatenated": the embedding next to "pretrained", "patches", "kernels", "profile" and the
-      like, or next to "raw" where there are none of these; each block is standardised and has the
-      same weight, see :ref:`concatenation`.
+    - "pretrained": frozen features of the network of :class:`~skcontrast.encoders.Pretrained`;
+    - "whitened": the last of these rows, with :class:`~skcontrast.ViewWhitening`;
+    - "untrained": the same embedder with its initial weights;
+    - "embedder": the output of `transform`;
+    - "concatenated": the embedding and the training-free features, or "raw" if there are none;
+      each block is standardised and has the same weight, see :ref:`concatenation`.
 
-    The columns: a logistic regression on `n_labels` labels per class; the 20
-    nearest neighbours in :class:`~skcontrast.features.PartialWhitening`, by the cosine, or fewer
-    where the smallest class has fewer labels; a logistic regression on half of the labels,
-    1,000 at most. The first is tested on all other labeled samples, the others on the other half.
-    No row used a label before. All of X, labeled or not, fits the baselines, and the means and
-    standard deviations by which features are standardised; PCA keeps its scale.
+    The columns are the accuracies of a logistic regression on `n_labels` labels per class; of 20
+    nearest neighbours (or the size of the smallest class) by the cosine, after
+    :class:`~skcontrast.features.PartialWhitening`; and of a logistic regression on half of the
+    labels, at most 1,000. The first is tested on all other labeled samples, the others on the
+    other half. Features are fitted and standardised on all of X, without labels; PCA is not
+    standardised.
 
     Parameters
     ----------
     embedder : ContrastiveEmbedder, or Pipeline that ends in one
         Fitted; otherwise a clone is fitted to X, without y.
     X : array-like, DataFrame, Dataset or list of graphs
-        Samples of the shape seen in `fit`: those of the fit, or others. Many rows learn from all
+        Samples of the shape seen in `fit`: those of the fit, or others. Features are fitted to all
         of them, so more unlabeled samples are better.
     y : array-like of shape (n_samples,)
         Classes, at least two; −1 where unknown.
     n_labels : int, default=5
-        Few labels: how many of each class, below the size of the smallest class.
+        Labels per class in the first column, fewer than the size of the smallest class.
     n_repeats : int or "auto", default="auto"
-        Draws of labels, and of halves, at least 2; repeat i has the seed ``random_state + i``.
-        "auto" is 10, or as many, 3 or more, as take half of the time of the fit, or 10 seconds.
+        Number of draws of labels and halves, at least 2; repeat i has the seed
+        ``random_state + i``. "auto" is at most 10, and at least 3, within half of the time of the
+        fit or 10 seconds.
     random_state : int, RandomState or None, default=None
         Seeds the draws and the baselines.
 
     Returns
     -------
     comparison : BaselineComparison
-        Printed, it is a table; ``verdict`` is a sentence, ``to_frame()`` a DataFrame. The p-values
-        speak of other labels of these samples, not of other data.
+        Print it for a table; ``verdict`` is a sentence, ``to_frame()`` a DataFrame. The p-values
+        refer to other labels of these samples, not to other data.
 
     Raises
     ------
@@ -251,8 +247,8 @@ def compare_with_baselines(
 
     See Also
     --------
-    skcontrast.plotting.BaselinesDisplay : Draws the table.
-    few_label_accuracy, knn_accuracy, linear_probe : The same questions, about any embedding.
+    skcontrast.plotting.BaselinesDisplay : Plots the table.
+    few_label_accuracy, knn_accuracy, linear_probe : The same measures for any embedding.
     compare_paired : The test.
 
     Examples
@@ -262,13 +258,13 @@ def compare_with_baselines(
     >>> from skcontrast.metrics import compare_with_baselines
     >>> X, y = load_iris(return_X_y=True)
     >>> embedder = ContrastiveEmbedder(max_epochs=5, random_state=0).fit(X)
-    >>> found = compare_with_baselines(embedder, X, y, n_repeats=3, random_state=0)
-    >>> list(found.scores)
+    >>> comparison = compare_with_baselines(embedder, X, y, n_repeats=3, random_state=0)
+    >>> list(comparison.scores)
     ['raw', 'untrained', 'embedder', 'concatenated']
-    >>> found.scores["raw"]["linear"].shape
+    >>> comparison.scores["raw"]["linear"].shape
     (3,)
     """
-    # Steps before the embedder are not judged: baselines get what the embedder gets.
+    # Baselines have the same input as the embedder, after the steps before it.
     before, last = split_at_embedder(embedder, "embedder")
     codes = validate_labels(y, None, needed_by="compare_with_baselines")
     known = np.flatnonzero(codes >= 0)
@@ -277,26 +273,26 @@ def compare_with_baselines(
     is_fitted = last.__sklearn_is_fitted__()
     if not is_fitted:
         before, last = split_at_embedder(clone(embedder).fit(X), "embedder")
-    plain = X if before is None else before.transform(X)
-    ours = _flat(last.transform(plain))
+    samples = X if before is None else before.transform(X)
+    ours = _flat(last.transform(samples))
     if len(ours) != len(codes):
         raise ValueError(f"y must have one entry per sample, {len(ours)}, got {len(codes)}.")
-    # The price of the embedding: its fit and its transform, also if it was fitted before.
+    # The time of fit and transform of the embedder, also if it was fitted before.
     spent = process_time() - start
     if is_fitted:
         spent += sum(row.get("dur", 0.0) for row in last.history_)
     most = _MOST_REPEATS if isinstance(n_repeats, str) else n_repeats
     budget = max(_LEAST_SECONDS, spent / 2) if n_repeats == "auto" else float("inf")
     seed = _first_seed(random_state, most) % (2**32 - most)
-    found: dict[str, NDArray] = {}
+    representations: dict[str, NDArray] = {}
     prepared, seconds, deadline = [], {}, perf_counter() + budget
-    for name, row, scale in _rows(last, plain, ours, found, seed):
+    for name, row, scale in _representations(last, samples, ours, representations, seed):
         start = process_time()
-        H = found[name] = row()
+        H = representations[name] = row()
         seconds[name] = spent if name == OURS else process_time() - start
         whitened = PartialWhitening(random_state=0).fit_transform(H)
-        prepared.append(((_scaled(H) if scale else H)[known], whitened[known]))
-    # Every row is judged on the same draws of labels.
+        prepared.append(((_standardised(H) if scale else H)[known], whitened[known]))
+    # All rows have the same draws of labels.
     repeat = _Repeat(codes[known], n_labels, range(seed, seed + most))
     accuracies: list[list[tuple[float, ...]]] = []
     with progress(total=most, desc="compare_with_baselines", unit="repeat") as bar:
@@ -308,36 +304,36 @@ def compare_with_baselines(
             accuracies.append([repeat(*features, n) for features in prepared])
             bar.update()
     # Of shape (n_rows, n_columns, n_repeats).
-    by_row = zip(found, np.transpose(accuracies, (1, 2, 0)), strict=True)
+    by_row = zip(representations, np.transpose(accuracies, (1, 2, 0)), strict=True)
     scores = {name: dict(zip(COLUMNS, values, strict=True)) for name, values in by_row}
     return BaselineComparison(scores, seconds, n_labels, len(known))
 
 
 def _check_classes(y: NDArray[np.int64], n_labels: int) -> None:
-    """Raise ValueError unless two classes or more have samples to learn from and to test on."""
+    """Raise ValueError unless two classes or more have training and test samples."""
     sizes = np.unique(y, return_counts=True)[1]
     if len(sizes) < 2:
         raise ValueError(f"y must hold 2 or more known classes, got {len(sizes)}; -1 is unknown.")
     most = int(sizes.min()) - 1
     if not most:
-        raise ValueError("y must hold 2 or more samples of each class, got one of one sample.")
+        raise ValueError("y must hold 2 or more samples of each class, got a class of one sample.")
     check_count(n_labels, "n_labels", most, "one less than the size of the smallest class in y")
 
 
 def _flat(H: Any) -> NDArray:
-    """Return embeddings, which `set_output` may have made a DataFrame, as an array."""
+    """Return embeddings, which `set_output` may have converted to a DataFrame, as an array."""
     return np.asarray(H, dtype=np.float32)
 
 
 class _Repeat:
-    """The accuracy in each column for one draw of labels, which all rows share.
+    """The accuracies of a row for one draw of labels.
 
     Parameters
     ----------
     y : ndarray of shape (n_samples,)
         The classes of the labeled samples.
     n_labels : int
-        Labels of each class in the column of few labels.
+        Labels per class in the column "few labels".
     seeds : range
         One per repeat.
     """
@@ -348,9 +344,9 @@ class _Repeat:
         smallest = min(np.unique(y[half], return_counts=True)[1].min() for half, _ in self.halves)
         self.n_neighbors = min(_N_NEIGHBORS, int(smallest))
 
-    def __call__(self, scaled: NDArray, whitened: NDArray, place: int) -> tuple[float, ...]:
-        y, (a, b) = self.y, self.halves[place]
-        draw: Any = {"n_labels": self.n_labels, "n_draws": 1, "random_state": self.seeds[place]}
+    def __call__(self, scaled: NDArray, whitened: NDArray, repeat: int) -> tuple[float, ...]:
+        y, (a, b) = self.y, self.halves[repeat]
+        draw: Any = {"n_labels": self.n_labels, "n_draws": 1, "random_state": self.seeds[repeat]}
         few = few_label_accuracy(scaled, y, scale=False, **draw)[0]
         k = self.n_neighbors
         neighbors = knn_accuracy(whitened[a], y[a], whitened[b], y[b], n_neighbors=k)
@@ -358,16 +354,16 @@ class _Repeat:
 
 
 def _halves(y: NDArray[np.int64], seed: int) -> list[NDArray]:
-    """Return rows to learn from and to test on, stratified."""
+    """Return stratified training and test rows."""
     most, n = max(_MOST, len(np.unique(y))), len(y)
     sizes = {"train_size": min(most, n // 2), "test_size": min(most, n - n // 2)}
     return train_test_split(np.arange(n), stratify=y, random_state=seed, **sizes)
 
 
-def _rows(
-    embedder: Any, X: Any, ours: NDArray, found: dict[str, NDArray], seed: int
+def _representations(
+    embedder: Any, X: Any, ours: NDArray, computed: dict[str, NDArray], seed: int
 ) -> Iterator[_Row]:
-    """Yield the rows; what they return is in `found` before the next one is asked for."""
+    """Yield the rows; the features of a row are in `computed` before the next is requested."""
     schema = embedder._fitted.schema
     declared = schema.kind if is_custom(schema.kind) else embedder.kind
 
@@ -378,54 +374,54 @@ def _rows(
 
     if _has_columns(schema.kind, schema.sample_shape, X):
         yield "raw", partial(of, Raw()), True
-        raw = found["raw"]
+        raw = computed["raw"]
         if raw.shape[1] > _MOST_COMPONENTS:
             components = PCA(min(_MOST_COMPONENTS, len(raw)), random_state=seed)
-            yield "PCA", lambda: components.fit_transform(_scaled(raw)), False
+            yield "PCA", lambda: components.fit_transform(_standardised(raw)), False
     features = defaults_of(schema.kind).features(seed)
     if isinstance(embedder.encoder, Pretrained):
         features |= {"pretrained": Frozen(embedder.encoder)}
-    for name, one in features.items():
-        yield name, partial(of, one), True
+    for name, block in features.items():
+        yield name, partial(of, block), True
     if features:  # the last one is fitted by now
-        whitening = ViewWhitening(FrozenEstimator(one), random_state=seed)
+        whitening = ViewWhitening(FrozenEstimator(block), random_state=seed)
         yield "whitened", lambda: _flat(whitening.fit_transform(X)), True
     yield "untrained", lambda: _flat(_untrained(embedder, seed).fit_transform(X)), True
     yield OURS, lambda: ours, True
-    parts = [found[name] for name in features or ("raw",) if name in found]
-    if parts:
-        yield BOTH, lambda: _concatenated([ours, *parts]), False
+    blocks = [computed[name] for name in features or ("raw",) if name in computed]
+    if blocks:
+        yield BOTH, lambda: _concatenated([ours, *blocks]), False
 
 
 def _concatenated(blocks: list[NDArray]) -> NDArray:
     """Return standardised blocks of equal weight, with a variance of 1 on average."""
     width = np.mean([H.shape[1] for H in blocks])
-    return np.hstack([_scaled(H) * np.sqrt(width / H.shape[1]) for H in blocks])
+    return np.hstack([_standardised(H) * np.sqrt(width / H.shape[1]) for H in blocks])
 
 
 def _has_columns(kind: Kind, shape: tuple, X: Any) -> bool:
-    """Return whether samples are numbers of one shape; series are where they have one length."""
+    """Return whether samples are arrays of one shape; series only if they have one length."""
     if kind._differs_in_length:
         return isinstance(X, np.ndarray) and X.dtype != object and bool(np.isfinite(X).all())
     return kind.float_batches and not kind.has_gaps and None not in shape
 
 
-def _scaled(H: NDArray) -> NDArray:
+def _standardised(H: NDArray) -> NDArray:
     return StandardScaler().fit_transform(H)
 
 
 def _untrained(embedder: Any, seed: int) -> Any:
-    """Return an embedder whose fit gathers the statistics of its network and changes no weight."""
-    given, made = embedder.augmentation, clone(embedder)
-    vars(made).update(  # the __init__ of a subclass may take fewer parameters
+    """Return an embedder whose fit sets the statistics of its network, but no weights."""
+    augmentation, untrained = embedder.augmentation, clone(embedder)
+    vars(untrained).update(  # the __init__ of a subclass may take fewer parameters
         loss=None,
         max_epochs=1,
         lr=1e-12,
-        augmentation=embedder.augmentation_ if given is None else given,
+        augmentation=embedder.augmentation_ if augmentation is None else augmentation,
         random_state=seed if embedder.random_state is None else embedder.random_state,
         callbacks=None,
         checkpoint=None,
         warm_start=False,
         verbose=0,
     )
-    return made
+    return untrained

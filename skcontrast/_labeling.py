@@ -22,11 +22,11 @@ from .features import PartialWhitening
 from .metrics._embeddings import on_sphere
 from .metrics._labeled import EMBEDDINGS
 
-# Principal components in which samples are clustered.
+# Number of principal components for clustering.
 _N_COMPONENTS = 64
-# Samples times clusters up to which k-means goes through all samples in each of its steps.
+# Samples × clusters above which k-means uses mini-batches.
 _MOST = 10_000_000
-# Samples of a cluster that are compared with each other.
+# Maximum number of samples of a cluster whose distances are computed.
 _MOST_COMPARED = 2000
 
 
@@ -38,27 +38,27 @@ def rows_to_label(
     *,
     random_state: int | np.random.RandomState | None = None,
 ) -> NDArray[np.int64]:
-    """Return the rows of an embedding to label first.
+    """Choose the samples to label first: active learning from a cold start.
 
-    k-means divides the half whitened, normalised embedding into as many clusters as there will be
-    labels. In each cluster without a label, the row nearest to all others is returned [1]_. A
-    classifier learns more from such rows than from as many at random, see :ref:`what-to-label`.
+    k-means divides the partially whitened, normalised embedding into one cluster per label. In
+    each cluster without a label, the medoid is returned [1]_. A classifier learns more from such
+    rows than from the same number of random rows, see :ref:`what-to-label`.
 
     Parameters
     ----------
     H : array-like of shape (n_samples, n_features)
-        An embedding of the samples, what ``transform`` of an embedder or of features returns.
+        An embedding of the samples: the output of ``transform`` of an embedder or of features.
     n : int
-        How many rows to return.
+        Number of rows.
     y : array-like of shape (n_samples,), default=None
-        The labels so far; −1, None, NaN or ``pandas.NA`` where there is none. None is no labels.
+        The labels so far; −1, None, NaN or ``pandas.NA`` where unknown. None is no labels.
     random_state : int, RandomState instance or None, default=None
         Seeds k-means. Pass an int for the same rows in each call.
 
     Returns
     -------
     rows : ndarray of shape (n,), dtype int64
-        Different rows without a label, those of the largest clusters first.
+        Distinct unlabeled rows, those of the largest clusters first.
 
     Raises
     ------
@@ -68,12 +68,12 @@ def rows_to_label(
 
     See Also
     --------
-    ContrastiveClassifier : Learns from the labels, and from all other samples.
+    ContrastiveClassifier : Learns from labeled and unlabeled samples.
 
     References
     ----------
     .. [1] G. Hacohen, A. Dekel, D. Weinshall, "Active Learning on a Budget: Opposite Strategies
-       Suit High and Low Budgets", ICML 2022, whose TypiClust differs in the row of a cluster.
+       Suit High and Low Budgets", ICML 2022, whose TypiClust chooses another row of a cluster.
 
     Examples
     --------
@@ -82,16 +82,16 @@ def rows_to_label(
     >>> from skcontrast import rows_to_label
     >>> X, y = load_digits(return_X_y=True)
     >>> rows = rows_to_label(X, 10, random_state=0)
-    >>> len(np.unique(y[rows])) > 7  # of ten classes; ten rows at random are of six or seven
+    >>> len(np.unique(y[rows])) > 7  # of ten classes; ten random rows have six or seven
     True
     >>> known = np.full(len(X), -1)
     >>> known[rows] = y[rows]
     >>> more = rows_to_label(X, 10, known, random_state=0)
     """
     if not isinstance(H, (list, tuple)) and len(shape := getattr(H, "shape", ())) != 2:
-        found = f"{type(H).__name__} of shape {tuple(shape)}" if shape else type(H).__name__
+        got = f"{type(H).__name__} of shape {tuple(shape)}" if shape else type(H).__name__
         raise ValueError(
-            f"H must be {EMBEDDINGS}, got a {found}: pass "
+            f"H must be {EMBEDDINGS}, got a {got}: pass "
             "rows_to_label(embedder.fit_transform(X), n)."
         )
     check_argument("rows_to_label", "n", n, POSITIVE_INT)
@@ -99,8 +99,8 @@ def rows_to_label(
     has_label = np.full(len(vectors), False) if y is None else split_known(y)[1]
     if len(has_label) != len(vectors):
         raise ValueError(
-            f"y must have an entry per row, {len(vectors)}, got {len(has_label)}. If these are "
-            "the labels of some rows: known = np.full(len(H), None); known[rows] = y."
+            f"y must have an entry per row, {len(vectors)}, got {len(has_label)}. For "
+            "labels of some rows: known = np.full(len(H), None); known[rows] = y."
         )
     if n > (n_free := int((~has_label).sum())):
         raise ValueError(f"n must be at most {n_free}, the rows without a label in y, got {n}.")
@@ -112,8 +112,8 @@ def rows_to_label(
     sizes = np.bincount(clusters)
     sizes[clusters[has_label]] = 0
     largest = [k for k in np.argsort(-sizes, kind="stable")[:n] if sizes[k]]
-    rows = [_middle(points, np.flatnonzero(clusters == k), generator) for k in largest]
-    # Equal samples are one cluster, so that there may be fewer than n without a label.
+    rows = [_medoid(points, np.flatnonzero(clusters == k), generator) for k in largest]
+    # Identical samples are one cluster, so there may be fewer than n clusters without a label.
     others = np.setdiff1d(np.flatnonzero(~has_label), rows)
     rest = generator.choice(others, n - len(rows), replace=False)
     return np.array([*rows, *rest], dtype=np.int64)
@@ -127,32 +127,32 @@ def _clusters(
         model = MiniBatchKMeans(n_clusters, batch_size=4096, n_init=3, random_state=generator)
     else:
         model = KMeans(n_clusters, n_init=3, random_state=generator)
-    # The sums of several threads are rounded in an order of chance.
+    # The rounding of several threads is not reproducible.
     with threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer clusters: samples are equal
+        warnings.simplefilter("ignore", ConvergenceWarning)  # identical samples
         return model.fit_predict(points)
 
 
-def _middle(points: NDArray, rows: NDArray, generator: np.random.RandomState) -> np.int64:
-    """Return the row whose distances to the others are the shortest, among some of a large set."""
-    some = generator.permutation(rows)[:_MOST_COMPARED]
-    return some[pairwise_distances(points[some]).sum(axis=1).argmin()]
+def _medoid(points: NDArray, rows: NDArray, generator: np.random.RandomState) -> np.int64:
+    """Return the row with the smallest sum of distances, in a sample of a large set."""
+    sample = generator.permutation(rows)[:_MOST_COMPARED]
+    return sample[pairwise_distances(points[sample]).sum(axis=1).argmin()]
 
 
 class LabeledFolds(BaseCrossValidator):
-    """Folds of the labeled samples; unlabeled samples are in every training part.
+    """Cross-validation on labeled samples; unlabeled samples are in every training set.
 
-    Other splitters put samples of unknown class into the test parts, where most scorers count
-    every prediction as wrong.
+    Other splitters put samples of unknown class into test sets, where most scorers count every
+    prediction as wrong.
 
     Parameters
     ----------
     cv : int or splitter, default=5
-        How the samples of known class are divided; an int is the number of stratified folds.
+        The splitter of the labeled samples; an int is the number of stratified folds.
 
     See Also
     --------
-    ContrastiveClassifier : What it is for.
+    ContrastiveClassifier : A classifier for data with few labels.
 
     Examples
     --------
@@ -173,7 +173,7 @@ class LabeledFolds(BaseCrossValidator):
     def split(
         self, X: Any, y: ArrayLike, groups: ArrayLike | None = None
     ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-        """Yield the rows of each training and test part.
+        """Yield the rows of each training and test set.
 
         Parameters
         ----------
@@ -215,7 +215,7 @@ class LabeledFolds(BaseCrossValidator):
         Parameters
         ----------
         X, y, groups : object, default=None
-            As in `split`; a splitter may need them to count its folds.
+            As in `split`; some splitters need them.
 
         Returns
         -------

@@ -34,7 +34,7 @@ class Evaluation(Callback):
     Every `every` epochs, and after the last of `max_epochs`, the scorer is called with a fitted
     embedder, a copy of the state of the training. The score is a column of
     ``history_``, NaN in epochs without an evaluation, and appears in the progress bar. The
-    training is the same, to the bit, as without the callback.
+    callback does not change the training.
 
     Parameters
     ----------
@@ -42,21 +42,20 @@ class Evaluation(Callback):
         A measure of :mod:`skcontrast.metrics`, or a function ``scoring(embedder, X, y)`` that
         returns a number, or a dictionary of numbers by name. A dictionary of such functions works
         too, but not the names of scikit-learn's scorers, which need predictions. None is
-        ``ContrastiveEmbedder.score``. Greater is better: measures of which less is better count
-        with a minus.
+        ``ContrastiveEmbedder.score``. Greater is better: measures of which less is better are
+        negated.
     X : array-like, Dataset, Modalities or list of graphs
-        Held-out samples, as the embedder gets them: in a Pipeline, after the steps before it.
+        Held-out samples as input of the embedder: in a Pipeline, after the steps before it.
     y : array-like of shape (n_samples,), default=None
         Their classes, if the scorer needs them.
     every : int, default=1
-        Epochs from one evaluation to the next, at least 1; counted over all fits of the embedder.
+        Epochs between evaluations, at least 1; counted over all fits of the embedder.
     patience : int, default=None
-        Stop the training after this number of evaluations in a row without a new best score;
-        None never stops.
+        Number of consecutive evaluations without a new best score after which training stops; None
+        never stops.
     restore_best : bool, default=False
-        Whether the embedder gets the weights of the evaluation with the best score at the end.
-        The rest of the state of training, the optimizer and a framework's queue, stays
-        as the last epoch left it.
+        Whether the weights of the best evaluation are restored at the end. The optimizer and a
+        framework's memory keep the state of the last epoch.
     name : str, default=None
         The column of the history; with several scores, ``name_key`` is the column of each. None is
         the name of the function, or "score"; with several scores, their keys.
@@ -65,7 +64,7 @@ class Evaluation(Callback):
     ----------
     best_score_ : float
         The highest score of the last fit, −inf before the first evaluation. With several scores,
-        only the first counts here, for `patience` and for `restore_best`.
+        only the first counts, also for `patience` and `restore_best`.
     best_epoch_ : int or None
         The epoch of that score, counted from 1 as ``epoch`` in the history.
     scores_ : dict of str to float
@@ -73,17 +72,17 @@ class Evaluation(Callback):
 
     See Also
     --------
-    skcontrast.metrics.make_embedding_scorer : Scores by your own measure, or by other options.
-    skcontrast.metrics.make_view_scorer : Scores of two views, without labels.
-    skorch.callbacks.EarlyStopping : Stops by any column of the history.
+    skcontrast.metrics.make_embedding_scorer : Scorers of custom measures, or with options.
+    skcontrast.metrics.make_view_scorer : Scorers of two views, without labels.
+    skorch.callbacks.EarlyStopping : Stopping by any column of the history.
 
     Notes
     -----
     Next to the column NAME, ``NAME_best`` is whether an epoch has the best score so far, which
     ``skorch.callbacks.Checkpoint(monitor="NAME_best")`` can watch.
 
-    Clones share X and y. They are left out of the pickle of a callback that has been used, so
-    that a saved embedder does not contain them: pass a new callback to go on training it.
+    Clones share X and y. The pickle of a used callback lacks them, so that a saved embedder does
+    not contain data: pass a new callback to continue its training.
 
     Examples
     --------
@@ -117,29 +116,29 @@ class Evaluation(Callback):
     }
 
     def initialize(self) -> Self:
-        """Check the parameters and forget the scores of an earlier fit."""
+        """Validate the parameters, and reset the scores."""
         if not (callable(self.scoring) or isinstance(self.scoring, (dict, type(None)))):
             raise InvalidParameterError(
-                "The 'scoring' parameter of Evaluation must be a measure of embeddings, which "
-                "comes before X and y, such as Evaluation(knn_accuracy, X, y), a dict of them or "
+                "The 'scoring' parameter of Evaluation must be a measure of embeddings, as in "
+                "Evaluation(knn_accuracy, X, y), a dict of measures or "
                 f"None, got {brief(self.scoring)}."
             )
         validate_parameters(self)
         if self.X is None:
             raise ValueError(
-                "Evaluation has no held-out samples. The pickle of a fitted embedder leaves them "
-                "out: call set_params(callbacks=[Evaluation(...)]) before you fit it again."
+                "Evaluation has no held-out samples, which the pickle of a fitted embedder lacks: "
+                "call set_params(callbacks=[Evaluation(...)]) before you fit it again."
             )
         self.best_score_, self.misses_ = -math.inf, 0
         self.best_epoch_: int | None = None
         self.best_weights_: dict[str, Tensor] | None = None
-        # The columns as far as they are known before the first evaluation.
+        # The columns that are known before the first evaluation.
         keys = self.scoring if isinstance(self.scoring, dict) else [None]
         self.scores_ = dict.fromkeys(map(self._column, keys), math.nan)
         return self
 
     def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
-        """Evaluate the embedder if it is time, and record the scores."""
+        """Evaluate the embedder if due, and record the scores."""
         epoch = len(net.history)
         is_due = epoch % self.every == 0 or net.is_last_epoch
         scores = self._evaluate(net.as_estimator()) if is_due else self.scores_
@@ -167,7 +166,7 @@ class Evaluation(Callback):
             ) from error
 
     def _keep_best(self, net: Any, is_best: bool, epoch: int) -> None:
-        """Note a best score, or ask for the end of the training when patience is over."""
+        """Store the best score, or stop the training when patience is exhausted."""
         if not is_best:
             self.misses_ += 1
             if self.misses_ == self.patience:
@@ -185,7 +184,7 @@ class Evaluation(Callback):
         self.best_weights_ = None
 
     def _column(self, key: str | None) -> str:
-        """Return the column of a score, of several by its key."""
+        """Return the column of a score; with several scores, by its key."""
         if key is not None:
             return key if self.name is None else f"{self.name}_{key}"
         return _name_of(self.scoring) if self.name is None else self.name
@@ -198,9 +197,9 @@ class Evaluation(Callback):
         return {**vars(self), "X": None, "y": None} if has_been_used else vars(self).copy()
 
     def __repr__(self) -> str:
-        shown = {"every": 1, "patience": None, "restore_best": False, "name": None}
-        given = {name: getattr(self, name) for name in shown if getattr(self, name) != shown[name]}
-        options = [f"{name}={value!r}" for name, value in given.items()]
+        defaults = {"every": 1, "patience": None, "restore_best": False, "name": None}
+        values = {name: getattr(self, name) for name in defaults}
+        options = [f"{k}={value!r}" for k, value in values.items() if value != defaults[k]]
         return f"Evaluation({', '.join([_name_of(self.scoring), 'X=...', *options])})"
 
 

@@ -34,41 +34,40 @@ _N_JOBS = [
 class ImageFolder(Dataset):
     """The image files of a folder, of any sizes, as X of an embedder.
 
-    Images are read when they are needed, turned upright, brought to one size and one mode. `fit`
-    of an embedder reads them once where they fit into memory in their new size. The folder may be
-    larger: then each epoch reads every file again, batch by batch, and ``n_workers=`` of the
-    embedder reads ahead in threads.
+    Images are read on demand, rotated upright, and converted to one size and mode. `fit` of an
+    embedder reads them once if they fit into memory in this size. Otherwise each epoch reads every
+    file again, batch by batch, and ``n_workers=`` of the embedder reads ahead in threads.
 
-    Subfolders are classes, as far as you use them: pass `target` as y. Hidden files and folders
-    are left out, and so is every file that does not end like an image: ``.avif``, ``.bmp``,
+    Subfolders are classes: pass `target` as y to use them. Hidden files and folders are ignored,
+    and so are files without the suffix of an image: ``.avif``, ``.bmp``,
     ``.gif``, ``.jp2``, ``.jpeg``, ``.jpg``, ``.pbm``, ``.pgm``, ``.png``, ``.pnm``, ``.ppm``,
     ``.tif``, ``.tiff`` or ``.webp``. It needs Pillow: ``pip install 'skcontrast[images]'``.
 
     Parameters
     ----------
     folder : str or path-like
-        Where the files are, at any depth.
+        The folder of the files, at any depth.
     size : int or (int, int), default=64
         The height and width of the images, at least 1; an int is both.
     mode : {"RGB", "L"}, default="RGB"
-        Three channels, or one of grey.
+        Three channels, or one grey channel.
     resize : {"crop", "pad", "stretch"}, default="crop"
-        How an image with other proportions gets its size. "crop" scales it until it covers the
-        size, and cuts off what is outside on both sides alike. "pad" scales it until it fits, and
-        adds black on both sides alike. "stretch" changes its proportions.
+        How images of another aspect ratio are resized. "crop" scales an image to cover the size,
+        and crops it at the centre. "pad" scales it to fit, and pads both sides with black.
+        "stretch" changes the aspect ratio.
     files : sequence of str or path-like, default=None
         The files, in this order, relative to `folder` or absolute; None is all of them, sorted.
     classes : sequence of str, default=None
-        Names of subfolders in the order in which `target` counts them: pass `target_names` of the
-        training set for a test set. None is all first-level subfolders with images, sorted.
+        Names of subfolders in the order of `target`: for a test set, pass `target_names` of the
+        training set. None is all first-level subfolders with images, sorted.
 
     Attributes
     ----------
     files : list of str
         The files, relative to `folder`, with slashes.
     target : ndarray of shape (n_samples,), dtype int64
-        The class of each image: the number of the first-level subfolder that it is in, −1 if it
-        is in none of `classes`.
+        The class of each image: the index of its first-level subfolder, −1 if it is in none of
+        `classes`.
     target_names : ndarray of shape (n_classes,)
         The names of the classes.
     shape : tuple of int
@@ -79,24 +78,24 @@ class ImageFolder(Dataset):
     ImportError
         If Pillow is not installed.
     OSError
-        If the folder, or one of `files`, does not exist, and at reading if a file is not an image
+        If the folder, or one of `files`, does not exist, or, on reading, if a file is not an image
         or is damaged; the message names it.
     ValueError
         If there are no images, or a parameter is out of its range.
 
     See Also
     --------
-    Modalities : Samples that consist of several arrays.
+    Modalities : Samples of several arrays.
 
     Notes
     -----
-    An integer as index returns an image, an ndarray of shape (channels, height, width) and dtype
-    uint8. Anything else, a slice, a mask or numbers, returns an ImageFolder of these files, so
-    that :func:`~sklearn.model_selection.train_test_split` and cross-validation read no image.
+    An integer index returns an image, an ndarray of shape (channels, height, width) and dtype
+    uint8. A slice, a mask or a list of integers returns an ImageFolder of these files, so that
+    :func:`~sklearn.model_selection.train_test_split` and cross-validation read no image.
 
     The orientation in EXIF is applied. Transparent pixels become white. Images of 16 bits are
-    rounded to 8; 32-bit images are refused, because they have no defined white level. Only the
-    first of several frames is read. Colour profiles are ignored.
+    rounded to 8; 32-bit images raise an error, because they have no defined maximum intensity.
+    Only the first of several frames is read. Colour profiles are ignored.
 
     Examples
     --------
@@ -154,11 +153,11 @@ class ImageFolder(Dataset):
         self.mode, self.resize = mode, resize
         if not self.folder.is_dir():
             raise NotADirectoryError(f"{self.folder} is not a folder.")
-        inside = self.folder
-        found = _walk(inside) if files is None else existing_files(files, inside)
-        # Names are relative to the folder: they stay the same where it is moved.
+        root = self.folder
+        absolute = _walk(root) if files is None else existing_files(files, root)
+        # Names are relative to the folder, so that it may be moved.
         paths = [
-            path.relative_to(inside) if path.is_relative_to(inside) else path for path in found
+            path.relative_to(root) if path.is_relative_to(root) else path for path in absolute
         ]
         self.files = [path.as_posix() for path in paths]
         if not self.files:
@@ -166,13 +165,13 @@ class ImageFolder(Dataset):
                 f"There are no images in the folder {self.folder}: no file ends with "
                 f"{', '.join(sorted(SUFFIXES))}."
             )
-        # The class is the subfolder: −1 in none, or in one that was not asked for.
+        # The class is the subfolder, −1 without one or if it is not in `classes`.
         subfolders = [_subfolder(path) for path in paths]
         if classes is None:
             classes = sorted({subfolder for subfolder in subfolders if subfolder is not None})
-        numbers = {name: number for number, name in enumerate(map(str, classes))}
-        self.target_names = np.array(list(numbers), dtype=np.str_)
-        self.target = np.array([numbers.get(str(name), -1) for name in subfolders], dtype=np.int64)
+        codes = {name: number for number, name in enumerate(map(str, classes))}
+        self.target_names = np.array(list(codes), dtype=np.str_)
+        self.target = np.array([codes.get(str(name), -1) for name in subfolders], dtype=np.int64)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -190,9 +189,9 @@ class ImageFolder(Dataset):
         if rows.ndim == 0:
             path = self.folder / self.files[rows]
             return read_image(path, self.size, self.mode, self.resize)
-        part = copy.copy(self)
-        part.files, part.target = [self.files[row] for row in rows], self.target[rows]
-        return part
+        subset = copy.copy(self)
+        subset.files, subset.target = [self.files[row] for row in rows], self.target[rows]
+        return subset
 
     def __repr__(self) -> str:
         return (
@@ -202,16 +201,16 @@ class ImageFolder(Dataset):
 
     @validated(out=[np.ndarray, None], n_jobs=_N_JOBS)
     def load(self, *, out: NDArray | None = None, n_jobs: int | None = None) -> NDArray[np.uint8]:
-        """Read all images, with a bar if that takes more than ten seconds.
+        """Read all images, with a progress bar after ten seconds.
 
         Parameters
         ----------
         out : ndarray or memmap of shape (n_samples, channels, height, width), default=None
-            Where to write them; None is a new array. A memory map, such as one of
-            :func:`numpy.lib.format.open_memmap`, holds more than fits into memory.
+            The output array; None is a new array. A memory map, such as one of
+            :func:`numpy.lib.format.open_memmap`, may exceed the memory.
         n_jobs : int, default=None
-            Threads that read; None is 1 unless in a ``joblib.parallel_backend`` context, −1 is
-            one for each core.
+            Number of threads; None is 1 unless in a ``joblib.parallel_backend`` context, −1 is
+            one per core.
 
         Returns
         -------
@@ -234,7 +233,7 @@ class ImageFolder(Dataset):
 
 
 def _walk(folder: Path, seen: set[Path] | None = None) -> Iterator[Path]:
-    """Yield the images of a folder; of links that meet, the first is followed, in each class."""
+    """Yield the images of a folder; within a class, links do not repeat a folder."""
     real = folder.resolve()
     if seen is not None:
         if real in seen:
@@ -250,6 +249,6 @@ def _walk(folder: Path, seen: set[Path] | None = None) -> Iterator[Path]:
 
 
 def _subfolder(path: Path) -> str | None:
-    """Return the first-level subfolder that a file is in, None if it is in none."""
+    """Return the first-level subfolder of a file, or None."""
     inside = len(path.parts) > 1 and not path.is_absolute() and ".." not in path.parts
     return path.parts[0] if inside else None

@@ -64,11 +64,11 @@ def __dir__() -> list[str]:
 
 _Network: TypeAlias = Encoder | nn.Module | Callable[[tuple], nn.Module]
 _OUTPUTS = {"representation", "projection"}
-# With fewer samples, `score` is undefined, or mostly noise.
+# The minimum number of samples for `score`, and for a reliable score.
 _FEWEST_SCORED, _FEW_SCORED = 12, 100
 
 
-# Methods that an embedder lacks, or lacks by default, and what has them.
+# Methods that an embedder lacks, at least by default, and the objects that have them.
 _ABSENT = {
     "concentration": "ContrastiveEmbedder(similarity=VonMisesFisher())",
     "log_score": "ContrastiveEmbedder(similarity=VonMisesFisher())",
@@ -87,108 +87,108 @@ class ContrastiveEmbedder(
 ):
     r"""Learn a representation from unlabeled samples by contrasting their augmented views.
 
-    Two views of one sample become close, and views of different samples do not. With the scores
-    :math:`s_i^+` of the positives and N negatives per anchor i, `fit` minimises the mean of
+    Views of the same sample are pulled together, views of different samples are pushed apart. With
+    the score :math:`s_i^+` of the positive and N candidate negatives of anchor i, `fit` minimises
+    the mean of
 
     .. math:: L_i = -\log \frac{e^{s_i^+}}{e^{s_i^+} + N \hat E_i^-}
 
     where :math:`\hat E_i^-` is the loss's estimate of the mean of :math:`e^s` over true negatives
     [1]_. See :ref:`four-choices`. The parameters form six groups:
 
-    - what is learned: `encoder`, `loss`, `framework`, `similarity`, `augmentation`, `n_views`,
+    - method: `encoder`, `loss`, `framework`, `similarity`, `augmentation`, `n_views`,
       `same_group`;
     - representation: `n_components`, `projection_dim`, `output`;
     - training: `batch_size`, `max_epochs`, `optimizer`, `lr`, `weight_decay`, `lr_schedule`;
     - data: `kind`, `memory_budget`, `n_workers`;
-    - machine: `device`, `precision`;
+    - hardware: `device`, `precision`;
     - running: `callbacks`, `warm_start`, `checkpoint`, `random_state`, `verbose`.
 
     Parameters
     ----------
     encoder : Encoder, torch.nn.Module, callable or list of them, default=None
-        The network from sample to representation; None chooses by the kind of X, see
+        The network that maps samples to representations; None is the default of the kind of X, see
         :ref:`the defaults <default-encoders>`. For photographs, pass
         :class:`Pretrained(network) <skcontrast.encoders.Pretrained>`. A module is copied; a
         callable gets the shape of a sample and returns a module, see :ref:`own-encoder`. A list
-        has one for each part that the framework encodes.
+        has an encoder for each modality, with ``CMC``.
     loss : Loss, default=None
-        An object of :mod:`skcontrast.losses`, whose numbers may be schedules; None is
+        An object of :mod:`skcontrast.losses`, whose hyperparameters may be schedules; None is
         ``InfoNCE()``.
     framework : Framework, default=None
         An object of :mod:`skcontrast.frameworks`; None is ``SimCLR()``.
     similarity : Similarity, default=None
-        An object of :mod:`skcontrast.similarity`, whose numbers may be schedules; None is
+        An object of :mod:`skcontrast.similarity`, with schedules as for losses; None is
         ``Cosine()``, or ``DotProduct()`` with ``InfoGraph()``.
     augmentation : augmentation, list or Pipeline of augmentations, default=None
-        Draws the views. None takes the augmentation steps of a Pipeline, or else the default of
-        the kind of X, see :ref:`default-views`.
+        Draws the views. None uses the augmentation steps of a Pipeline, or the default of the kind
+        of X, see :ref:`default-views`.
     n_components : int, default=None
-        Width of each encoder's representation; None leaves it to the encoder.
+        Width of the representation of each encoder; None is the default of the encoder.
     projection_dim : int, default=64
-        Width of each projection head, whose output the loss gets; 0 trains the representation
-        itself.
+        Width of the projection head, whose output is the input of the loss; 0 is no head.
     output : {"representation", "projection"}, default="representation"
         Whether `transform` returns the output of the encoder or of the projection head.
     same_group : {"neutral", "positive"}, default="neutral"
         Whether samples of one group, see `fit`, are positives of each other, or neither positives
         nor negatives.
     n_views : int, default=2
-        Views drawn of each sample in a step, at least 2; ``InfoGraph`` always draws one.
+        Number of views per sample in a step, at least 2; ``InfoGraph`` always draws one.
     batch_size : int, default=128
-        The most samples in a step, at least 2. Batches of an epoch differ by at most one sample.
+        Maximum number of samples in a step, at least 2; sizes differ by at most one.
     max_epochs : int or "auto", default="auto"
-        Passes over the data. "auto" is 100, but at most 4,000 steps and at least 5 epochs, see
-        :ref:`cost`; with ``Pretrained`` about 140 steps, and with ``PatchNet``, the default of
-        images, for few of 48 pixels or more 800 steps in up to 160 epochs.
+        Passes over the data. "auto" is 100, reduced to 4,000 steps but at least 5 epochs, see
+        :ref:`cost`. With ``Pretrained`` it is about 140 steps; with ``PatchNet`` and images of 48
+        pixels or more, at least 800 steps, in at most 160 epochs.
     optimizer : {"adam", "adamw", "sgd"}, torch.optim.Optimizer class or Optimizer, default="adam"
         "sgd" has momentum 0.9. An :class:`~skcontrast.optimizers.Optimizer` sets other options,
-        also of parts of the network.
+        also for parts of the network.
     lr : float or "auto", default="auto"
-        Learning rate, above 0. "auto" is .001, and .002 with ``PatchNet``, the default of images,
-        for those of 48 pixels or more.
+        Learning rate, above 0. "auto" is .001; with ``PatchNet`` and images of 48 pixels or more,
+        .002.
     weight_decay : float, default=1e-6
         Weight decay, at least 0.
     lr_schedule : {"cosine", "constant"} or Schedule, default="cosine"
-        Factor on the learning rate by the progress of the fit; `partial_fit` has none.
+        Schedule of the learning rate over the fit; `partial_fit` has a constant rate.
     kind : {"auto", "vectors", "series", "images", "graphs"} or Kind, default="auto"
-        The kind of data in X; an object of :mod:`skcontrast.kinds` also says how it is prepared.
-        "auto" recognises it, see :ref:`declare-kind`.
+        The kind of data in X; an object of :mod:`skcontrast.kinds` also has options of
+        preprocessing. "auto" detects it, see :ref:`declare-kind`.
     device : str, int or torch.device, default="auto"
         "cpu", "cuda", "cuda:1", "mps"; 1 is "cuda:1"; "auto" is the first available of CUDA, MPS
         and CPU.
     precision : {"auto", "float32", "bf16"}, default="auto"
         The precision of the network in training; weights, losses and `transform` are float32.
-        "bf16" is bfloat16 where that is safe; "auto" chooses it for images, on processors that
-        support it, with built-in encoders; with `Pretrained` on GPUs alone.
+        "bf16" is mixed precision with bfloat16. "auto" chooses it for images on hardware that
+        supports it, with built-in encoders; with `Pretrained` only on GPUs.
     memory_budget : float, default=None
-        The most gigabytes of samples held on the device, at least 0; more are read batch by
+        Maximum gigabytes of samples on the device, at least 0; larger data are read batch by
         batch, with the same result. None is half of the free memory.
     n_workers : int, default=0
         Threads that read ahead if samples are read batch by batch; 0 reads in the thread of `fit`.
     callbacks : list, default=None
         :class:`~skcontrast.callbacks.Evaluation` and callbacks of skorch, see :ref:`callbacks`.
     warm_start : bool, default=False
-        Whether `fit` continues from the weights, optimizer and memory of the previous fit.
+        Whether `fit` continues with the weights, optimizer and memory of the previous fit.
     checkpoint : str or path-like, default=None
-        A trusted folder in which `fit` keeps its state: the same call resumes a fit that was
-        killed, with the same result, see :ref:`long-fits`. ``{fit}`` becomes a code of parameters
-        and data.
+        A trusted folder in which `fit` saves its state: the same call resumes a killed fit, with
+        the same result, see :ref:`long-fits`. ``{fit}`` is replaced by a hash of parameters and
+        data.
     random_state : int, RandomState instance or None, default=None
         Seeds weights, batches and views; global generators are left untouched.
     verbose : int, default=0
-        1 prints a line on data, encoder and device, one on the time that the fit will take, a
-        progress bar, and a line with the last loss and scores.
+        1 prints data, encoder and device, the estimated duration, a progress bar, and the last
+        loss and scores.
 
     Attributes
     ----------
     encoder_ : torch.nn.Module
-        The trained encoder, in inference mode, which standardises: it takes vectors as float32,
-        images as uint8 or as floats in [0, 1]. Graphs come standardised, as a
+        The trained encoder, in inference mode, including standardisation: its input is vectors in
+        float32, images in uint8 or as floats in [0, 1], or standardised graphs, as a
         :class:`~skcontrast.graphs.GraphBatch`.
     projector_ : torch.nn.Module
         The trained projection head.
     loss_, framework_, similarity_ : Loss, Framework, Similarity
-        The validated choices.
+        The validated components.
     augmentation_ : list of Augmentation
         The fitted augmentations that drew the views.
     history_ : skorch.history.History
@@ -207,8 +207,8 @@ class ContrastiveEmbedder(
 
     See Also
     --------
-    contrastive_loss : The losses as a function, for a training loop of your own.
-    ContrastiveClassifier : A classifier for many samples of which few have labels.
+    contrastive_loss : The losses as a function, for custom training loops.
+    ContrastiveClassifier : A classifier for data with few labels.
 
     References
     ----------
@@ -253,7 +253,7 @@ class ContrastiveEmbedder(
     lr_schedule: Literal["cosine", "constant"] | Schedule = parameter(
         [StrOptions({"cosine", "constant"}), Schedule], default="cosine"
     )
-    # checked with the other choices, with a better message
+    # validated with the other components, with a better message
     kind: Literal["auto"] | KindName | Kind = parameter(default="auto")
     device: str | int | torch.device = parameter(
         [str, torch.device, Interval(Integral, 0, None, closed="left")], default="auto"
@@ -302,7 +302,7 @@ class ContrastiveEmbedder(
         Parameters
         ----------
         **params : dict
-            Parameters by name; ``component__parameter`` reaches into a component.
+            Parameters by name; ``component__parameter`` sets a parameter of a component.
 
         Returns
         -------
@@ -315,14 +315,14 @@ class ContrastiveEmbedder(
             value = params.get(role, getattr(self, role, None))
             if value is None and role in COMPONENTS:
                 nested = {n: params.pop(n) for n in list(params) if n.startswith(f"{role}__")}
-                names = {name.partition("__")[2]: given for name, given in nested.items()}
+                names = {name.partition("__")[2]: nested[name] for name in nested}
                 params[role] = default_with(role, names, framework)
             elif role == "optimizer":
                 params[role] = as_optimizer(value)
         return super().set_params(**params)
 
-    # Not in the signature of fit, where scikit-learn would take sample_weight as a promise that a
-    # weight of 2 equals a sample that occurs twice, which no contrast within a batch can keep.
+    # Not in the signature of fit: scikit-learn's checks would require that a weight of 2 equals a
+    # sample that occurs twice, which is not so within a batch.
     __metadata_request__fit = __metadata_request__partial_fit = dict.fromkeys(sorted(NAMES))
 
     @with_callbacks
@@ -340,8 +340,8 @@ class ContrastiveEmbedder(
             graphs or of PyTorch Geometric's ``Data``, or
             :class:`~skcontrast.graphs.PackedGraphs`; tensors,
             memory maps, or a torch Dataset whose items are samples or tuples that start with one;
-            with ``CMC()`` also :class:`~skcontrast.datasets.Modalities`; a :ref:`kind of your own
-            <own-kind>`; or the views that an augmentation step of a Pipeline returns.
+            with ``CMC()`` also :class:`~skcontrast.datasets.Modalities`; a :ref:`custom kind
+            <own-kind>`; or the output of an augmentation in a Pipeline.
         y : array-like of shape (n_samples,), default=None
             Classes; −1, None, NaN or ``pandas.NA`` where unknown, as in `groups` and `domains`.
             Used by ``Supervised``, ``SupCon`` and ``SemiSupCon``, and to estimate hyperparameters
@@ -351,8 +351,8 @@ class ContrastiveEmbedder(
             see :ref:`metadata` and :ref:`structure`.
 
             - ``sample_weight`` (n_samples,): factors ≥ 0 on the losses of the samples.
-            - ``descriptions`` (n_samples, projection width): vectors t that say what each sample
-              shows. The loss of a view with projection z is multiplied by max(0, cos(z, t)).
+            - ``descriptions`` (n_samples, projection width): vectors t that describe each sample.
+              The loss of a view with projection z is multiplied by max(0, cos(z, t)).
             - ``groups`` (n_samples,): samples that belong together, such as those of one patient,
               are never negatives of each other, see `same_group`.
             - ``domains`` (n_samples,): the plate, site or subject of each sample. Every batch is
@@ -368,13 +368,13 @@ class ContrastiveEmbedder(
             If X holds NaN, infinity or a graph without nodes, has a wrong shape or is ambiguous;
             if a parameter, at any depth, is outside its range; if training diverges; if
             `checkpoint` cannot be written to, has other data or parameters, or its file is
-            damaged. A fitted embedder stays as it was.
+            damaged. A fitted embedder is unchanged then.
         OSError
             If the disk is full when `checkpoint` is written.
         TypeError
             If a class is passed instead of an instance, or an unknown keyword.
         KeyboardInterrupt
-            If the user interrupts. The embedder is then what it was after the last finished epoch.
+            If the user interrupts. The embedder then has the state of the last finished epoch.
         """
         from ._fit._settings import resolve_settings
 
@@ -386,7 +386,7 @@ class ContrastiveEmbedder(
         """Train for one more epoch, on the same or on different data.
 
         The first call builds the encoder and learns the scaling of the input; later calls keep
-        both, and what a framework remembers, see :ref:`streams`. Schedules advance by the epochs
+        both, and the memory of a framework, see :ref:`streams`. Schedules advance by the epochs
         trained so far; the learning rate stays at `lr`, and `checkpoint` is ignored.
 
         Parameters
@@ -408,20 +408,20 @@ class ContrastiveEmbedder(
         return self._train(settings, X, y, metadata, past=getattr(self, "_fitted", None))
 
     def _train(self, settings: Settings, X: Any, y: Any, metadata: Any, past: Any) -> Self:
-        """Train, and take over all that was learned."""
+        """Train a network, and set the fitted attributes."""
         from ._fit._fit import fit_network
 
         with plain_modes(settings.device), one_thread(settings.device), each_once():
             return self._adopt(fit_network(settings, X, y, metadata, past, owner=self))
 
     def _as_fitted(self, fitted: Fitted) -> Self:
-        """Return a copy of the embedder that has taken over what a fit has learned."""
+        """Return a copy of the embedder with the fitted attributes of a fit."""
         embedder = object.__new__(type(self))
         embedder.__dict__.update(self.__dict__)
         return embedder._adopt(fitted)
 
     def _adopt(self, fitted: Fitted) -> Self:
-        """Take over all that a fit has learned, at once."""
+        """Set all fitted attributes at once."""
         self.__dict__.update(
             _fitted=fitted,
             loss_=fitted.loss,
@@ -432,14 +432,13 @@ class ContrastiveEmbedder(
             projector_=fitted.network.projector,
             history_=fitted.history,
             n_epochs_=fitted.n_epochs,
-            adapted_=any(one.requires_grad for one in fitted.network.encoder.parameters()),
+            adapted_=any(p.requires_grad for p in fitted.network.encoder.parameters()),
             estimates_=fitted.estimates,
         )
         fitted.schema.assign_names(self)
         if fitted.interrupted:
             raise KeyboardInterrupt(
-                f"fit was interrupted; the embedder keeps what it learned in {self.n_epochs_} "
-                "epochs"
+                f"fit was interrupted; the embedder has the state after {self.n_epochs_} epochs"
             )
         return self
 
@@ -476,14 +475,14 @@ class ContrastiveEmbedder(
 
     @contextmanager
     def _computing(self, *, blas: bool = True) -> Iterator[torch.device]:
-        """Let the trained network compute on `device`, with torch's own defaults."""
+        """Compute on `device`, with torch's default modes."""
         device = resolve_device(self.device, type(self).__name__)
         with plain_modes(device), one_thread(device, blas=blas):
             self._fitted.use_threads()
             yield device
 
     def _transforming(self) -> nn.Module:
-        """Return the network from samples to what `transform` returns."""
+        """Return the network whose output `transform` returns."""
         check_is_fitted(self)
         if self.output not in _OUTPUTS:
             validate_parameters(self)
@@ -491,33 +490,33 @@ class ContrastiveEmbedder(
         return setup.projecting(setup.network) if self.output == "projection" else self.encoder_
 
     def score(self, X: Any, y: Any = None) -> float:
-        r"""Return how well held-out samples keep their neighbours from view to view.
+        r"""Return the share of nearest neighbours that two views of samples have in common.
 
         .. math:: \frac1{10n} \sum_i \left| N_{10}(h_i) \cap N_{10}(h_i') \right|
 
-        where h and h' are what `transform` returns for two fresh views, and :math:`N_{10}` the ten
-        samples with the highest cosines, among at most 1,024 at a time. It needs no labels. The
-        views are those of the default augmentation of the kind of X, also if `augmentation` is
-        another, so that scores are comparable; for custom kinds, those of `augmentation_`. How
-        far it agrees with accuracies: :ref:`label-free`.
+        where h and h' are the embeddings of two new views, and :math:`N_{10}` the ten samples with
+        the highest cosines, among at most 1,024 at a time. It needs no labels. Views are drawn by
+        the default augmentation of the kind of X for every `augmentation`, so that scores are
+        comparable; for custom kinds, by `augmentation_`. :ref:`label-free` shows how it relates
+        to accuracies.
 
         Parameters
         ----------
         X : array-like, Dataset, Modalities or list of graphs
-            At least 12 samples of the shape seen in `fit`, better a few hundred that were not used
-            in it; fewer than 100 are warned about. Compare scores of equally many samples.
+            At least 12 samples of the shape seen in `fit`, better a few hundred held-out ones; a
+            warning is issued below 100. Only compare scores of the same number of samples.
         y : ignored
             Present for API consistency.
 
         Returns
         -------
         score : float
-            In [0, 1]; by chance, 10 / (n_samples - 1), of more than 1,024 samples about .01. Two
-            calls with the same X return the same score.
+            In [0, 1]. Chance level is 10 / (n_samples - 1), or .01 for more than 1,024 samples.
+            Two calls with the same X return the same score.
 
         See Also
         --------
-        skcontrast.metrics.make_view_scorer : Scores by a different measure or different views.
+        skcontrast.metrics.make_view_scorer : Other measures or views.
         """
         from .metrics._neighbors import neighbor_agreement
 
@@ -526,7 +525,7 @@ class ContrastiveEmbedder(
     def _score_views(
         self, X: Any, measure: Measure, augmentation: Any = None, *, min_samples: int = 2
     ) -> float:
-        """Return a measure of two views; None draws them by the default of the kind of X."""
+        """Return a measure of two views; by default of the augmentation of the kind of X."""
         from ._fit._setup import scored_views
 
         module, setup = self._transforming(), self._fitted
@@ -540,9 +539,9 @@ class ContrastiveEmbedder(
             if len(X) < _FEW_SCORED and min_samples == _FEWEST_SCORED:
                 warn(
                     f"X has {len(X)} samples, and their score is mostly noise: pass a few "
-                    "hundred, in a search by larger folds, or another 'scoring'."
+                    "hundred, in a search larger folds or another 'scoring'."
                 )
-            # By views that do not depend on the training, embedders can be compared.
+            # Views that do not depend on the training make embedders comparable.
             chain = scored_views(setup, X, augmentation)
             return setup.score(on_device(module, device), X, measure, chain, device)
 
@@ -554,10 +553,10 @@ class ContrastiveEmbedder(
         rows: ArrayLike | slice | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> tuple[Any, ...]:
-        """Draw views of samples to look at, as training draws them.
+        """Draw views of samples as in training, for inspection.
 
-        The embedder need not be fitted: then the augmentation and the range of intensities are
-        those that `fit` would use for this X.
+        The embedder need not be fitted: the augmentation and the range of intensities are then
+        those of a fit to this X.
 
         Parameters
         ----------
@@ -565,10 +564,10 @@ class ContrastiveEmbedder(
             Samples as for `fit`, at least 2 of them; for a fitted embedder, samples of the shape
             seen in `fit`, at least 1.
         n_views : int, default=2
-            Views of each sample, at least 1.
+            Number of views, at least 1.
         rows : array-like of int or bool, or slice, default=None
-            The samples whose views are drawn; None is all. An embedder that is not fitted learns
-            augmentation and scale from X as a whole.
+            The samples whose views are drawn; None is all. An unfitted embedder still learns
+            augmentation and scale from all of X.
         random_state : int, RandomState instance or None, default=None
             Seeds the draws; None gives different views at each call. The global generators are
             left untouched.
@@ -583,12 +582,12 @@ class ContrastiveEmbedder(
         Raises
         ------
         ValueError
-            If `n_views` is less than 1 or X is not as `fit` needs it.
+            If `n_views` is less than 1, or X is invalid for `fit`.
 
         See Also
         --------
-        skcontrast.plotting.ViewsDisplay : Draws those of images and series.
-        skcontrast.estimation.project_views : The network's output for views.
+        skcontrast.plotting.ViewsDisplay : Plots views of images and series.
+        skcontrast.estimation.project_views : Projections of views.
 
         Examples
         --------
@@ -607,7 +606,7 @@ class ContrastiveEmbedder(
 
     @available_if(_has_concentrations)
     def concentration(self, X: Any) -> NDArray[np.float32]:
-        """Return how sure the embedding of each sample is.
+        """Return the concentration of the embedding of each sample, a measure of certainty.
 
         Only with a similarity such as ``VonMisesFisher()``.
 
@@ -620,7 +619,7 @@ class ContrastiveEmbedder(
         -------
         kappa : ndarray of shape (n_samples,), dtype float32
             Concentrations κ > 0, high if the views of the sample are close together and far from
-            other samples; of several encoders, that of the product of their distributions,
+            other samples; with several encoders, that of the product of their distributions,
             :math:`|\\sum_p \\kappa_p \\mu_p|`, at most κ_max times their number.
 
         See Also
@@ -647,7 +646,7 @@ class ContrastiveEmbedder(
 
         The logarithm of the probability density that both embeddings are the same point, relative
         to chance, :math:`h(\tilde\kappa) - h(\kappa_i) - h(\kappa_j)`: above 0 if the two agree
-        more than by chance. Of several encoders, it compares the products of their distributions.
+        more than by chance. With several encoders, it compares the products of distributions.
 
         Only with a similarity such as ``VonMisesFisher()``.
 
@@ -676,9 +675,9 @@ class ContrastiveEmbedder(
         """
         check_is_fitted(self)
         similarity: Any = clone(self.similarity_).set_params(temperature=1.0)
-        given = {"X1": X1} if X2 is None else {"X1": X1, "X2": X2}
+        samples = {"X1": X1} if X2 is None else {"X1": X1, "X2": X2}
         embedded: list[Any] = []
-        for name, X in given.items():
+        for name, X in samples.items():
             try:
                 embedded.append(similarity.embed(self._distributions(X)))
             except ValueError as error:
@@ -720,7 +719,7 @@ class ContrastiveEmbedder(
         return {**state, "_skcontrast_version": __version__}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take over a pickled state; warn if a different version has pickled it."""
+        """Set a pickled state; warn if another version pickled it."""
         state = dict(state)
         if (written := state.pop("_skcontrast_version")) != __version__:
             warn(

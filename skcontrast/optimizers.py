@@ -41,8 +41,8 @@ class Optimizer(ParameterObject):
     """An optimizer with options, also for groups of parameters.
 
     Learning rate, weight decay and schedule are parameters of the embedder. All other options of
-    the algorithm are keyword arguments here, under the names that they have in ``torch.optim``,
-    and parameters that a search reaches, such as ``optimizer__betas``.
+    the algorithm are keyword arguments here, with their names in ``torch.optim``, and
+    parameters for searches, such as ``optimizer__betas``.
 
     A group of parameters may have its own options, for instance a low learning rate for a
     pretrained backbone. The schedule multiplies the learning rate of every group by the same
@@ -51,12 +51,11 @@ class Optimizer(ParameterObject):
     Parameters
     ----------
     algorithm : {"adam", "adamw", "sgd"} or torch.optim.Optimizer class, default="adam"
-        Turns gradients into a step. "sgd" has momentum 0.9 unless `options` says
-        otherwise.
+        The algorithm. "sgd" has momentum 0.9 unless `options` changes it.
     param_groups : list of (str, dict), default=None
-        Pairs of a pattern and the options of all parameters whose names match it, in addition to
-        those that are not changed. In a pattern, ``*`` is any text and ``?`` any character,
-        as for file names. A parameter belongs to the first pattern that matches. Its name is
+        Pairs of a pattern and the options of all parameters whose names match it; other options
+        are inherited. In a pattern, ``*`` is any text and ``?`` any character, as for file names.
+        A parameter belongs to the first pattern that matches. Its name is
         ``encoder.`` followed by its name in the module that was passed as encoder (with two
         encoders, ``encoder.0.`` and ``encoder.1.``), ``projector.`` followed by its name in the
         projection head, or ``framework.`` followed by its name in the framework. The options are
@@ -68,9 +67,8 @@ class Optimizer(ParameterObject):
     Raises
     ------
     ValueError
-        In `fit`: if the algorithm has no option of such a name, refuses its value, or needs more
-        than one evaluation of the loss in a step, as ``LBFGS`` does; if no parameter matches a
-        pattern.
+        In `fit`: if the algorithm has no such option, rejects its value, or needs more than one
+        evaluation of the loss per step, as ``LBFGS``; or if no parameter matches a pattern.
 
     See Also
     --------
@@ -83,7 +81,7 @@ class Optimizer(ParameterObject):
     >>> Optimizer("adamw", betas=(0.9, 0.95))
     Optimizer(algorithm='adamw', betas=(0.9, 0.95))
 
-    The encoder learns at a tenth of the learning rate of the projection head:
+    The learning rate of the encoder is a tenth of that of the projection head:
 
     >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(100, 5))
@@ -92,7 +90,7 @@ class Optimizer(ParameterObject):
     >>> embedder.fit_transform(X).shape
     (100, 128)
 
-    ``set_params`` on an embedder makes an object of the name of an optimizer:
+    ``set_params`` on an embedder converts the name of an optimizer to an object:
 
     >>> ContrastiveEmbedder(optimizer="sgd").set_params(optimizer__momentum=0.5).optimizer
     Optimizer(algorithm='sgd', momentum=0.5)
@@ -116,7 +114,7 @@ class Optimizer(ParameterObject):
             setattr(self, name, value)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return all parameters by name, the options among them.
+        """Return all parameters by name, including options.
 
         Parameters
         ----------
@@ -130,7 +128,7 @@ class Optimizer(ParameterObject):
         return {name: value for name, value in vars(self).items() if not name.startswith("_")}
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, including options that have not been given before.
+        """Set parameters, including new options.
 
         Parameters
         ----------
@@ -144,7 +142,7 @@ class Optimizer(ParameterObject):
         Raises
         ------
         ValueError
-            If the algorithm has no option of such a name.
+            If the algorithm has no such option.
         """
         changed = type(self)(**{**self.get_params(), **params})
         changed._check_names(_options_in(params), changed.torch_class)
@@ -164,20 +162,20 @@ class Optimizer(ParameterObject):
         )
 
     def validate(self) -> None:
-        """Raise ValueError for an algorithm, an option or a group that cannot be."""
-        found = self.torch_class
-        closure = inspect.signature(found.step).parameters.get("closure")
-        # LBFGS and its like.
+        """Raise ValueError for an invalid algorithm, option or group."""
+        torch_class = self.torch_class
+        closure = inspect.signature(torch_class.step).parameters.get("closure")
+        # Such as LBFGS.
         if closure is not None and closure.default is closure.empty:
             raise InvalidParameterError(
-                f"The optimizer {found.__name__} evaluates the loss several times in a step, each "
-                "time with other views: choose one with a single evaluation, such as 'adam'."
+                f"The optimizer {torch_class.__name__} evaluates the loss several times per step, "
+                "but views change: choose an optimizer with a single evaluation, such as 'adam'."
             )
-        self._check_names(_options_in(self.get_params()), found)
+        self._check_names(_options_in(self.get_params()), torch_class)
         for group in self.param_groups or ():
             match group:
                 case [str(pattern), Mapping() as options]:
-                    self._check_names(options.keys() - {"lr", "weight_decay"}, found)
+                    self._check_names(options.keys() - {"lr", "weight_decay"}, torch_class)
                     for name in options.keys() & {"lr", "weight_decay"}:
                         owner = f"the group {pattern!r}"
                         check_argument(owner, name, options[name], NON_NEGATIVE)
@@ -186,11 +184,11 @@ class Optimizer(ParameterObject):
                         f"param_groups must hold pairs of a pattern and options, got {group!r}."
                     )
 
-    def _check_names(self, names: Iterable[str], found: type[torch.optim.Optimizer]) -> None:
+    def _check_names(self, names: Iterable[str], torch_class: type[torch.optim.Optimizer]) -> None:
         """Raise ValueError if the algorithm has no such options."""
         # The first argument is the parameters.
-        every = list(inspect.signature(found).parameters)[1:]
-        valid = [name for name in every if name not in ("lr", "weight_decay")]
+        options = list(inspect.signature(torch_class).parameters)[1:]
+        valid = [name for name in options if name not in ("lr", "weight_decay")]
         for name in names:
             if name in ("lr", "weight_decay"):
                 raise InvalidParameterError(
@@ -198,7 +196,7 @@ class Optimizer(ParameterObject):
                 )
             if name not in valid:
                 raise InvalidParameterError(
-                    f"{found.__name__} has no option {name!r}, only {', '.join(valid)}."
+                    f"{torch_class.__name__} has no option {name!r}, only {', '.join(valid)}."
                 )
 
     def build(
@@ -211,42 +209,42 @@ class Optimizer(ParameterObject):
         named_parameters : iterable of (str, torch.nn.Parameter)
             The trained parameters, by the names that patterns match.
         lr, weight_decay : float
-            Values for the parameters whose group does not set them.
+            Defaults of groups that do not set them.
 
         Returns
         -------
         optimizer : torch.optim.Optimizer
-            Its first group holds the parameters that no pattern matches, if there are any.
+            Its first group has the parameters that no pattern matches, if there are any.
         """
-        found = self.torch_class
+        torch_class = self.torch_class
         options = {"lr": lr, "weight_decay": weight_decay}
-        given = _options_in(self.get_params())
-        if found is torch.optim.SGD:
+        set_options = _options_in(self.get_params())
+        if torch_class is torch.optim.SGD:
             options["momentum"] = 0.9
-        if not _IMPLEMENTATIONS & given.keys():
+        if not _IMPLEMENTATIONS & set_options.keys():
             options["fused"] = True
-        accepted = inspect.signature(found).parameters
-        taken = {name: value for name, value in options.items() if name in accepted}
-        return found(self._groups(named_parameters), **{**taken, **given})
+        accepted = inspect.signature(torch_class).parameters
+        defaults = {name: value for name, value in options.items() if name in accepted}
+        return torch_class(self._groups(named_parameters), **{**defaults, **set_options})
 
     def _groups(
         self, named_parameters: Iterable[tuple[str, nn.Parameter]]
     ) -> list[dict[str, Any]]:
-        """Return the parameters as groups with their options; first those without a group."""
-        left, groups = list(named_parameters), []
-        names = [name for name, _ in left]
+        """Return groups of parameters with their options; first the parameters without a group."""
+        remaining, groups = list(named_parameters), []
+        names = [name for name, _ in remaining]
         for pattern, options in self.param_groups or ():
-            members = [p for name, p in left if fnmatchcase(name, pattern)]
+            members = [p for name, p in remaining if fnmatchcase(name, pattern)]
             if not members:
                 raise InvalidParameterError(_no_match(pattern, names))
-            left = [(name, p) for name, p in left if not fnmatchcase(name, pattern)]
+            remaining = [(name, p) for name, p in remaining if not fnmatchcase(name, pattern)]
             groups.append({"params": members, **options})
-        rest = [{"params": [p for _, p in left]}] if left else []
+        rest = [{"params": [p for _, p in remaining]}] if remaining else []
         return rest + groups
 
 
 def as_optimizer(value: Any) -> Optimizer:
-    """Return the `optimizer` parameter of an embedder as an Optimizer: itself, or a new one.
+    """Return the `optimizer` parameter of an embedder as an Optimizer.
 
     Parameters
     ----------
@@ -262,8 +260,8 @@ def _options_in(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _no_match(pattern: str, names: Sequence[str]) -> str:
-    """Return why a group is empty: no name matches, or earlier patterns have matched them all."""
+    """Explain why a group is empty: no name matches, or earlier patterns match all of them."""
     if any(fnmatchcase(name, pattern) for name in names):
-        return f"An earlier pattern has all that match {pattern!r}: put the narrower one first."
+        return f"Earlier patterns match all parameters of {pattern!r}: put the narrower one first."
     shown = ", ".join(names[:_MOST_NAMES]) + (", …" if len(names) > _MOST_NAMES else "")
     return f"No parameter matches the pattern {pattern!r}. Their names are {shown}."

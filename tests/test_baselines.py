@@ -254,7 +254,7 @@ def test_the_table_is_text_and_a_data_frame():
         ({"y": None}, ValueError, "target y is None"),
         ({"y": Y[:-1]}, ValueError, "y must have one entry per sample, 60, got 59"),
         ({"y": np.where(Y, -1, 0)}, ValueError, "y must hold 2 or more known classes, got 1"),
-        ({"y": np.r_[9, Y[1:]]}, ValueError, "got one of one sample"),
+        ({"y": np.r_[9, Y[1:]]}, ValueError, "got a class of one sample"),
         ({"n_labels": 20}, ValueError, "n_labels must be at most 19"),
         ({"n_labels": 0}, ValueError, "'n_labels' parameter of compare_with_baselines"),
         ({"n_repeats": 1}, ValueError, "'n_repeats' parameter of compare_with_baselines"),

@@ -30,7 +30,7 @@ def test_the_largest_clusters_come_first():
 def test_the_row_is_in_the_middle_of_its_cluster():
     rows = np.arange(20)
     points = np.linspace(0, 1, 20)[:, None]
-    middle = _labeling._middle(points, rows, np.random.RandomState(0))
+    middle = _labeling._medoid(points, rows, np.random.RandomState(0))
     assert middle in (9, 10)
 
 

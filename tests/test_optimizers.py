@@ -145,7 +145,7 @@ def test_a_parameter_belongs_to_the_first_pattern_that_matches():
 BAD = {
     "name": (Optimizer("lion"), "'algorithm' parameter of Optimizer.*'adam'.*Got 'lion'"),
     "class": (Optimizer(dict), "subclass of torch.optim.Optimizer"),
-    "LBFGS": (Optimizer(torch.optim.LBFGS), "LBFGS evaluates the loss several times in a step"),
+    "LBFGS": (Optimizer(torch.optim.LBFGS), "LBFGS evaluates the loss several times per step"),
     "option": (Optimizer("adam", beta=0.9), "Adam has no option 'beta'.*betas"),
     "lr": (Optimizer("adam", lr=0.1), "'lr' is a parameter of the embedder"),
     "decay": (Optimizer("sgd", weight_decay=0.1), "'weight_decay' is a parameter of the embedder"),
@@ -197,7 +197,7 @@ def test_a_pattern_that_matches_nothing_is_answered_with_the_names():
 
 def test_a_pattern_whose_parameters_are_taken_says_so():
     groups = [("*", {"lr": 0.1}), ("0.*", {"lr": 0.2})]
-    with pytest.raises(ValueError, match=r"An earlier pattern has all that match '0.\*'"):
+    with pytest.raises(ValueError, match=r"Earlier patterns match all parameters of '0.\*'"):
         built(Optimizer(param_groups=groups))
 
 

@@ -17,7 +17,7 @@ from tests._fit.common import assert_same_bits, left_behind
 from tests.common import X_DIGITS, small
 
 pytestmark = pytest.mark.usefixtures("interruptible")
-KEEPS = "fit was interrupted; the embedder keeps what it learned in {} epochs"
+KEEPS = "fit was interrupted; the embedder has the state after {} epochs"
 
 
 def press():

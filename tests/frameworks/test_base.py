@@ -39,7 +39,7 @@ class Begins(Callback):
 def test_an_interrupted_fit_resumes_with_the_same_memory(framework):
     stops, begins = StopsAfter(3), Begins()
     embedder = small(framework=framework, warm_start=True, batch_size=16, callbacks=[stops])
-    with pytest.raises(KeyboardInterrupt, match="keeps what it learned in 1 epochs"):
+    with pytest.raises(KeyboardInterrupt, match="has the state after 1 epochs"):
         embedder.fit(X)
     embedder.set_params(callbacks=[begins]).fit(X)
     assert embedder.n_epochs_ == 3 and begins.state.keys() == stops.state.keys()

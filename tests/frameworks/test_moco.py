@@ -137,7 +137,7 @@ def test_no_fit_has_false_positives_of_the_own_sample(framework, monkeypatch):
     embedder = small(framework=framework, batch_size=16, max_epochs=3, warm_start=True)
     embedder.fit(X)
     stops = StopsAfter(4)
-    with pytest.raises(KeyboardInterrupt, match="keeps what it learned in 4 epochs"):
+    with pytest.raises(KeyboardInterrupt, match="has the state after 4 epochs"):
         embedder.set_params(callbacks=[stops]).fit(X)
     embedder.set_params(callbacks=None).fit(X)
     assert sum(seen) > 0
