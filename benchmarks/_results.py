@@ -244,7 +244,8 @@ def table_lines(table):
     lines = [f"| {' | '.join(columns)} |", "|" + "---|" * len(columns)]
     for row in table["rows"]:
         cells = {name: cell(row.get(name), table["digits"]) for name in columns}
-        cells |= {"p": "< .001"} if cells.get("p") == f"{0:.{table['digits']}f}" else {}
+        if cells.get("p") == f"{0:.{table['digits']}f}":
+            cells["p"] = f"< .{'1'.rjust(table['digits'], '0')}"
         lines.append(f"| {' | '.join(cells.values())} |")
     return lines
 
