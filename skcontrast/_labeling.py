@@ -88,12 +88,6 @@ def rows_to_label(
     >>> known[rows] = y[rows]
     >>> more = rows_to_label(X, 10, known, random_state=0)
     """
-    if not isinstance(H, (list, tuple)) and len(shape := getattr(H, "shape", ())) != 2:
-        got = f"{type(H).__name__} of shape {tuple(shape)}" if shape else type(H).__name__
-        raise ValueError(
-            f"H must be {EMBEDDINGS}, got a {got}: pass "
-            "rows_to_label(embedder.fit_transform(X), n)."
-        )
     check_argument("rows_to_label", "n", n, POSITIVE_INT)
     vectors: NDArray = as_numbers(H, "H", EMBEDDINGS, ensure_min_samples=2)
     has_label = np.full(len(vectors), False) if y is None else split_known(y)[1]

@@ -131,15 +131,9 @@ def generator_of(random_state: Any) -> np.random.RandomState:
     return check_random_state(secrets.randbits(32) if random_state is None else random_state)
 
 
-def resolve_seed(random_state: Any, owner: str) -> int:
+def resolve_seed(random_state: Any) -> int:
     """Return an int; for None a random one."""
-    try:
-        return int(generator_of(random_state).randint(2**31 - 1))
-    except ValueError as error:
-        raise ValueError(
-            f"The 'random_state' parameter of {owner} must be an int in [0, 2**32 - 1], a "
-            f"RandomState or None, got {random_state!r}."
-        ) from error
+    return int(generator_of(random_state).randint(2**31 - 1))
 
 
 def draws_random_numbers(network: nn.Module) -> bool:

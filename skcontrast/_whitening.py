@@ -136,7 +136,7 @@ class ViewWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared)
             needs it; or if views do not differ.
         """
         validate_parameters(self)
-        seed = resolve_seed(self.random_state, type(self).__name__)
+        seed = resolve_seed(self.random_state)
         if isinstance(X, Views):  # the augmentation is not lost
             X._is_reported = True
         self.transformer_ = clone(self.transformer).fit(X, y)

@@ -308,7 +308,7 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         """Return what the embedding is concatenated with, fitted."""
         blocks = self.blocks
         if blocks is None:
-            seed = resolve_seed(self.random_state, type(self).__name__)
+            seed = resolve_seed(self.random_state)
             blocks = default_blocks(embedder, seed)
         for one in blocks:
             if isinstance(one, type) or not (hasattr(one, "fit") and hasattr(one, "transform")):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Iterator, Sequence
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch.utils.data import Dataset
 
-from ._checks import POSITIVE_INT, Interval, InvalidParameterError, StrOptions, validated
+from ._checks import POSITIVE_INT, InvalidParameterError, StrOptions, validated
 from ._data._modalities import Modalities, along_rows
 from ._data._pictures import SUFFIXES, check_pillow, existing_files, load_images, read_image
 
@@ -22,13 +21,6 @@ __all__ = ["ImageFolder", "Modalities"]
 
 def __dir__() -> list[str]:
     return __all__
-
-
-_N_JOBS = [
-    Interval(Integral, None, -1, closed="right"),
-    Interval(Integral, 1, 2**15, closed="both"),
-    None,
-]
 
 
 class ImageFolder(Dataset):
@@ -199,7 +191,6 @@ class ImageFolder(Dataset):
             f"resize={self.resize!r}): {len(self)} images in {len(self.target_names)} classes"
         )
 
-    @validated(out=[np.ndarray, None], n_jobs=_N_JOBS)
     def load(self, *, out: NDArray | None = None, n_jobs: int | None = None) -> NDArray[np.uint8]:
         """Read all images, with a progress bar after ten seconds.
 
@@ -224,10 +215,6 @@ class ImageFolder(Dataset):
         ValueError
             If `out` has a different shape, or a dtype that does not hold 0 to 255.
         """
-        if out is not None and out.shape != self.shape:
-            raise ValueError(f"out must have shape {self.shape}, got {out.shape}.")
-        if out is not None and not np.can_cast(np.uint8, out.dtype):
-            raise ValueError(f"out must have a dtype that holds 0 to 255, got {out.dtype}.")
         images = np.empty(self.shape, dtype=np.uint8) if out is None else out
         return load_images(self, images, n_jobs, "ImageFolder")
 

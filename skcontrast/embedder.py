@@ -13,7 +13,6 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
-from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -35,7 +34,6 @@ from ._data._modalities import labeled_output
 from ._network._inference import Measure, encode, on_device
 from ._runtime import one_thread, plain_modes, resolve_device
 from ._sklearn_compat import CallbackSupportMixin, with_callbacks
-from ._version import __version__
 from ._warnings import each_once, warn
 from .augmentation import Augmentation
 from .encoders import Encoder
@@ -675,14 +673,9 @@ class ContrastiveEmbedder(
         """
         check_is_fitted(self)
         similarity: Any = clone(self.similarity_).set_params(temperature=1.0)
-        samples = {"X1": X1} if X2 is None else {"X1": X1, "X2": X2}
-        embedded: list[Any] = []
-        for name, X in samples.items():
-            try:
-                embedded.append(similarity.embed(self._distributions(X)))
-            except ValueError as error:
-                raise ValueError(f"{name} of log_score: {error}") from error
-        return similarity.scores(embedded[0], embedded[-1]).numpy()
+        first = similarity.embed(self._distributions(X1))
+        second = first if X2 is None else similarity.embed(self._distributions(X2))
+        return similarity.scores(first, second).numpy()
 
     def _distributions(self, X: Any) -> tuple[torch.Tensor, torch.Tensor]:
         """Return mean directions (n, d) and concentrations (n,), float64."""
@@ -716,17 +709,4 @@ class ContrastiveEmbedder(
             fitted = state["_fitted"] = state["_fitted"].on_cpu()
             network = fitted.network
             state["encoder_"], state["projector_"] = network.encoder, network.projector
-        return {**state, "_skcontrast_version": __version__}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Set a pickled state; warn if another version pickled it."""
-        state = dict(state)
-        if (written := state.pop("_skcontrast_version")) != __version__:
-            warn(
-                InconsistentVersionWarning(
-                    estimator_name=f"{type(self).__name__} of skcontrast",
-                    current_sklearn_version=__version__,
-                    original_sklearn_version=written,
-                )
-            )
-        super().__setstate__(state)
+        return state

@@ -34,7 +34,6 @@ ALGORITHMS: dict[str, type[torch.optim.Optimizer]] = {
 }
 # Options that exclude the fused implementation, which is otherwise chosen.
 _IMPLEMENTATIONS = {"foreach", "fused", "differentiable"}
-_MOST_NAMES = 30
 
 
 class Optimizer(ParameterObject):
@@ -263,5 +262,4 @@ def _no_match(pattern: str, names: Sequence[str]) -> str:
     """Explain why a group is empty: no name matches, or earlier patterns match all of them."""
     if any(fnmatchcase(name, pattern) for name in names):
         return f"Earlier patterns match all parameters of {pattern!r}: put the narrower one first."
-    shown = ", ".join(names[:_MOST_NAMES]) + (", …" if len(names) > _MOST_NAMES else "")
-    return f"No parameter matches the pattern {pattern!r}. Their names are {shown}."
+    return f"No parameter matches the pattern {pattern!r}. Their names are {', '.join(names)}."

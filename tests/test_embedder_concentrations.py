@@ -93,14 +93,6 @@ def test_with_two_encoders_the_concentration_is_that_of_the_product():
     np.testing.assert_allclose(embedder.concentration(X), expected, rtol=1e-4)
 
 
-@pytest.mark.parametrize("bad", [X[:, :-1], X * np.nan], ids=["width", "NaN"])
-def test_log_score_names_the_array_that_is_wrong(embedder, bad):
-    with pytest.raises(ValueError, match="X1 of log_score: "):
-        embedder.log_score(bad, X)
-    with pytest.raises(ValueError, match="X2 of log_score: "):
-        embedder.log_score(X, bad)
-
-
 @pytest.mark.parametrize("similarity", [None, Cosine()])
 @pytest.mark.parametrize("name", ["concentration", "log_score"])
 def test_only_where_the_similarity_has_concentrations(similarity, name):

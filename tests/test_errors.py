@@ -14,7 +14,6 @@ from torch import nn
 from skcontrast import (
     ContrastiveEmbedder,
     augmentation,
-    contrastive_loss,
     encoders,
     features,
     frameworks,
@@ -80,12 +79,11 @@ def test_a_dataset_of_complex_numbers_is_refused():
         tiny().fit(Complex())
 
 
-def test_a_bool_is_not_an_int_and_an_int_fits_into_a_tensor():
-    for bad in (True, 2**70):
-        with pytest.raises(ValueError, match=r"'n_views' parameter .* int in the range \[2, 2147"):
-            tiny(n_views=bad).fit(VECTORS)
-        with pytest.raises(ValueError, match="'widths' parameter of MLP"):
-            MLP(bad).build((4,))
+def test_a_bool_is_not_an_int():
+    with pytest.raises(ValueError, match=r"'n_views' parameter .* int in the range \[2, inf"):
+        tiny(n_views=True).fit(VECTORS)
+    with pytest.raises(ValueError, match="'widths' parameter of MLP"):
+        MLP(True).build((4,))
 
 
 def test_floats_up_to_255_that_are_not_scaled_warn():
@@ -101,14 +99,6 @@ def test_floats_up_to_255_that_are_not_scaled_warn():
 def test_marginals_of_graphs_are_refused_before_they_are_learned():
     with pytest.raises(ValueError, match=r"MarginalCorruption expects vectors, .* got graphs"):
         MarginalCorruption().fit(GRAPHS)
-
-
-def test_sparse_and_meta_tensors_are_refused_by_name():
-    z = torch.zeros(4, 2)
-    with pytest.raises(TypeError, match="view 2 must be a dense tensor"):
-        contrastive_loss(z, z.to_sparse())
-    with pytest.raises(TypeError, match="view 2 must be a dense tensor"):
-        contrastive_loss(z, z.to("meta"))
 
 
 PILLOW = Image.fromarray(np.zeros((8, 8, 3), dtype=np.uint8))
@@ -137,12 +127,6 @@ def test_an_optimizer_is_a_class_and_no_instance():
 def test_a_missing_gpu_says_that_torch_is_built_without():
     with pytest.raises(ValueError, match=r"got 'cuda': this PyTorch is built for CPUs only"):
         tiny(device="cuda").fit(VECTORS)
-
-
-def test_samples_that_are_all_alike_warn():
-    for X in (np.ones((20, 4)), np.zeros((20, 8, 8)), np.repeat(PICTURES[:1], 20, axis=0)):
-        with pytest.warns(UserWarning, match="All samples in X are alike"):
-            tiny(encoder=None).fit(X)
 
 
 def test_the_advice_on_intensities_follows_their_range():

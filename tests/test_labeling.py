@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import load_digits, make_blobs
 from sklearn.linear_model import LogisticRegression
 
-from skcontrast import ContrastiveEmbedder, _labeling, rows_to_label
+from skcontrast import _labeling, rows_to_label
 
 X, Y = make_blobs(120, 5, centers=6, cluster_std=0.05, random_state=0)
 
@@ -81,12 +81,3 @@ def test_what_cannot_be_is_refused(n, y, message):
 def test_embeddings_whose_variance_overflows_are_refused_by_name():
     with pytest.raises(ValueError, match="H must be embeddings"):
         rows_to_label(X * 1e160, 3)
-
-
-@pytest.mark.parametrize(
-    ("what", "n"),
-    [(load_digits().images, 3), (ContrastiveEmbedder(), X), (ContrastiveEmbedder(), 3)],
-)
-def test_samples_are_embedded_first(what, n):
-    with pytest.raises(ValueError, match=r"H must be embeddings.*embedder\.fit_transform\(X\), n"):
-        rows_to_label(what, n)

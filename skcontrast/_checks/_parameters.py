@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, ClassVar, Literal, Self, dataclass_transform
 
@@ -41,20 +40,6 @@ def learned(*, init: Literal[False] = False) -> Any:
     return field(init=init)
 
 
-def _check_body(cls: type) -> None:
-    """Raise TypeError for a class attribute that has the name of an inherited parameter."""
-    if "__init__" in vars(cls):
-        return
-    names = inspect.signature(cls.__init__).parameters  # type: ignore[misc]
-    # One with an annotation may be a field of a dataclass.
-    for name in vars(cls).keys() & names.keys() - vars(cls).get("__annotations__", {}).keys():
-        if not hasattr(vars(cls)[name], "__set__"):
-            raise TypeError(
-                f"{cls.__name__}.{name} would never be used, because {name} is a parameter of its "
-                "base class: give it another default in an __init__."
-            )
-
-
 @dataclass_transform(field_specifiers=(parameter, learned))
 class Declared(BaseEstimator):
     """Base class of objects whose classes declare parameters in their body.
@@ -76,7 +61,6 @@ class Declared(BaseEstimator):
             cls._parameter_constraints = {
                 field.name: field.metadata["constraints"] for field in init
             }
-        _check_body(cls)
         super().__init_subclass__(**kwargs)
         if "__init__" in vars(cls):
             cls.__init__ = names_checked(cls.__init__)  # type: ignore[method-assign]

@@ -198,9 +198,6 @@ class TensorBatch(Joinable):
     """
 
     def __init__(self, **tensors: Any):
-        if len({len(tensor) for tensor in tensors.values()}) != 1:
-            lengths = {name: len(tensor) for name, tensor in tensors.items()}
-            raise ValueError(f"The tensors of a batch must have one length, got {lengths}.")
         self.tensors = tensors
 
     @property

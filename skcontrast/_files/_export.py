@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import io
 import json
 import logging
@@ -21,8 +20,6 @@ from scipy.sparse import issparse
 from sklearn.linear_model import LogisticRegression
 from torch import Tensor, nn
 
-from .._checks import validated
-from .._data._modalities import Modalities
 from .._storage._file import replace_file
 from ..classifier import ContrastiveClassifier
 from ..embedder import ContrastiveEmbedder
@@ -34,7 +31,6 @@ from ._save import check_model
 _TOLERANCE = 1e-3
 
 
-@validated(path=[str, os.PathLike])
 def export(
     embedder: ContrastiveEmbedder | ContrastiveClassifier, path: str | os.PathLike, X: ArrayLike
 ) -> None:
@@ -107,8 +103,6 @@ def export(
         raise ValueError(
             f"The suffix of path must be one of {', '.join(sorted(_WRITERS))}, got {place.name!r}."
         )
-    if not place.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "There is no such folder to write to", str(place))
     if place.suffix == ".onnx":
         _require_onnx()
     model = embedder if isinstance(embedder, ContrastiveClassifier) else None
@@ -137,8 +131,6 @@ def _require_onnx() -> None:
 
 def _example(embedder: ContrastiveEmbedder, X: Any) -> NDArray[Any]:
     """Return X as an array of a dtype that the network may take."""
-    if isinstance(X, (tuple, Modalities)):
-        raise ValueError("X must be one array, as in fit.")
     if issparse(X):
         raise ValueError("X must be a dense array, got a sparse matrix: pass X[:2].toarray().")
     # What transform refuses raises its error, such as columns in a different order.

@@ -22,7 +22,6 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
-from .._checks import Interval, validated
 from .._runtime import resolve_device
 from .._storage._file import MALFORMED, pack, problem_in, read_file, replace_file, without_batches
 from .._storage._values import Reader, Writer
@@ -43,8 +42,6 @@ _PACKAGES = ("skcontrast", "torch", "numpy", "scikit-learn", "skorch")
 _NOT_FOR_INFERENCE = ("optimizer_state", "framework_state", "interrupted")
 # Parameters that belong to one run of one program.
 _NOT_SAVED = ("callbacks", "checkpoint", "n_workers")
-# Suffixes that promise a different format.
-_OTHER_FORMATS = (".joblib", ".npz", ".onnx", ".pickle", ".pkl", ".pt", ".pt2", ".pth", ".skops")
 # Linear classifiers of scikit-learn: fitted, they are a few arrays.
 LINEAR = (LinearSVC, LogisticRegression)
 # Their classes are all that a fitted embedder consists of.
@@ -58,10 +55,6 @@ _OF_TORCH = (
 )  # fmt: skip
 # They hold weak references to their weights, which no file can have.
 _RECURRENT = (nn.RNNBase, nn.RNNCellBase)
-# What a path may be.
-_PATH = [str, os.PathLike]
-# What a device may be.
-_DEVICE = [str, torch.device, Interval(Integral, 0, None, closed="left"), None]
 
 
 def check_model(model: Any, function: str) -> None:
@@ -86,7 +79,6 @@ def _check_features(features: Any) -> None:
         )
 
 
-@validated(path=_PATH)
 def save(
     embedder: ContrastiveEmbedder | ContrastiveClassifier | ViewWhitening | Features,
     path: str | os.PathLike,
@@ -152,11 +144,6 @@ def save(
     is_features = isinstance(embedder, (Features, ViewWhitening))
     _check_features(embedder) if is_features else check_model(embedder, "save")
     place = Path(path)
-    if place.suffix in _OTHER_FORMATS:
-        raise ValueError(
-            f"save writes safetensors, but path ends in {place.suffix!r}: end it in .safetensors. "
-            "Pickles are written by joblib.dump, .onnx and .pt2 by skcontrast.export."
-        )
     writer = Writer(classes())
     content = {"format": _FORMAT, "versions": versions(_PACKAGES)}
     if is_features:
@@ -187,7 +174,6 @@ def _model_parts(embedder: Any, writer: Writer) -> dict[str, Any]:
     }
 
 
-@validated(path=_PATH, custom_objects=[Mapping, None], device=_DEVICE)
 def load(
     path: str | os.PathLike,
     *,
@@ -286,8 +272,6 @@ def load(
 def _model(content: dict[str, Any], reader: Reader, device: Any) -> Any:
     """Return an embedder, or a classifier with its embedder, from the content of a file."""
     parameters, fitted = reader.read(content["parameters"]), reader.read(content["fitted"])
-    if set_by_file := sorted(parameters.keys() & set(_NOT_SAVED)):
-        raise ValueError(f"it sets {', '.join(set_by_file)}, which a file must not set")
     embedder = reader.read(content["class"])(**parameters)._adopt(_fitted(fitted))
     embedder.set_output(transform=content["output"])
     if device is not None:

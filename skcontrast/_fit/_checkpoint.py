@@ -158,8 +158,6 @@ def _folder(settings: Settings, identity: dict[str, str]) -> Path:
     code = hashlib.sha256(described.encode()).hexdigest()[:16]
     given = str(settings.checkpoint)
     try:
-        if not given:
-            raise ValueError("it is empty; the working folder is '.'")
         folder = Path(given.replace(_PLACE, code)).expanduser()
         folder.mkdir(parents=True, exist_ok=True)
         # Before hours of training, not after the first epoch.

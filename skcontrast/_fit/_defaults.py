@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 from sklearn.base import clone
 
-from .._checks import POSITIVE, POSITIVE_INT, check_argument
 from ..augmentation import (
     Augmentation,
     ColorJitter,
@@ -118,12 +117,7 @@ def pace_of(encoder: Any, schema: Schema, n_batches: int) -> tuple[float, int]:
     if encoder is None and image:
         encoder = default_encoder(schema.kind, image)
     own = encoder if isinstance(encoder, Encoder) else Encoder()
-    owner, found = f"{type(own).__name__}.pace", own.pace(n_batches, image[1:] if image else None)
-    if not isinstance(found, (tuple, list)) or len(found) != 2:
-        raise TypeError(f"{owner} must return a pair (lr, n_epochs), got {found!r}.")
-    check_argument(owner, "lr", found[0], POSITIVE)
-    check_argument(owner, "n_epochs", found[1], POSITIVE_INT)
-    return found[0], found[1]
+    return own.pace(n_batches, image[1:] if image else None)
 
 
 def _encoder_of_images(shape: tuple) -> Encoder:

@@ -52,7 +52,7 @@ def drawn_views(embedder: Any, X: Any, n_views: int, rows: Any, random_state: An
         As in `ContrastiveEmbedder.views`.
     """
     check_argument("views", "n_views", n_views, POSITIVE_INT)
-    seed = resolve_seed(random_state, "views")
+    seed = resolve_seed(random_state)
     device = resolve_device(embedder.device, type(embedder).__name__)
     with plain_modes(device), one_thread(device):
         if hasattr(embedder, "_fitted"):
@@ -74,10 +74,9 @@ def drawn_views(embedder: Any, X: Any, n_views: int, rows: Any, random_state: An
 
 def chosen_rows(rows: Any, n_samples: int) -> NDArray[np.int64]:
     """Return the numbers of the samples that an index, a slice, indices or a mask choose."""
-    is_flag = isinstance(rows, (bool, np.bool_))
     with naming("rows", f"a slice, ints below {n_samples} or a mask of {n_samples} bools", rows):
         chosen = np.arange(n_samples)[rows]
-        if is_flag or np.ndim(chosen) > 1:
+        if np.ndim(chosen) > 1:
             raise TypeError(f"got {rows!r}")
         return np.atleast_1d(chosen)
 
@@ -106,10 +105,5 @@ def _draw(setup: Fitted, samples: Any, n_views: int, seed: int, device: Any) -> 
     for _ in range(n_views):
         drawn = [draw(setup.scaler.to_tensor(batch, device), generator) for batch in batches]
         together = torch.cat([batch.to("cpu") for batch in drawn])
-        if isinstance(together, torch.Tensor) and bool(together.isinf().any()):
-            raise ValueError(
-                "The views are infinite: X is too far from the samples of fit, or a number of "
-                "'augmentation', such as its 'scale', is too large."
-            )
         views.append(in_units_of_X(setup.scaler, together, samples))
     return tuple(views)

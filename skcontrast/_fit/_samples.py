@@ -13,7 +13,7 @@ import torch
 from sklearn.base import clone
 from torch import Tensor
 
-from .._data._arrays import LazySamples, fingerprint, row_blocks
+from .._data._arrays import LazySamples, fingerprint
 from .._data._batches import bytes_allowed
 from .._data._metadata import read_metadata
 from .._data._modalities import Modalities
@@ -73,8 +73,6 @@ def read_training_data(
     """
     X, schema, chain = read_training_samples(settings, X, owner, past)
     X = _decoded(settings, X)
-    if _are_alike(X):
-        warn("All samples in X are alike: there is nothing to learn.")
     uses_classes = bool(auto_parameters(settings.loss))
     tensors = read_metadata(y, metadata, len(X), settings.loss, uses_classes=uses_classes)
     if settings.same_group != "neutral" and "groups" not in tensors:
@@ -129,12 +127,6 @@ def _decoded(settings: Settings, X: Any) -> Any:
     return load_images(X, np.empty(X.shape, np.uint8), max(1, settings.n_workers), "images")
 
 
-def _are_alike(X: Any) -> bool:
-    """Return whether all samples of an array of numbers are equal; others are not looked at."""
-    is_array = isinstance(X, np.ndarray) and X.dtype.kind in "biuf"
-    return is_array and all((rows == X[0]).all() for rows in row_blocks(X, 64))
-
-
 def _split_views(settings: Settings, X: Any) -> tuple[Any, list[Augmentation] | None, Any]:
     """Split the X of `fit` into the data and the chain that draws views of it.
 
@@ -150,13 +142,9 @@ def _split_views(settings: Settings, X: Any) -> tuple[Any, list[Augmentation] | 
     if not isinstance(X, Views):
         return X, settings.augmentation, None
     if settings.augmentation is not None:
-        given, steps = (
-            ", ".join(type(step).__name__ for step in chain)
-            for chain in (settings.augmentation, X.chain)
-        )
         raise ValueError(
-            f"X comes from augmentation steps ({steps}) and the 'augmentation' parameter of "
-            f"{settings.owner} is set too ({given}): keep one of the two."
+            f"X comes from augmentation steps, and {settings.owner} has augmentation=: "
+            "keep one of the two."
         )
     return X.base, list(X.chain), X.inputs
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import re
 import zlib
@@ -202,7 +201,7 @@ def resolve_settings(estimator: Any) -> Settings:
         lr_schedule=lr_schedule,
         device=resolve_device(given["device"], owner),
         callbacks=list(given["callbacks"] or ()),
-        seed=resolve_seed(given["random_state"], owner),
+        seed=resolve_seed(given["random_state"]),
     )
 
 
@@ -241,13 +240,6 @@ def _component(
     return value
 
 
-def _needed_by(callback: type) -> str:
-    """Return the arguments that a class of callbacks cannot do without."""
-    parameters = inspect.signature(callback).parameters.values()
-    named = (p for p in parameters if not p.kind.name.startswith("VAR_"))
-    return ", ".join(p.name for p in named if p.default is p.empty)
-
-
 def plain_callbacks(callbacks: Any) -> list[Any]:
     """Return callbacks without their names."""
     given = callbacks or ()
@@ -255,18 +247,13 @@ def plain_callbacks(callbacks: Any) -> list[Any]:
 
 
 def _check_callbacks(callbacks: list[Any], lr_schedule: Schedule | None, owner: str) -> None:
-    """Refuse what is no callback of skorch, or a class, and callbacks that a fit cannot serve."""
+    """Refuse what is no callback of skorch, and callbacks that a fit cannot serve."""
     is_evaluated = any(isinstance(callback, Evaluation) for callback in callbacks)
     for callback in callbacks:
-        if inspect.isclass(callback) and issubclass(callback, Callback):
-            raise TypeError(
-                f"The 'callbacks' parameter of {owner} must hold instances, got the class "
-                f"{callback.__name__}. Write {callback.__name__}({_needed_by(callback)}) instead."
-            )
         if not isinstance(callback, Callback):
             raise TypeError(
-                f"The 'callbacks' parameter of {owner} must hold callbacks of skorch, got "
-                f"{callback!r}."
+                f"The 'callbacks' parameter of {owner} must hold callbacks of skorch, such as "
+                f"EarlyStopping(), got {callback!r}."
             )
         name = type(callback).__name__
         # These would run, but see no data that they are for, or undo what the embedder does.

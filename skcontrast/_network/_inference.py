@@ -89,25 +89,15 @@ def check_finite(h: Tensor, X: Any = None) -> None:
     if h.sum().isfinite():
         return
     (rows,) = torch.nonzero(~h.flatten(1).isfinite().all(1), as_tuple=True)
-    if len(rows) and X is not None and _ends_early(X[int(rows[0]) : int(rows[0]) + 1]):
-        raise ValueError(
-            f"X holds series of unequal lengths, and the network returns NaN for {len(rows)} of "
-            f"{len(h)}, first for X[{int(rows[0])}]. In a batch (n, n_channels, n_times), NaN "
-            "follows the end of a series that is shorter than others: the encoder must leave "
-            "these steps out, as SeriesNet() does, or all series of a call must have one length."
-        )
-    if len(rows):
-        raise ValueError(
-            f"X holds {len(h)} samples, and the network returns NaN or infinity for {len(rows)} "
-            f"of them, first for X[{int(rows[0])}]. Either X holds numbers far beyond those that "
-            "the network was trained on, or its training was about to diverge: lower 'lr' or "
-            "raise the similarity's 'temperature'."
-        )
-
-
-def _ends_early(X: Any) -> bool:
-    """Return whether samples are series behind whose ends NaN follows."""
-    return isinstance(X, np.ndarray) and X.ndim == 3 and bool(np.isnan(X[:, 0, -1]).any())
+    if not len(rows):
+        return
+    is_padded = isinstance(X, np.ndarray) and X.ndim == 3 and np.isnan(X[rows[0], 0, -1])
+    advice = "rescale X as in fit, lower 'lr', or raise the similarity's 'temperature'"
+    raise ValueError(
+        f"The network returns NaN or infinity for {len(rows)} of {len(h)} samples, first for "
+        f"X[{int(rows[0])}]: "
+        f"{'let it ignore NaN, which pads shorter series' if is_padded else advice}."
+    )
 
 
 @torch.inference_mode()

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import shutil
-import stat
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -52,8 +51,6 @@ def read_file(path: Path, key: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
     ValueError
         If it is not a whole file of `pack` with this key.
     """
-    if not stat.S_ISREG(path.stat().st_mode):
-        raise ValueError("it is not a regular file")
     try:
         with safe_open(path, framework="pt") as file:
             text = (file.metadata() or {}).get(key)

@@ -325,17 +325,10 @@ def check_batch(batch: Any) -> None:
         raise TypeError(
             f"batch must be a tensor of shape (n, ...), got {type(batch).__name__}{advice}."
         )
-    is_dense = batch.layout == torch.strided and batch.device.type != "meta"
-    if not is_dense or batch.is_complex() or batch.is_quantized or batch.ndim < 2:
-        raise ValueError(
-            f"batch must be dense and real, (n, ...), got {tuple(batch.shape)}, {batch.dtype}."
-        )
 
 
 def generator_for(batch: Any, generator: torch.Generator | None) -> torch.Generator:
     """Return `generator`, or for None a new, unpredictable one on the device of the batch."""
-    if not (generator is None or isinstance(generator, torch.Generator)):
-        raise TypeError(f"generator must be a torch.Generator or None, got {generator!r}.")
     if generator is None:
         generator = torch.Generator(batch.device)
         generator.seed()

@@ -185,8 +185,6 @@ class FunctionAugmentation(Augmentation):
         is_channels_last = isinstance(view, np.ndarray) and self.backend == "numpy" and n_axes == 4
         expected = samples.shape if is_channels_last else like.shape
         if isinstance(view, np.ndarray):
-            if view.dtype.kind not in "fiub":
-                raise TypeError(f"{self._name} must return numbers, got dtype {view.dtype}.")
             view = torch.from_numpy(np.array(view, order="C"))
         if not isinstance(view, Tensor):
             raise TypeError(f"{self._name} must return a tensor or an ndarray, got {got}.")

@@ -36,8 +36,6 @@ class _GraphAugmentation(Augmentation):
         views : GraphBatch
             As many graphs, in the same order, each with at least one node.
         """
-        if not isinstance(batch, GraphBatch):
-            raise TypeError(f"batch must be a GraphBatch, got a {type(batch).__name__}.")
         return self._draw(batch, generator_for(batch, generator))
 
     def _draw(self, batch: GraphBatch, generator: torch.Generator) -> GraphBatch:

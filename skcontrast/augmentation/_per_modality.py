@@ -108,8 +108,6 @@ class PerModality(Augmentation):
         self, batch: MultimodalBatch, generator: torch.Generator | None = None
     ) -> MultimodalBatch:
         """Return a view of each part; see the base class."""
-        if not isinstance(batch, MultimodalBatch):
-            raise TypeError(f"batch must be a MultimodalBatch, got a {type(batch).__name__}.")
         generator = generator_for(batch, generator)
         draws = getattr(self, "_draws", None) or self._composed(lambda position: None)
         pairs = zip(draws, batch.parts, strict=True)

@@ -36,10 +36,6 @@ class SeriesAugmentation(Augmentation):
             NaN where `batch` is.
         """
         batch = as_float(batch)
-        if batch.ndim != 3:
-            raise ValueError(
-                f"batch must hold series, (n, n_channels, n_times), got {tuple(batch.shape)}."
-            )
         return self.view(batch, _Steps(batch), generator_for(batch, generator))
 
     def view(self, batch: Tensor, steps: _Steps, generator: torch.Generator) -> Tensor:

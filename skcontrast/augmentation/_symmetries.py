@@ -139,7 +139,7 @@ def image_symmetries(
     >>> image_symmetries(stripes, random_state=0).shown
     ('left_right', 'up_down', 'half_turn')
     """
-    images, seed = Images(), resolve_seed(random_state, "image_symmetries")
+    images, seed = Images(), resolve_seed(random_state)
     X, _ = images._read(X, Request("image_symmetries"))
     images._check_unusual(X, is_declared=False)
     X = representative_array(X)

@@ -21,7 +21,6 @@ from .._checks import (
     check_component,
     validated,
 )
-from .._checks._arguments import refuse_masked
 from .._data._metadata import validate_labels
 from .._network._inference import encode
 from .._objective._contrast import Contrast, embed_views, in_batch
@@ -135,18 +134,12 @@ class ScoreSample(NamedTuple):
 
 
 def checked_sample(sample: ScoreSample) -> ScoreSample:
-    """Return the arrays of a sample as float64 and bool, or raise ValueError."""
+    """Return the arrays of a sample as float64 and bool."""
     scores, positives = (
-        np.ascontiguousarray(as_numbers(values, name, dtype=np.float64, ensure_min_samples=0))
-        for name, values in (("scores", sample.scores), ("positives", sample.positives))
+        np.ascontiguousarray(values, dtype=np.float64)
+        for values in (sample.scores, sample.positives)
     )
-    refuse_masked(sample.is_negative, "is_negative")
-    is_negative = np.ascontiguousarray(sample.is_negative)
-    if is_negative.shape != scores.shape or not np.isin(is_negative, [0, 1]).all():
-        raise ValueError(f"is_negative must hold booleans of the shape of scores, {scores.shape}.")
-    if (n := len(positives)) != len(scores):
-        raise ValueError(f"positives must have a row for each of {len(scores)} anchors, got {n}.")
-    is_negative = is_negative.astype(bool)
+    is_negative = np.ascontiguousarray(sample.is_negative, dtype=bool)
     return sample._replace(scores=scores, is_negative=is_negative, positives=positives)
 
 

@@ -257,8 +257,6 @@ class ColourCounts(nn.Module):
 
 def _colours(graphs: GraphBatch, n_rounds: int) -> list[Tensor]:
     """Return the colour of each node, shape (n_nodes,), before and after each round."""
-    if n_rounds > _MOST_ROUNDS:
-        raise ValueError(f"n_rounds must be at most {_MOST_ROUNDS}, got {n_rounds}.")
     topology = graphs.topology
     first = torch.zeros_like(topology.in_degrees)
     if graphs.codes is not None and not graphs.ordinal:

@@ -117,14 +117,13 @@ class NodeFeatures:
 
     Parameters
     ----------
-    kind : {"auto", "attributes", "degree", "constant"}
-        "attributes" are attributes and labels; "degree" and "constant", a single 1, replace
-        them; "auto" is "attributes" if graphs have any, else "degree".
+    kind : {"auto", "degree", "constant"}
+        "auto" are attributes and labels, if graphs have any, else "degree"; "degree" and
+        "constant", a single 1, replace them.
     standardize : bool
         Whether attributes are standardised.
-    edges : {"auto", "attributes"} or None
-        Whether edges have features: None means no, "attributes" requires that edges have
-        attributes, weights or labels.
+    edges : "auto" or None
+        Whether edges have features: None means no.
     """
 
     nodes_: Descriptions | None = None
@@ -138,14 +137,6 @@ class NodeFeatures:
     def fit(self, graphs: PackedGraphs) -> NodeFeatures:
         """Learn the map from the training graphs."""
         of_nodes, of_edges = graphs.of_nodes(), graphs.of_edges()
-        if self.kind == "attributes" and not _description(of_nodes):
-            raise ValueError(
-                "node_features='attributes', but the nodes in X have neither 'x' nor 'label'."
-            )
-        if self.edges == "attributes" and not _description(of_edges):
-            raise ValueError(
-                "edge_features='attributes', but edges in X have no 'x', 'weight' or 'label'."
-            )
         self.kind_ = self.kind
         if self.kind == "auto":
             self.kind_ = "attributes" if _description(of_nodes) else "degree"

@@ -159,9 +159,6 @@ def with_scaler(kind: Kind, X: Any) -> tuple[Any, Any, Any]:
     Of lazy samples, the array has a subset. For a sparse matrix, the scaler uses all samples.
     """
     array, scaler = representative_array(X), kind.scaler()
-    if not (hasattr(scaler, "fit") and hasattr(scaler, "to_tensor")):
-        owner = type(kind).__name__
-        raise TypeError(f"{owner}.scaler must have the methods fit and to_tensor, got {scaler!r}.")
     scaler.fit(X if isinstance(X, SparseSamples) else array)
     some = subset(array)
     batch = scaler.to_tensor(some, torch.device("cpu"))

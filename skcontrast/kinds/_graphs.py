@@ -29,16 +29,16 @@ class Graphs(Kind):
 
     Parameters
     ----------
-    node_features : {"auto", "attributes", "degree", "constant"}, default="auto"
-        The description of nodes. "attributes": their attributes ``x``, standardised except for
+    node_features : {"auto", "degree", "constant"}, default="auto"
+        The description of nodes. "auto": their attributes ``x``, standardised except for
         columns of 0 and 1, and a one-hot code of ``label``, which is zero for categories that
-        were not seen in `fit`. "degree": a cumulative code of the in-degree d, with component k
-        equal to 1 if d ≥ k, up to the largest degree in `fit`, at most 64. "constant": a single
-        1. "auto" takes the attributes if there are any, else the degree.
-    edge_features : {"auto", "attributes"} or None, default="auto"
+        were not seen in `fit`; without any, the degree. "degree": a cumulative code of the
+        in-degree d, with component k equal to 1 if d ≥ k, up to the largest degree in `fit`, at
+        most 64. "constant": a single 1.
+    edge_features : "auto" or None, default="auto"
         The description of edges. "auto": their attributes ``x`` and ``weight``, standardised
         except for columns of 0 and 1, and a one-hot code of ``label``, if they have any of these.
-        "attributes" requires that they do. None: nothing.
+        None: nothing.
     standardize : bool, default=True
         Whether to scale the attributes of nodes and edges to zero mean and unit variance.
 
@@ -61,12 +61,10 @@ class Graphs(Kind):
     name = "graphs"
     _expected = "graphs, X as a list of networkx graphs"
 
-    node_features: Literal["auto", "attributes", "degree", "constant"] = parameter(
-        {"auto", "attributes", "degree", "constant"}, default="auto"
+    node_features: Literal["auto", "degree", "constant"] = parameter(
+        {"auto", "degree", "constant"}, default="auto"
     )
-    edge_features: Literal["auto", "attributes"] | None = parameter(
-        {"auto", "attributes", None}, default="auto"
-    )
+    edge_features: Literal["auto"] | None = parameter({"auto", None}, default="auto")
     standardize: bool = parameter(["boolean"], default=True)
 
     def _describes(self, sample_shape: tuple) -> bool:
@@ -93,19 +91,12 @@ class Graphs(Kind):
         return NodeFeatures(self.node_features, self.standardize, self.edge_features)
 
     def _check_encoder(self, module: nn.Module, samples: Callable, name: str) -> None:
-        """Warn about features of edges that a module ignores."""
-        edges, reads = samples(2).edges, getattr(module, "reads", ())
-        if edges is None or "edge_attr" in reads:
-            return
-        has_more = edges.width > (edges.weight is not None)
-        unread = ["attributes or labels"] if has_more else []
-        if edges.weight is not None and "edge_weight" not in reads:
-            unread.append("weights")
-        if unread:
+        """Warn if a module ignores the features of edges."""
+        if samples(2).edges is not None and not getattr(module, "reads", ()):
             warn(
-                f"The encoder {name} ignores the {' and '.join(unread)} of the edges in X. "
-                "Pass kind=Graphs(edge_features=None) if they do not matter, or an encoder that "
-                "reads them, such as GIN()."
+                f"The encoder {name} ignores the features of the edges in X. Pass kind=Graphs("
+                "edge_features=None) if they do not matter, or an encoder that reads them, such "
+                "as GIN()."
             )
 
     def _example_batch(self, sample_shape: tuple) -> GraphBatch:

@@ -26,8 +26,6 @@ MARKERS = "oDs^vP"
 def axes(ax: Axes | None, **figure_settings: Any) -> Axes:
     """Return `ax`, or the axes of a new figure, which `figure_settings` describe."""
     if ax is not None:
-        if not hasattr(ax, "get_window_extent") or not hasattr(ax, "plot"):
-            raise TypeError(f"ax must be an Axes of matplotlib or None, got {ax!r}.")
         return ax
     return pyplot().subplots(layout="constrained", **figure_settings)[1]
 

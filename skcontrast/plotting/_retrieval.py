@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics.pairwise import cosine_similarity
 
-from .._checks import Interval, as_numbers, check_argument, naming, validated
+from .._checks import Interval, as_numbers, check_argument, naming
 from .._data._metadata import is_unknown
 from .._runtime import generator_of
 from ..metrics._labeled import EMBEDDINGS
@@ -144,7 +144,6 @@ class RetrievalDisplay:
         return cls.from_embeddings(h, pictures, y, **kwargs)
 
     @classmethod
-    @validated(random_state=["random_state"])
     def from_embeddings(
         cls,
         h: ArrayLike,

@@ -81,16 +81,6 @@ class Similarity(ParameterObject):
     n_extra: ClassVar[int] = 0
     least_dimension: ClassVar[int] = 1
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        # Inherited pairs would not agree with the scores of this class.
-        inherits_pairs = "pairs" not in vars(cls) and cls.pairs is not Similarity.pairs
-        if "scores" in vars(cls) and inherits_pairs:
-            raise TypeError(
-                f"{cls.__name__} overrides scores but inherits pairs, which computes the scores "
-                "of its base class: override pairs too."
-            )
-
     @property
     def bilinear(self) -> bool:
         """Whether ``scores(u, v)`` is ``u @ v.T``."""
@@ -188,12 +178,9 @@ def check_views(
         The minimum number of views.
     """
     if len(views) < least:
-        advice = ": pass z1, z2"
-        if views and isinstance(views[0], (list, tuple)):
-            advice = ": pass *views instead of views"
-        elif getattr(views[0] if views else None, "ndim", 0) == 3:
-            advice = ": pass *views, which unpacks the stacked views"
-        raise ValueError(f"At least {least} views are needed, got {len(views)}{advice}.")
+        raise ValueError(
+            f"At least {least} views are needed, got {len(views)}: pass z1, z2, or *views."
+        )
     named = {f"view {k + 1}": view for k, view in enumerate(views)}
     if queue is not None:
         named["queue"] = queue
@@ -227,11 +214,6 @@ def check_kinds(named: Mapping[str, Embeddings], similarity: Any) -> dict[str, T
     names, first = ", ".join(tensors), next(iter(tensors.values()))
     for name, z in tensors.items():
         _check_tensor(name, z)
-        if z.device != first.device:
-            raise ValueError(
-                f"{names} must be on one device: {name} is on {z.device}, the first on "
-                f"{first.device}."
-            )
         if z.ndim != 2 or z.shape[1] != first.shape[1]:
             width = "d" if z is first else first.shape[1]
             raise ValueError(f"{name} must have shape (n, {width}), got {tuple(z.shape)}.")
@@ -248,9 +230,6 @@ def _check_tensor(name: str, tensor: Any, shape: str = "(n, d)") -> None:
             role = "similarity" if hasattr(tensor, "scores") else "loss"
             got, advice = repr(tensor), f" Pass it by name, {role}={tensor!r}."
         raise TypeError(f"{name} must be a floating tensor of shape {shape}, got {got}.{advice}")
-    if tensor.is_nested or tensor.layout != torch.strided or tensor.is_meta:
-        got = "a nested one" if tensor.is_nested else f"{tensor.layout} on {tensor.device}"
-        raise TypeError(f"{name} must be a dense tensor of shape {shape} with data, got {got}.")
 
 
 def _directions_of(named: dict[str, Any], similarity: Any) -> dict[str, Any]:

@@ -1,20 +1,19 @@
 """Ranges of numbers, and of sequences of them."""
 
 from numbers import Integral
-from typing import ClassVar
 
 import numpy as np
 import pytest
 
 from skcontrast._checks import POSITIVE_INT, Interval, Numbers, validate_parameters
 from skcontrast._checks._constraints import brief
-from skcontrast.encoders import MLP, ConvNet, Encoder
+from skcontrast.encoders import MLP, ConvNet
 from skcontrast.losses import DCL
 from tests.common import X_DIGITS, small
 
 
-@pytest.mark.parametrize("value", [True, np.bool_(True), 2**31, 2**70, float("nan"), "1"])
-def test_an_open_range_of_ints_holds_ints_that_fit_and_no_bools(value):
+@pytest.mark.parametrize("value", [True, np.bool_(True), float("nan"), float("inf"), "1"])
+def test_an_open_range_of_ints_holds_ints_and_no_bools(value):
     (interval,) = POSITIVE_INT
     assert not interval.is_satisfied_by(value)
     assert interval.is_satisfied_by(2**31 - 1)
@@ -71,15 +70,3 @@ def test_a_device_may_be_a_number_or_in_capitals():
     assert small(device="CPU").fit(X_DIGITS).transform(X_DIGITS).shape[0] == len(X_DIGITS)
     with pytest.raises(ValueError, match="got 99, that is 'cuda:99'"):
         small(device=99).fit(X_DIGITS)
-
-
-@pytest.mark.parametrize("wrong", [(0, 1), "positive", float, None, [1.0]])
-def test_constraints_of_the_wrong_form_are_those_of_the_class(wrong):
-    class Own(Encoder):
-        _parameter_constraints: ClassVar = {"width": wrong}
-
-        def __init__(self, width=1):
-            self.width = width
-
-    with pytest.raises(TypeError, match=r"^Own\._parameter_constraints must hold lists: "):
-        validate_parameters(Own())

@@ -65,12 +65,6 @@ def test_parameters_of_bases_come_first_as_in_a_dataclass():
         validate_parameters(Wider("three"))
 
 
-@pytest.mark.parametrize("base", [Piece, Written])
-def test_a_class_attribute_is_no_default_of_a_parameter(base):
-    with pytest.raises(TypeError, match="another default in an __init__"):
-        type("New", (base,), {"size": 5})
-
-
 def test_a_dataclass_and_a_property_may_be_called_as_a_parameter():
     @dataclass
     class Plain(ParameterObject):

@@ -182,19 +182,9 @@ def test_a_number_of_views_that_is_none_is_refused(n_views):
         small().views(vectors(), n_views)
 
 
-def test_no_rows_and_bad_seeds_are_refused():
+def test_no_rows_are_refused():
     with pytest.raises(ValueError, match="'rows' parameter of views must choose at least one"):
         small().views(vectors(), rows=[])
-    with pytest.raises(ValueError, match="'random_state' parameter of views"):
-        small().views(vectors(), random_state="x")
-
-
-def test_samples_that_are_too_far_for_views_are_refused():
-    embedder = small().fit(vectors())
-    with pytest.raises(ValueError, match="X is too far from the samples of fit"):
-        embedder.views(vectors() * 1e160)
-    with pytest.raises(ValueError, match=r"views are infinite: .*'scale', is too large"):
-        small(augmentation=GaussianNoise(1e39)).views(vectors())
 
 
 class Darkest(Augmentation):
@@ -217,7 +207,7 @@ def test_an_augmentation_that_learns_sees_all_images_of_a_dataset():
     assert np.all(view == 7)
 
 
-@pytest.mark.parametrize("standardize", ["channel", "series"])
+@pytest.mark.parametrize("standardize", [True, False])
 def test_views_of_a_dataset_of_series_of_different_lengths(standardize, monkeypatch):
     lengths = range(200, 240)
     series = [np.random.default_rng(n).normal(size=(2, n)).astype(np.float32) for n in lengths]

@@ -132,11 +132,6 @@ def test_series_that_a_view_is_not_for_are_refused(view, shape, message):
         compose([view], shape)
 
 
-def test_a_batch_of_two_dimensions_is_refused():
-    with pytest.raises(ValueError, match=r"batch must hold series, \(n, n_channels, n_times\)"):
-        TimeCrop().augment(torch.zeros(3, 5))
-
-
 def test_functions_of_ones_own_draw_views_of_series():
     flip = FunctionAugmentation(torch.neg, kind="series")
     torch.testing.assert_close(compose([flip], (6, None))(batch()), -batch(), equal_nan=True)

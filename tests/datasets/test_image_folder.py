@@ -131,7 +131,6 @@ def test_files_outside_the_folder_have_no_class(folder, tmp_path):
         (lambda f: ImageFolder(f)[[[0]]], IndexError, "can only be indexed by samples"),
         (lambda f: ImageFolder(f, mode="CMYK"), ValueError, "'mode' parameter"),
         (lambda f: ImageFolder(f, resize="fit"), ValueError, "'resize' parameter"),
-        (lambda f: ImageFolder(f).load(n_jobs=0), ValueError, "'n_jobs' parameter .*range"),
     ],
 )
 def test_what_is_wrong_is_named(folder, make, error, message):
@@ -177,10 +176,6 @@ def test_load_reads_all_images(folder, tmp_path):
     mapped = np.lib.format.open_memmap(tmp_path / "X.npy", "w+", np.uint8, images.shape)
     assert images.load(out=mapped, n_jobs=2) is mapped
     np.testing.assert_array_equal(np.load(tmp_path / "X.npy"), X)
-    with pytest.raises(ValueError, match=r"out must have shape \(5, 3, 8, 8\), got \(5, 8, 8\)"):
-        images.load(out=X[:, 0])
-    with pytest.raises(ValueError, match="out must have a dtype that holds 0 to 255, got int8"):
-        images.load(out=X.astype(np.int8))
 
 
 def test_damaged_files_are_named(folder):

@@ -99,9 +99,9 @@ def test_encoders_are_parameter_objects(encoder):
     [
         (
             MLP(widths=(0,)),
-            r"'widths' parameter of .*item an int in the range \[1, 2147483647\]",
+            r"'widths' parameter of .*item an int in the range \[1, inf\)",
         ),
-        (MLP(widths=0), r"'widths' parameter of .*an int in the range \[1, 2147483647\]"),
+        (MLP(widths=0), r"'widths' parameter of .*an int in the range \[1, inf\)"),
         (MLP(widths=(3, 2.5)), r"'widths' parameter of"),
         (MLP(dropout=1.0), r"'dropout' parameter of .*\[0.0, 1.0\)"),
         (ConvNet(widths=()), r"'widths' parameter of .*length 1 or more.*Got \(\) instead"),
@@ -194,20 +194,6 @@ def test_an_encoder_of_ones_own_says_at_which_rate_and_how_long_it_is_trained():
     embedder = small(encoder=encoder, max_epochs="auto", batch_size=20, lr_schedule="constant")
     history = embedder.fit(vectors()).history_
     assert len(history) == 3 and history[-1]["lr"] == 0.5
-
-
-@pytest.mark.parametrize("name, pace", [("lr", (0, 1)), ("n_epochs", (0.1, 0.5))])
-def test_a_pace_has_ranges(name, pace):
-    encoder = own(nn.Linear(5, 8), pace=lambda self, n_batches, sides: pace)
-    with pytest.raises(InvalidParameterError, match=rf"'{name}' parameter of Own\.pace must be"):
-        small(encoder=encoder).fit(vectors())
-
-
-@pytest.mark.parametrize("pace", [0.1, None, (0.1,), (0.1, 2, 3)])
-def test_a_pace_is_a_pair(pace):
-    encoder = own(nn.Linear(5, 8), pace=lambda self, n_batches, sides: pace)
-    with pytest.raises(TypeError, match=r"Own\.pace must return a pair \(lr, n_epochs\), got"):
-        small(encoder=encoder).fit(vectors())
 
 
 @pytest.mark.parametrize("kind", ["series", "images", "graphs", Images()])

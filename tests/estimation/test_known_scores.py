@@ -232,24 +232,6 @@ def test_a_sample_made_by_hand_may_hold_arrays_of_any_form(change):
         np.testing.assert_equal(tuple(found), tuple(expected))
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"scores": np.full((24, 22), np.nan)}, "scores contains NaN"),
-        ({"positives": np.full((24, 1), np.nan)}, "positives contains NaN"),
-        ({"positives": np.ones((24, 1)) * 1j}, "positives must be .* Complex"),
-        ({"positives": np.ones((3, 1))}, "positives must have a row for each of 24 anchors"),
-        ({"is_negative": np.full((24, 22), 2)}, "is_negative must hold booleans"),
-        ({"is_negative": np.ones((24, 3), bool)}, "is_negative must hold booleans"),
-        ({"is_negative": np.ma.masked_all((24, 22), bool)}, "is_negative has masked entries"),
-    ],
-)
-def test_what_is_no_sample_is_refused(change, message):
-    for estimate in ESTIMATES:
-        with pytest.raises(ValueError, match=message):
-            estimate(DCL(tau_plus=0.01), real()._replace(**change))
-
-
 @pytest.mark.parametrize("loss", [one for one in LOSSES if one.is_estimate], ids=repr)
 def test_the_estimate_of_a_loss_is_the_mean_with_its_importance_weights(loss):
     sample = real()

@@ -143,16 +143,12 @@ def test_attributes_must_be_as_wide_as_in_fit():
         fitted.transform(GRAPHS)
 
 
-def test_attributes_must_be_there_where_they_are_asked_for():
-    with pytest.raises(
-        ValueError, match=r"node_features='attributes', but the nodes in X have neither"
-    ):
-        small(kind=Graphs(node_features="attributes")).fit(GRAPHS)
+def test_other_features_of_nodes_are_refused():
     with pytest.raises(ValueError, match="The 'node_features' parameter of Graphs"):
         small(kind=Graphs(node_features="labels")).fit(GRAPHS)
 
 
-@pytest.mark.parametrize("kind", ["auto", "attributes", "degree", "constant"])
+@pytest.mark.parametrize("kind", ["auto", "degree", "constant"])
 def test_all_kinds_of_node_features_train(kind):
     graphs = [attributed(graph, lambda k: k, lambda k: k % 3) for graph in GRAPHS]
     for framework in (SimCLR(), InfoGraph()):

@@ -123,8 +123,6 @@ def test_a_batch_of_tensors_is_indexed_by_rows_or_by_name():
     assert len(batch) == 3 and batch.shape == (3, 2) and batch.device.type == "cpu"
     both = torch.cat([batch, batch[torch.tensor([2])]])
     assert both["b"].tolist() == [0, 1, 2, 2]
-    with pytest.raises(ValueError, match=r"must have one length, got {'a': 3, 'b': 2}"):
-        TensorBatch(a=torch.zeros(3), b=torch.zeros(2))
 
 
 def test_a_function_augments_the_custom_kind_that_the_embedder_knows():
@@ -182,10 +180,6 @@ def test_a_scaler_needs_two_methods():
     def own(scaler):
         return type("Own", (Recordings,), {"scaler": lambda self: scaler})()
 
-    with pytest.raises(
-        TypeError, match=r"Own\.scaler must have the methods fit and to_tensor, got None"
-    ):
-        embedder(Sum(), kind=own(None)).fit(recordings())
     for batch in (None, np.zeros((24, 8, 3)), torch.zeros(3, 8, 3)):
         scaler = Halves()
         scaler.to_tensor = lambda X, device, batch=batch: batch

@@ -171,7 +171,7 @@ def test_series_of_other_lengths_than_in_fit_are_embedded():
     [
         (X.transpose(0, 2, 1), r"channels last.*X.transpose\(0, 2, 1\).*kind='images'"),
         ([x.T for x in UNEQUAL], r"channels are last, pass \[x.T for x in X\]"),
-        ([x[: 1 + k % 2] for k, x in enumerate(UNEQUAL)], r"one shape.*Series \(n_channels"),
+        ([x[: 1 + k % 2] for k, x in enumerate(UNEQUAL)], r"one shape.*series \(n_channels"),
         (np.where(X > 9, np.nan, X), r"Series \d+ of X contains NaN in channel \d at step \d+"),
         (np.where(PADDED > 8, np.inf, PADDED), r"Series \d+ of X contains infinity"),
         (
@@ -181,7 +181,7 @@ def test_series_of_other_lengths_than_in_fit_are_embedded():
         (np.zeros((5, 3, 0)), r"kind='series'|3 channel\(s\) and 0 steps|at least 1"),
         (X[:1], "a minimum of 2 is required"),
         (np.stack([np.roll(x, 9, 1) for x in PADDED]), r"Series \d+ of X contains NaN in channel"),
-        ([*UNEQUAL[:-1], UNEQUAL[-1][:2]], "Series .* may differ in n_times alone"),
+        ([*UNEQUAL[:-1], UNEQUAL[-1][:2]], "one shape.*series .* may differ in n_times"),
         (PADDED[:, [0, 1, 2] * 8 + [0]], "contains NaN: drop these images.* kind='series'"),
     ],
     ids=[
@@ -207,7 +207,6 @@ def test_what_is_not_series_is_refused_by_name(given, message):
     ("given", "error", "message"),
     [
         (pd.DataFrame(X[:, 0]), TypeError, r"X is a DataFrame, which cannot hold.*groupby"),
-        ([pd.DataFrame(x.T) for x in X], TypeError, r"list of DataFrames.*x.to_numpy\(\).T"),
         (X[:, None], ValueError, r"got an array of shape \(30, 1, 3, 25\): pass an array"),
         ([*UNEQUAL[:-1], UNEQUAL[-1][:2]], ValueError, r"same number of channels.*series 29 has"),
         ([*UNEQUAL[:-1], np.zeros((3, 0))], ValueError, "Series 29 of X has no steps"),
@@ -219,7 +218,7 @@ def test_what_is_not_series_is_refused_by_name(given, message):
         ([x.astype(str) for x in UNEQUAL], TypeError, "series of numbers: series 0 has <U"),
         (np.zeros((5, 3, 0)), ValueError, r"samples of shape \(3, 0\) in X"),
     ],
-    ids=["frame", "frames", "4-D", "channels", "no steps", "ragged", "strings", "empty"],
+    ids=["frame", "4-D", "channels", "no steps", "ragged", "strings", "empty"],
 )
 def test_what_is_not_declared_series_is_refused_by_name(given, error, message):
     with pytest.raises(error, match=message):
@@ -333,9 +332,7 @@ def test_an_encoder_that_reads_what_follows_an_end_is_refused():
     assert small(encoder=plain).fit_transform(X).shape == (len(X), 6)
     with pytest.raises(ValueError, match=r"not finite.* check that 'encoder'"):
         small(encoder=plain).fit(UNEQUAL)
-    with pytest.raises(
-        ValueError, match=r"network returns NaN for \d+ of 30, .* as SeriesNet\(\)"
-    ):
+    with pytest.raises(ValueError, match=r"returns NaN .* for \d+ of 30 .* ignore NaN"):
         small(encoder=plain).fit(X).transform(UNEQUAL)
 
 
@@ -380,7 +377,7 @@ class Filled(Augmentation):
 )
 def test_views_must_leave_ends_where_they_are(view):
     assert small(augmentation=[view]).fit_transform(X).shape == (30, 6)
-    with pytest.raises(ValueError, match="must return NaN where its batch has NaN"):
+    with pytest.raises(ValueError, match="must return NaN exactly where its batch has NaN"):
         small(augmentation=[view]).fit(PADDED)
 
 

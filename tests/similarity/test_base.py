@@ -15,7 +15,6 @@ from skcontrast.similarity import (
     Cosine,
     DotProduct,
     Similarity,
-    VonMisesFisher,
     check_similarity,
 )
 from tests.common import random_views, small, vectors
@@ -30,12 +29,6 @@ class Distance(Similarity):
 
     def scores(self, u, v):
         return -(u[:, None] - v).square().sum(-1)
-
-
-def test_scores_that_are_overridden_do_not_keep_the_other_forms_of_the_old_ones():
-    scores = {"scores": lambda self, u, v: u @ v.T - 1}
-    with pytest.raises(TypeError, match="overrides scores but inherits pairs"):
-        type("Shifted", (VonMisesFisher,), scores)
 
 
 def test_a_cosine_with_other_scores_is_not_trained_as_the_cosine():

@@ -60,22 +60,6 @@ def test_a_call_refuses_bad_input_by_name(first, second, error, message):
         VMF(first, second)
 
 
-@pytest.mark.parametrize(
-    ("views", "advice"),
-    [
-        ((torch.randn(2, 5, 3),), r"pass \*views, which unpacks the stacked views"),
-        (([torch.randn(5, 3), torch.randn(5, 3)],), r"pass \*views instead of views"),
-        ((torch.randn(5, 3),), "pass z1, z2"),
-        ((), "pass z1, z2"),
-    ],
-)
-def test_views_that_are_stacked_or_in_a_list_are_recognised(views, advice):
-    with pytest.raises(
-        ValueError, match=f"At least 2 views are needed, got {len(views)}: {advice}"
-    ):
-        contrastive_loss(*views)
-
-
 def test_a_subclass_of_two_similarities_has_the_methods_of_the_nearer():
     base = type("Base", (Similarity,), {"embed": lambda self, z: z})
     left = type("Left", (base,), {})
