@@ -9,6 +9,8 @@ from torch import Tensor
 # Scores closer than this share of the largest one tie: equal samples do in spite of rounding.
 _ROUNDING = 2.0**-44
 _LEAST = 1e-280
+# Numbers that a CPU keeps in its cache.
+_IN_CACHE = 2**15
 
 
 class Ranking:
@@ -30,8 +32,9 @@ class Ranking:
         tied = torch.arange(len(scores), device=scores.device)
         # Rows without ties are left alone on a CPU; on a GPU, to ask for them would mean to wait.
         if scores.device.type == "cpu" and keys.shape[1] > 1:
-            gaps = (keys[:, 1:] - keys[:, :-1]).amin(1)
-            tied = tied[gaps < largest * (_ROUNDING + share)]
+            parts = keys.split(max(1, _IN_CACHE // keys.shape[1]))
+            least = torch.cat([(part[:, 1:] - part[:, :-1]).amin(1) for part in parts])
+            tied = tied[least < largest * (_ROUNDING + share)]
         chosen, rounding = keys[tied], largest[tied, None] * _ROUNDING
         gaps = (chosen[:, 1:] - chosen[:, :-1]).sub_(chosen[:, 1:].abs(), alpha=share)
         self._is_new = F.pad(gaps >= rounding, (1, 0), value=True)
@@ -72,10 +75,7 @@ def _sorted_keys(scores: Tensor, excluded: Tensor) -> tuple[Tensor, int]:
 
 def _means_of_runs(by_place: Tensor, is_new: Tensor) -> Tensor:
     """Return the mean weight of the run that each place is in; a run begins where `is_new`."""
-    n = len(by_place)
-    place = torch.arange(n, device=by_place.device)
-    start = torch.where(is_new, place, 0).cummax(1).values
-    last = F.pad(is_new[:, 1:], (0, 1), value=True)
-    stop = torch.where(last, place + 1, n).flip(1).cummin(1).values.flip(1)
-    total = F.pad(by_place.cumsum(0), (1, 0))
-    return (total[stop] - total[start]) / (stop - start)
+    run = is_new.cumsum(1) - 1
+    parts = (part.expand(run.shape) for part in (by_place, torch.ones_like(by_place)))
+    total, number = (by_place.new_zeros(run.shape).scatter_add_(1, run, part) for part in parts)
+    return (total / number).gather(1, run)

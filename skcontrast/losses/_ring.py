@@ -225,10 +225,8 @@ class SoftSupCon(Loss):
         # 1 − p by rank, not from p in float32, where it would be 0 for the closest candidates.
         ring = SoftRing(sharpness=self.sharpness, tau_plus=self.tau_plus)
         p, push = rows.rank_weights(self), rows.rank_weights(ring)
-        if rows.same_class is not None:
-            p, push = (
-                one.masked_fill(rows.same_class, value) for one, value in ((p, 1.0), (push, 0.0))
-            )
+        if (group := rows._same_class) is not None:
+            p, push = p.masked_fill(group, 1.0), push.masked_fill(group, 0.0)
         pushed = self._from_estimate(rows, rows.log_expectation(ring, push))
         total, mass = rows.weighted_sum(p)
         pulled = total / mass.masked_fill(mass == 0, 1.0)

@@ -38,9 +38,6 @@ class Rows:
     ----------
     positives : Tensor of shape (n_anchors, n_positives)
         Scores of the other views of each anchor's sample.
-    same_class : Tensor of shape (n_anchors, n), dtype bool
-        Where anchor and candidate are known to share a class or, if groups are positive and the
-        loss pulls them, a group. None for a loss that reads no labels, without such groups.
     n_candidates : int
         The number N of candidates of each anchor.
     lowest : float
@@ -66,7 +63,7 @@ class Rows:
         pair_weights: Tensor | None = None,
     ):
         self.positives = positives.detach().requires_grad_(torch.is_grad_enabled())
-        self.same_class: Any = same_class
+        self._same_class = same_class
         self.n_candidates = scores.shape[1] - excluded.shape[1]
         self.lowest, self.highest = bounds[0], bounds[1] if highest is None else highest
         # Far below all others, so that neither sums of exponentials nor products with a weight 0
@@ -78,6 +75,16 @@ class Rows:
         # What a loss has read, as leaves of its graph, and how their gradients reach the scores.
         self._leaves: list[tuple[Tensor, Callable[[Tensor], Tensor]]] = []
         self._ranking: Ranking | None = None
+
+    @property
+    def same_class(self) -> Tensor:
+        """Where anchor and candidate are known to share a class, shape (n_anchors, n), dtype bool.
+
+        If groups are positive and the loss pulls them, members of a group share a class, too.
+        """
+        if self._same_class is None:
+            raise ValueError(f"A loss that reads rows.same_class {_NO_LABELS}")
+        return self._same_class
 
     @property
     def scores(self) -> Tensor:
@@ -191,8 +198,6 @@ class Rows:
         total, mass : Tensor of shape (n_anchors,)
             The second is without gradient.
         """
-        if weights is None:
-            raise ValueError(f"A loss that reads rows.same_class {_NO_LABELS}")
         return self._weighted_sum(self._of_candidates(self._copy(weights)))
 
     def weights(self, loss: Loss) -> Tensor | None:
@@ -201,12 +206,13 @@ class Rows:
         They are those of the loss by rank and by class, times those of the pairs; 0 for
         excluded candidates and those of the anchor's group.
         """
+        name, beta = type(loss).__name__, loss.hardness()
+        if beta < 0:
+            raise ValueError(f"{name}.hardness must return a number β ≥ 0, got {beta!r}.")
         c = self.rank_weights(loss) if loss.overrides("rank_weights") else None
         if loss.overrides("class_weights"):
-            if self.same_class is None:
-                raise ValueError(f"{type(loss).__name__} {_NO_LABELS}")
             by_class = loss.class_weights(self.same_class)
-            check_returned(f"{type(loss).__name__}.class_weights", by_class, self._scores.shape)
+            check_returned(f"{name}.class_weights", by_class, self._scores.shape)
             c = self._copy(by_class) if c is None else c * by_class
         if c is None and self._hidden is None and self._pair_weights is None:
             return None

@@ -67,8 +67,8 @@ class VonMisesFisher(Similarity):
     In float32, differences of scores are correct to .001/t, except for nearly opposite
     directions, whose scores are the lowest. If `kappa_max` exceeds 2,000, or is below .1, which
     makes scores tiny, scores are computed in float64 (except on MPS, which lacks it), which takes
-    six times as long. Float64 is correct to 5e-10 up to
-    κ = 1e4, and to a few 1e-9 up to 1e6.
+    six times as long; SciPy computes a part of them on the CPU, for which a GPU waits. Float64 is
+    correct to 5e-10 up to κ = 1e4, and to a few 1e-9 up to 1e6.
 
     References
     ----------

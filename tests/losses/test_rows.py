@@ -274,6 +274,24 @@ def test_a_bad_result_is_refused_by_the_name_of_the_method(members, method, mess
         contrastive_loss(*views, loss=loss, y=y)
 
 
+@pytest.mark.parametrize("method", ["losses", "class_weights"])
+def test_a_loss_that_reads_classes_without_asking_for_labels_is_refused(method):
+    members = {
+        "losses": lambda self, rows: rows.scores.masked_fill(~rows.same_class, 0.0).sum(1),
+        "class_weights": lambda self, same_class: ~same_class,
+    }
+    loss = type("Custom", (Loss,), {method: members[method]})()
+    with pytest.raises(ValueError, match=r"reads rows\.same_class needs labels: set requires_y"):
+        contrastive_loss(*random_views(9, 5), loss=loss)
+
+
+@pytest.mark.parametrize("loss", [None, PositiveDebiased], ids=["alone", "as negatives"])
+def test_a_hardness_below_zero_is_refused(loss):
+    negative = Tilted(beta=-1.0)
+    with pytest.raises(ValueError, match=r"Tilted\.hardness must return a number β ≥ 0, got -1"):
+        contrastive_loss(*random_views(9, 5), loss=loss(negatives=negative) if loss else negative)
+
+
 def test_rank_1_is_the_farthest_candidate():
     class Farthest(Loss):
         def rank_weights(self, ranks_from_farthest, n_candidates):
