@@ -17,9 +17,9 @@ from sklearn.preprocessing import StandardScaler
 
 from benchmarks._graph_sets import load_graphs
 from benchmarks._image_sets import load_images
-from benchmarks._made_graphs import MADE, made_graphs
 from benchmarks._results import means, paired
 from benchmarks._series_sets import load_series
+from benchmarks._synthetic_graphs import MADE, made_graphs
 from skcontrast.encoders import GIN
 from skcontrast.features import PartialWhitening
 from skcontrast.graphs._features import NodeFeatures
@@ -80,7 +80,7 @@ def graphs(name):
 
 
 def made(name):
-    """Return a function that returns twice `n` made graphs, half of them to test on."""
+    """Return a function that returns twice `n` synthetic graphs, half of them to test on."""
 
     def loaded(args):
         X, y = made_graphs(name, 2 * args.n)

@@ -1,6 +1,6 @@
 """Figures of benchmarks as JSON: printed as they come, saved, and compared with the stored ones.
 
-A file ``results/NAME.json`` beside ``NAME.py`` holds its tables by name. A table has the command,
+A file ``results/NAME.json`` next to ``NAME.py`` holds its tables by name. A table has the command,
 date, commit, machine and versions that it was made with, and rows: labels first, then figures. A
 figure is a number, a mean with a standard deviation, or a list with one number per run.
 """

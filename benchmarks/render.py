@@ -2,7 +2,7 @@
 
     python -m benchmarks.render
 
-Each benchmark has a page ``results/NAME.md`` beside its figures, ``results/NAME.json``: what is
+Each benchmark has a page ``results/NAME.md`` next to its figures, ``results/NAME.json``: what is
 between the line ``<!-- table: TABLE -->`` and the next ``<!-- end -->`` is replaced by the table.
 In the pages of the documentation, `DOCUMENTED`, the lines are ``.. table: NAME`` and ``.. end``,
 and each table is made of one or several stored ones.
@@ -132,7 +132,7 @@ def worth():
 
 
 def best_without_training(rows, column):
-    """Return the highest figure of what needs no training, and the name of its row."""
+    """Return the highest figure of training-free baselines, and the name of its row."""
     free = [row for row in rows if row["row"] in TRAINING_FREE and column in row]
     best = max(free, key=lambda row: float(row[column]))
     return f"{best[column]} {best['row']}"
@@ -215,9 +215,9 @@ WORTH |= {name: ("graph_worth", name, "10 labels", "SVM") for name in GRAPH_SETS
 CALLS = "transform", "score", "patches", "kernels", "colours"
 PRETRAINED = {
     "frozen": "frozen network",
-    "nothing learned": "frozen, patches, HOG",
+    "frozen, patches, HOG": "frozen, patches, HOG",
     "learned": "adapted",
-    "whole": "adapted, frozen, patches, HOG",
+    "all": "adapted, frozen, patches, HOG",
 }
 SCRATCH = {
     "pixels, 24×24": "pixels",

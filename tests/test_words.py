@@ -8,6 +8,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 INSTEAD = {
     r"beside|side by side": "next to, together with, concatenated with",
+    r"guess(es|ed)?": "pseudo-labels; detected",
+    r"own work|of ones own": "custom",
+    r"(can(not)?|could|nothing) be told": "no significant difference",
+    r"what (is|are) not trained|nothing learned": "frozen features",
     r"classmates?": "samples of the same class",
     r"mirrors and turns": "flips and rotations",
     r"labels? a class": "labels per class",
@@ -26,8 +30,9 @@ INSTEAD = {
 
 def texts():
     """Yield file names and texts, in which a line break is a space."""
-    patterns = ["*.md", "docs/*.rst", "docs/guide/*.rst", "skcontrast/**/*.py", "examples/**/*.py"]
-    for path in sorted(path for pattern in patterns for path in ROOT.glob(pattern)):
+    texts = ["*.md", "docs/*.rst", "docs/guide/*.rst", "benchmarks/**/*.md"]
+    code = [f"{folder}/**/*.py" for folder in ("skcontrast", "examples", "benchmarks")]
+    for path in sorted(path for pattern in texts + code for path in ROOT.glob(pattern)):
         text = re.sub(r"\s*\n\s*(# )?", " ", path.read_text(encoding="utf-8"))
         yield path.relative_to(ROOT).as_posix(), text
 

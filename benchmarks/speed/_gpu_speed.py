@@ -40,7 +40,7 @@ def measured_loss(name, batch, campaign):
 
 
 def loss(campaign):
-    """Losses, forward and backward, beside plain NT-Xent and those of other libraries."""
+    """Losses, forward and backward, next to plain NT-Xent and those of other libraries."""
     with campaign.table("loss", labels=2) as table:
         for batch in campaign.sized((256, 1024, 4096, 8192, 16384, 32768), (32, 64)):
             for name in (PLAIN, *OURS, *PEERS):
@@ -167,7 +167,7 @@ def measured_transform(embedder, X, campaign):
 
 
 def transform(campaign):
-    """`transform` beside the bare encoder."""
+    """`transform` next to the bare encoder."""
     with campaign.table("transform", labels=2) as table:
         for name, embedder, X in transform_cases(campaign):
             labels = {"data": name, "rows": len(X)}

@@ -126,7 +126,7 @@ def train(campaign):
 
 
 def negatives(campaign):
-    """The losses side by side by the number of negatives, short trainings of fewer images."""
+    """Compare losses by the number of negatives, in short trainings of fewer images."""
     args = campaign.args
     X, y, *test = images(args)
     epochs, n = campaign.sized((args.short_epochs, args.short_images), (1, 64))

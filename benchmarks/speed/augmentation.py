@@ -1,11 +1,11 @@
-"""Images and vectors augmented per second, beside other libraries.
+"""Images and vectors augmented per second, next to other libraries.
 
     OMP_WAIT_POLICY=PASSIVE python -m benchmarks.speed.augmentation
 
 Images: the recipe of SimCLR (crop, flip, colour jitter, grayscale; at 96×96 also blur), every
 image with its own random numbers, from a batch of uint8 to floats in [0, 1]. kornia works on the
 batch; its two ways to crop and its two colour jitters are separate rows. Vectors: the corruption
-of SCARF, beside the same in numpy. All take turns within one process; rates are medians over the
+of SCARF, next to the same in numpy. All take turns within one process; rates are medians over the
 rounds, and so are the ratios to the first row.
 """
 

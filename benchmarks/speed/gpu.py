@@ -10,17 +10,17 @@
 Every row is stored in ``OUT/gpu.json`` as it comes. A call makes the rows that are missing, in the
 order of their worth, until its budget of seconds is spent, and prints what it had no time for;
 the same call again continues there. A training that is stopped leaves a checkpoint of about 130 MB
-in the folder `--state`, from which the next call resumes. `summary` sets the figures beside the
+in the folder `--state`, from which the next call resumes. `summary` sets the figures next to the
 goals. ``cp OUT/gpu.json benchmarks/speed/results/`` makes them stored results. The pieces:
 
 - tests: ``pytest -m gpu``;
-- loss: forward and backward of losses by batch size, beside NT-Xent by ``F.cross_entropy``,
+- loss: forward and backward of losses by batch size, next to NT-Xent by ``F.cross_entropy``,
   pytorch-metric-learning and lightly, where these are installed;
 - step, epoch: SimCLR with ResNet-18: a step, the network alone, the views, the loss; whole epochs
   of `fit` on 50,000 images;
 - transform: rows per second and memory;
-- train: CIFAR-10 with InfoNCE and others, judged by neighbours and by the linear probe;
-- negatives: losses side by side at N = 30 to 510, with fewer images and epochs.
+- train: CIFAR-10 with InfoNCE and others, judged by k-NN accuracy and by the linear probe;
+- negatives: losses next to each other at N = 30 to 510, with fewer images and epochs.
 
 All pieces need what skcontrast depends on, and `tests` needs pytest. For a machine without a
 package index, gather the wheels of what it lacks, and of skcontrast itself, whose version the

@@ -1,4 +1,4 @@
-"""An epoch of InfoGraph: fit beside the usual loop of PyTorch Geometric.
+"""An epoch of InfoGraph: fit next to the usual loop of PyTorch Geometric.
 
     OMP_WAIT_POLICY=PASSIVE python -m benchmarks.speed.graph_epoch
     python -m benchmarks.speed.graph_epoch --data-home DIR --set DD --rounds 3

@@ -1,4 +1,4 @@
-"""Losses, forward and backward, beside plain NT-Xent and the losses of other libraries.
+"""Losses, forward and backward, next to plain NT-Xent and the losses of other libraries.
 
     OMP_WAIT_POLICY=PASSIVE python -m benchmarks.speed.loss_engine
     OMP_WAIT_POLICY=PASSIVE python -m benchmarks.speed.loss_engine --memory

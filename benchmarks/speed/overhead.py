@@ -1,4 +1,4 @@
-"""What fit costs beside a hand-written loop, and transform beside the bare encoder call.
+"""What fit costs next to a hand-written loop, and transform next to the bare encoder call.
 
     OMP_WAIT_POLICY=PASSIVE python -m benchmarks.speed.overhead
     OMP_WAIT_POLICY=PASSIVE python -m benchmarks.speed.overhead --rows
@@ -11,7 +11,7 @@ the figure is the median of the ratios, pair by pair. The bare encoder call gets
 scaled already, in portions as large as `transform` uses; "array to array" starts from X as
 `transform` does, with the cast to float32 that a script would write.
 
-`--rows` is for serving: milliseconds of `transform` for one row, 1,000 and many, beside the bare
+`--rows` is for serving: milliseconds of `transform` for one row, 1,000 and many, next to the bare
 encoder on the same float32 rows as one tensor, in portions as large as `transform` uses. For fewer
 than 8 rows `transform` computes 8, so that a row has the same bits in a batch of any size.
 """

@@ -14,12 +14,12 @@ but the epochs. Further rows are raw data, UMAP in ten dimensions (warmed up, si
 compiles itself), and the encoder with its first weights.
 
 Seconds, of the CPU and on the clock, are those of training and of embedding training and test
-samples; the quality is that of logistic regressions on standardised columns, with 5 labels a class
-or all, and of 20 neighbours, on test samples. A seed changes the split, the weights, the batches
-and the labels; contestants run in turn, in another order for each seed. p is that of a paired
-t-test of the accuracies with 5 labels against those of skcontrast; "CPU ratio" is the median over
-the seeds of the seconds in relation to those of skcontrast. What is not installed is left out, and
-said.
+samples; the quality is that of logistic regressions on standardised columns, with 5 labels per
+class or all, and of 20 neighbours, on test samples. A seed changes the split, the weights, the
+batches and the labels; contestants run in turn, in another order for each seed. p is that of a
+paired t-test of the accuracies with 5 labels against those of skcontrast; "CPU ratio" is the
+median over the seeds of the seconds in relation to those of skcontrast. What is not installed is
+left out, and said.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from skcontrast.similarity import Cosine
 
 PROBES = ("5 labels", "20-NN")
 RAW, UNTRAINED = "raw pixels", "untrained"
-# Digits that are taken for each other; seed k takes the first ones of row k modulo 5.
+# Digits that are confused with each other; seed k takes the first ones of row k modulo 5.
 ALIKE = ((3, 8, 9, 5, 2), (4, 9, 7, 1, 8), (1, 8, 2, 9, 4), (5, 9, 3, 8, 1), (2, 1, 3, 8, 7))
 N_FEW_CLASSES = 260
 
@@ -45,8 +45,8 @@ class Setting(NamedTuple):
 def split(seed, n_classes=None):
     """Return X_train, y_train, X_test, y_test: all digits, or few classes of fewer samples.
 
-    With `n_classes` given, 260 training images are spread over so many classes; all test images
-    of these classes are kept.
+    With `n_classes` given, 260 training images are spread over this number of classes; all test
+    images of these classes are kept.
     """
     X, y = load_digits(return_X_y=True)
     X_train, X_test, y_train, y_test = train_test_split(
@@ -81,7 +81,7 @@ def make_embedder(setting):
 
 
 def probes(train, y_train, test, y_test):
-    """Return the accuracy with 5 labels a class, a mean of 10 draws, and of 20 neighbours."""
+    """Return the accuracy with 5 labels per class, a mean of 10 draws, and of 20 neighbours."""
     data = train, y_train, test, y_test
     return [float(few_label_accuracy(*data, n_labels=5).mean()), knn_accuracy(*data)]
 

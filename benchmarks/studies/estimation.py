@@ -7,7 +7,8 @@ At several lengths of training with InfoNCE, in batches of 256 (N = 510 candidat
 
 - from labels: τ⁺ = Σ p_k², α = (6 A − 1)/4 of the macro-AUC A;
 - from ranks of views: the positive is a second view of the same sample, as in training;
-- from ranks of classmates: the positive is a view of another sample of the same class, as the
+- from ranks of samples of the same class: the positive is a view of another sample of the same
+class, as the
   model has it. Where this disagrees with the labels, the model is wrong, not the choice of the
   positives.
 """
@@ -43,7 +44,7 @@ def projections(embedder, X, generator):
         return embedder.projector_(embedder.encoder_(batch))
 
 
-def classmates(y, rng):
+def next_of_class(y, rng):
     """Return for each sample the position of another of its class."""
     mates = np.empty(len(y), dtype=int)
     for k in np.unique(y):
@@ -53,14 +54,14 @@ def classmates(y, rng):
 
 
 def observe(embedder, X, y, n_positives):
-    """Return ranks of views, ranks of classmates and AUCs, over enough batches."""
+    """Return ranks of views, ranks of samples of the same class and AUCs, over enough batches."""
     generator, rng = torch.Generator().manual_seed(0), np.random.default_rng(0)
     views, mates, aucs = [], [], []
     while len(views) * 2 * BATCH < n_positives:
         rows = rng.choice(len(X), BATCH, replace=False)
         z1, z2 = (projections(embedder, X[rows], generator) for _ in range(2))
         views.append(positive_ranks(z1, z2))
-        mates.append(positive_ranks(z1, z2[classmates(y[rows], rng)]))
+        mates.append(positive_ranks(z1, z2[next_of_class(y[rows], rng)]))
         aucs.append(macro_auc(z1, z2, y=y[rows]).value)
     return np.concatenate(views), np.concatenate(mates), np.mean(aucs)
 
@@ -78,10 +79,10 @@ def row(name, epochs, embedder, X, y, n_positives):
         "data": name,
         "epochs": epochs,
         "α labels": alpha_from_auc(auc).value,
-        "α classmates": figure("alpha", mates),
+        "α same class": figure("alpha", mates),
         "α views": figure("alpha", views),
         "τ⁺ labels": tau_plus_from_labels(y).value,
-        "τ⁺ classmates": figure("tau_plus", mates),
+        "τ⁺ same class": figure("tau_plus", mates),
         "τ⁺ views": figure("tau_plus", views),
     }
 

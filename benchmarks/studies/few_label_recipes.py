@@ -1,4 +1,4 @@
-"""What to label, and what to do with five labels a class: the recipes of the guide.
+"""What to label, and what to do with five labels per class: the recipes of the guide.
 
     python -m benchmarks.studies.few_label_recipes  # what to do with them, on digits
     python -m benchmarks.studies.few_label_recipes --sets CIFAR-10 --n 2500 --n-labels 20
@@ -187,7 +187,7 @@ def compare_choices(args):
                     seeds = range(args.seeds * (4 if choice == "at random" else 1))
                     rows = [CHOICES[choice](H, y, a_class * n_classes, seed) for seed in seeds]
                     figures[choice] = spread([accuracy(r, *judged) for r in rows])
-                table.add({"set": Path(name).stem, "labels a class": a_class, **figures})
+                table.add({"set": Path(name).stem, "labels per class": a_class, **figures})
 
 
 def compare_recipes(args):

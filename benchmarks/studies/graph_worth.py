@@ -1,4 +1,4 @@
-"""Graphs: what the default embedding is worth against everything that needs no training.
+"""Graphs: what the default embedding is worth against all training-free baselines.
 
     python -m benchmarks.studies.graph_worth  # sets that are made
     python -m benchmarks.studies.graph_worth --sets PTC_MR ENZYMES --data-home FOLDER
@@ -8,7 +8,7 @@ profile; the colours of Weisfeiler and Lehman; the default with its first weight
 trained.
 
 Every row is made from all graphs without their classes, and standardised by all of them. Columns:
-accuracy of a logistic regression with 10 labels a class, ten draws from one half and tested on
+accuracy of a logistic regression with 10 labels per class, ten draws from one half and tested on
 the other; of an SVM with an RBF kernel, its C chosen by inner folds, on five folds. A seed sets
 halves, draws, folds, weights and views, for all rows alike; the made sets, and the graphs of
 larger ones, are drawn again for each.
@@ -28,9 +28,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from benchmarks._graph_sets import load_graphs
-from benchmarks._made_graphs import MADE, made_graphs
 from benchmarks._protocol import bag
 from benchmarks._results import Table, make_parser, means
+from benchmarks._synthetic_graphs import MADE, made_graphs
 from skcontrast import ContrastiveEmbedder
 from skcontrast.features import GraphProfile, WeisfeilerLehman
 from skcontrast.metrics import few_label_accuracy

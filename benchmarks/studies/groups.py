@@ -12,7 +12,7 @@ as in worth.py.
     python -m benchmarks.studies.groups --pairs digits vectors.npz
 
 Vectors, and pairs of rows of one class: each sample is in one pair. A file holds `X_train`,
-`y_train`, `X_test` and `y_test`; digits are divided into halves. Rivals that know the pairs are
+`y_train`, `X_test` and `y_test`; digits are divided into halves. Baselines that know the pairs are
 whitened by the differences within pairs (RCA). Three labels of each class teach a logistic
 regression on rows of length 1, five draws; retrieval is the share of the right class among the
 five training samples with the highest cosine.
@@ -134,7 +134,7 @@ def paired(y, seed):
 
 
 def judged_vectors(V, y, V_test, y_test):
-    """Return the accuracy of three labels a class, and the precision of five neighbours."""
+    """Return the accuracy of three labels per class, and the precision of five neighbours."""
     V, V_test = normalize(V), normalize(V_test)
     found = []
     for seed in range(5):

@@ -1,4 +1,4 @@
-"""Images of any size from nothing: the default embedder, what costs less, and both.
+"""Images of any size from scratch: the default embedder, what costs less, and both.
 
     python -m benchmarks.studies.image_sizes --sets steel cells
     python -m benchmarks.studies.image_sizes --side 16 --rows ConvNet PatchNet --n 300
@@ -6,7 +6,7 @@
 Sets, halves and columns are those of pretrained.py; ``--n`` is the most images to train on.
 "default" is ``ContrastiveEmbedder(random_state=seed)``, "ConvNet" and "PatchNet" the same with
 that encoder. "patches" and "HOG" are those of `skcontrast.features`, and the last row has all
-three, with equal weight. Beside them stand the pixels of images of 24×24 and the embedder with its
+three, with equal weight. Next to them are the pixels of images of 24×24 and the embedder with its
 first weights. All columns are standardised. CPU seconds are those of `fit`.
 """
 

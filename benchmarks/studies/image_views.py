@@ -1,11 +1,11 @@
-"""Four chains of views on seven sets of images, from nothing and from a pretrained network.
+"""Four chains of views on seven sets of images, from scratch and from a pretrained network.
 
     python -m benchmarks.studies.image_views --start nothing
     python -m benchmarks.studies.image_views --start pretrained --epochs 7
 
 Sets, halves and columns are those of pretrained.py, and the digits of scikit-learn. "start" is the
 embedder with its first weights: the network before it is adapted, or an encoder drawn at random,
-beside codes and gradients. All chains but the default's have the mirrors and turns that the images
+next to patches and HOG. All chains but the default's have the flips and rotations that the images
 show. Changes of colour are of brightness and contrast alone on grey images.
 """
 

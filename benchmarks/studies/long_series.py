@@ -8,7 +8,7 @@ segment, a wide QRS complex; leads mix three waves at random, and a baseline wan
 a bearing, 1.7 seconds at 12 kHz: none, or damage whose blows recur at one of three rates, and ring
 at some 3 kHz below noise. Half of 320 series train, without labels, the others test. One seed.
 
-Columns: accuracy of a logistic regression with 5 and 20 labels a class, mean of ten draws; CPU
+Columns: accuracy of a logistic regression with 5 and 20 labels per class, mean of ten draws; CPU
 seconds of training, and of embedding all. Rows: averages of ten steps, standardised; then the
 blocks of one default embedder, and all of it.
 """

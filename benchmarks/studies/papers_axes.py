@@ -5,8 +5,8 @@
 
 Embedders of 1,347 images of 8×8 without labels, default encoder, affine views with jitter of
 brightness and contrast, temperature .2, batches of 128 (N = 254) and 24 epochs, except where the
-axis says otherwise. Measured on the other 450 images: 5 labels a class (logistic regression, mean
-of 10 draws) and 20 nearest neighbours. Every seed has its own split. Δ is the difference from
+axis says otherwise. Measured on the other 450 images: 5 labels per class (logistic regression,
+mean of 10 draws) and 20 nearest neighbours. Every seed has its own split. Δ is the difference from
 InfoNCE in the same column of the axis with the same seeds, p that of a paired t-test.
 
 ``--cache FILE`` keeps each fit's figures, so that a run that was cut off continues.
@@ -107,7 +107,7 @@ def axis_table(name, args, labels=2):
 
 
 def negatives(figures, args):
-    """Number of negatives, N = 2(B − 1), with 264 steps whatever the size of the batches."""
+    """Number of negatives, N = 2(B − 1), with 264 steps for any batch size."""
     n_samples = len(split(0)[0])
     with axis_table("negatives, equal steps", args) as table:
         add_rows(table, "N", "–", untouched(), figures, args)
@@ -316,7 +316,7 @@ def simulated_scores(t):
 
 
 def digit_scores(t):
-    """Return scores of test images with a classmate and with all true negatives."""
+    """Return scores of test images with a sample of the same class and with all true negatives."""
     X_train, _, X_test, y_test = split(0)
     embedder = make_embedder(Setting(InfoNCE(), temperature=t)).fit(X_train)
     Z = embedder.set_params(output="projection").transform(X_test)

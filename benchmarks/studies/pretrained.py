@@ -13,8 +13,8 @@ satellite tiles (aid) and any other. ``--side`` is the most pixels of a side, 96
 CIFAR-10 and Fashion-MNIST as in other studies. Half of a set, 800 images at most, is trained on
 without labels, of the other half 1,200 at most are judged.
 
-Columns: 5 and 20 labels a class (logistic regression, mean of 10 draws), ten neighbours by cosine,
-plain or half whitened, whichever is better, and a linear probe of all labels. "learned" is
+Columns: 5 and 20 labels per class (logistic regression, mean of 10 draws), ten neighbours by
+cosine, plain or half whitened, whichever is better, and a linear probe of all labels. "learned" is
 ``ContrastiveEmbedder(Pretrained(network, mean=…, std=…), random_state=seed)`` with nothing else
 chosen (0 epochs: it was not adapted), "frozen" what the network returned before, "both" the two
 next to each other, standardised.
@@ -22,7 +22,7 @@ next to each other, standardised.
 that have no ``size`` share the row "frozen", which ``adapt=False`` gives alone. ``statistics=1``
 trains with batch normalisation by the statistics of each batch, which Pretrained never does.
 ``--fine-tune`` is what people do instead: the network and a linear layer, which begins as the
-logistic regression on the frozen network (LP-FT, Kumar et al. 2022), trained with five labels a
+logistic regression on the frozen network (LP-FT, Kumar et al. 2022), trained with five labels per
 class by cross-entropy and mild views; two draws. ``--in-fit SemiSupCon`` gives the same two draws
 of five labels to ``fit`` with that loss, ``no labels`` is the embedder without them, judged by
 these draws, and ``SetFit`` is the order of Tunstall et al. 2022: the labelled images alone are
@@ -61,7 +61,7 @@ WAYS = ["SemiSupCon", "no labels", "SetFit"]
 
 
 def fine_tuned(data, network, n_labels, rate, seed):
-    """Return the accuracy of a network that was fine-tuned with `n_labels` labels a class."""
+    """Return the accuracy of a network that was fine-tuned with `n_labels` labels per class."""
     X, y, X_test, y_test = data
     rows = some_of_each(y, n_labels, seed)
     encoder = pretrained_encoder(network, frozen=0)
@@ -91,7 +91,7 @@ def fine_tuned(data, network, n_labels, rate, seed):
 
 
 def labels_in_fit(data, network, way):
-    """Return accuracies by five labels a class, of two draws, given to `fit` in one of WAYS."""
+    """Return accuracies by five labels per class, of two draws, given to `fit` in one of WAYS."""
     X, y, X_test, y_test = data
     encoder, found = pretrained_encoder(network), []
     for rows in (some_of_each(y, 5, draw) for draw in range(2)):

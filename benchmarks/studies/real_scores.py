@@ -9,7 +9,7 @@ fitted to 256 other samples.
 
 - the macro-AUC of the scores;
 - the relative bias of each loss's estimate of the mean over true negatives, with views as
-  positives, and for DCL with classmates as positives too;
+  positives, and for DCL with samples of the same class as positives too;
 - the share of the gradient's push that lands on false negatives;
 - how reliable p(true negative | rank) is: the largest gap of a decile, and the Brier score.
 
@@ -109,7 +109,7 @@ def losses(auc, sample):
 
 
 def scores_of(embedder, X, y, seed):
-    """Return the AUC, and scores with views and with classmates as positives."""
+    """Return the AUC, and scores with views and with samples of the same class as positives."""
     views = project_views(embedder, X, random_state=seed)
     given = {"y": y, "similarity": embedder.similarity_}
     samples = (
@@ -123,14 +123,14 @@ def observe(embedder, X, y, seed):
     n = min(BATCH, len(y) // 2)
     rows, known = np.split(np.random.default_rng(seed).permutation(len(y))[: 2 * n], 2)
     auc, fitted_on, _ = scores_of(embedder, X[known], y[known], seed)
-    rivals = losses(auc, fitted_on)
+    compared = losses(auc, fitted_on)
     auc, sample, mates = scores_of(embedder, X[rows], y[rows], seed)
-    bias = {name: negative_bias(loss, sample).value for name, loss in rivals.items()}
-    bias["DCL, classmates"] = negative_bias(rivals["DCL"], mates).value
-    push = {name: push_share(loss, sample).value for name, loss in rivals.items()}
-    found = {name: reliability(loss, sample) for name, loss in rivals.items()}
+    bias = {name: negative_bias(loss, sample).value for name, loss in compared.items()}
+    bias["DCL, same class"] = negative_bias(compared["DCL"], mates).value
+    push = {name: push_share(loss, sample).value for name, loss in compared.items()}
+    found = {name: reliability(loss, sample) for name, loss in compared.items()}
     gaps = {}
-    for name in ("DCL", "BCL(.9)", *(name for name in rivals if "fitted" in name)):
+    for name in ("DCL", "BCL(.9)", *(name for name in compared if "fitted" in name)):
         label = "constant" if name == "DCL" else name
         gaps[f"{label}: gap"] = found[name].largest_gap
         gaps[f"{label}: Brier"] = found[name].brier

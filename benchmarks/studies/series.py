@@ -21,12 +21,12 @@ parameters; with what is learned, both are divided by their root mean square. Th
 the default (``ContrastiveEmbedder(random_state=seed)``), the
 same with other losses at the prior of the classes, and SupCon, which has all labels.
 
-Columns: accuracy on the test part of a logistic regression with 1, 5 and 20 labels a class, or all
-of a class that has fewer, mean of ten draws; of one neighbour (Euclidean) and of five (cosine); of
-a logistic regression and of an SVM with a Gaussian kernel and C = 10 with all labels of the
-training part; CPU minutes of training and embedding. Embeddings are used as they are; the other
-rows are standardised by the training part, without labels. With ``--parts`` the SVM is that of
-TS2Vec (Yue et al. 2022): fitted on the train part of the file alone, C from 10⁻⁴ to 10⁴ or no
+Columns: accuracy on the test part of a logistic regression with 1, 5 and 20 labels per class, or
+all of a class that has fewer, mean of ten draws; of one neighbour (Euclidean) and of five
+(cosine); of a logistic regression and of an SVM with a Gaussian kernel and C = 10 with all labels
+of the training part; CPU minutes of training and embedding. Embeddings are used as they are; the
+other rows are standardised by the training part, without labels. With ``--parts`` the SVM is that
+of TS2Vec (Yue et al. 2022): fitted on the train part of the file alone, C from 10⁻⁴ to 10⁴ or no
 penalty by five folds of it.
 """
 
@@ -102,7 +102,7 @@ def split(y, n_first, args, seed):
 
 
 def few_labels(H, y, H_test, y_test, k, seed):
-    """Return the mean accuracy over draws of k labels a class, or all of a smaller class."""
+    """Return the mean accuracy over draws of k labels per class, or all of a smaller class."""
     found = []
     for draw in range(N_DRAWS):
         rng = np.random.default_rng([seed, draw])
@@ -117,7 +117,7 @@ def few_labels(H, y, H_test, y_test, k, seed):
 
 
 def support_vectors(n_least, args):
-    """Return the SVM of the last column, where the rarest class has so many samples."""
+    """Return the SVM of the last column, where the rarest class has enough samples."""
     if not args.parts or n_least < 5:
         return SVC(C=10)
     return GridSearchCV(SVC(), {"C": [*10.0 ** np.arange(-4, 5), np.inf]}, cv=5)

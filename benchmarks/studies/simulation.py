@@ -4,7 +4,7 @@
 
 Mean squared error against the mean over the true negatives of the same sample, and bias, times
 10⁴, for class priors, location parameters and numbers of candidates; temperature .5, losses set to
-the true α and τ⁺. All losses see the same scores. "nearest rival" is the least advantage of BCL
+the true α and τ⁺. All losses see the same scores. "nearest other" is the least advantage of BCL
 with the inverted cdf in squared error over another loss, in standard errors of the paired
 difference: negative where another loss is better. Two small tables have relative biases: of
 candidates that are the rest after a share c of the class was taken as positives, the premise of
@@ -46,10 +46,10 @@ def simulate(args):
             size = {"n_anchors": args.n_anchors, "n_candidates": n}
             found = compare_estimators(model, losses, random_state=rng, **size)
             setting = {"τ⁺": tau_plus, "α": alpha, "N": n}
-            rival = min(advantage(found, other) for other in NAMES if other != OURS)
+            nearest = min(advantage(found, other) for other in NAMES if other != OURS)
             mse, bias = found.summary("mse"), found.summary("bias")
             row = {name: 1e4 * mse[name][0] for name in NAMES}
-            table.add({**setting, **row, "nearest rival": rival})
+            table.add({**setting, **row, "nearest other": nearest})
             biases.append({**setting, **{name: 1e4 * bias[name][0] for name in NAMES}})
     with Table("bias", args, ratios=[], labels=3, digits=2) as table:
         for row in biases:

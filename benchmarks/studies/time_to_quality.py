@@ -1,4 +1,4 @@
-"""Time to quality: the accuracy of the default embedder and of its rivals against CPU minutes.
+"""Time to quality: the accuracy of the default embedder and of baselines against CPU minutes.
 
     pip install kornia pytorch-metric-learning umap-learn scikit-image torch_geometric
     python -m benchmarks.studies.time_to_quality
@@ -8,11 +8,11 @@
 
 Every fit is trained from the start for its number of epochs, with its own schedule of the learning
 rate, and judged as in worth.py. The minutes, of the CPU and on the clock, are those of training
-and of embedding training and test samples. Rivals: what needs no training, UMAP, an autoencoder
-with the network and the views of the embedder, a map in two dimensions by the recipe of t-SimCNE
-(its similarity; encoder, views and steps of the embedder), and the training loop that a script
-would have: for images kornia's views, a DataLoader, a convolutional network and the loss of
-pytorch-metric-learning, for graphs InfoGraph by PyTorch Geometric. Each row is a single seed.
+and of embedding training and test samples. Baselines: training-free baselines, UMAP, an
+autoencoder with the network and the views of the embedder, a map in two dimensions by the recipe
+of t-SimCNE (its similarity; encoder, views and steps of the embedder), and the training loop that
+a script would have: for images kornia's views, a DataLoader, a convolutional network and the loss
+of pytorch-metric-learning, for graphs InfoGraph by PyTorch Geometric. Each row is a single seed.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ default also stands next to patches, kernels, profile and colours, or standardis
 block standardised, each with rows of norm 1, or both in turn.
 
 Columns: accuracy on test data of a logistic regression on standardised features with 1, 5 and 20
-labels a class, of 20 neighbours (Euclidean, raw features), of 20 neighbours by cosine in
+labels per class, of 20 neighbours (Euclidean, raw features), of 20 neighbours by cosine in
 half whitened features, of the regression with all labels, and of a ridge classifier with all
 labels, its penalty by leave-one-out; the normalised mutual information of k-means and the classes;
 CPU minutes of training and embedding. ``--quick`` leaves out one label, the ridge classifier and

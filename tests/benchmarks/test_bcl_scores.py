@@ -31,7 +31,7 @@ from tests.naive_losses import log_estimate
 def test_estimates_are_those_of_the_naive_formula_or_refused(loss):
     sample = ScoreModel(0.8, 0.2, gamma=1.0).sample(30, 40, random_state=0)
     if not loss.is_estimate:
-        with pytest.raises(ValueError, match=f"{type(loss).__name__} does not differ from"):
+        with pytest.raises(ValueError, match=f"{type(loss).__name__} is not an estimate"):
             estimate(loss, sample)
         return
     before = sample.scores.copy()

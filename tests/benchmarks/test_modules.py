@@ -15,7 +15,7 @@ from PIL import Image
 from sklearn.datasets import load_digits
 
 import benchmarks
-from benchmarks._made_graphs import made_graphs
+from benchmarks._synthetic_graphs import made_graphs
 
 ROOT = Path(benchmarks.__file__).parents[1]
 MODULES = {

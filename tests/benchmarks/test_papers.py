@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks import papers
-from benchmarks._made_graphs import made_graphs
+from benchmarks._synthetic_graphs import made_graphs
 
 LAST = {
     "bcl": "| BCL | CIFAR-10 | 92.18 |",

@@ -71,10 +71,10 @@ def _motifs(edges, atoms):
     n = len(atoms)
     linked = np.zeros((n, n))
     linked[edges[0], edges[1]] = linked[edges[1], edges[0]] = 1
-    beside = {atom: linked @ (atoms == atom) for atom in VALENCES}
+    next_to = {atom: linked @ (atoms == atom) for atom in VALENCES}
     carbon = atoms == "C"
-    amides = (carbon & (beside["N"] > 0) & (beside["O"] > 0)).sum()
-    chlorides = (carbon & (beside["Cl"] > 0) & (beside["C"] > 2)).sum()
+    amides = (carbon & (next_to["N"] > 0) & (next_to["O"] > 0)).sum()
+    chlorides = (carbon & (next_to["Cl"] > 0) & (next_to["C"] > 2)).sum()
     return np.log1p(2 * amides) - np.log1p(2 * chlorides) + np.log(n)
 
 
