@@ -35,6 +35,7 @@ from __future__ import annotations
 from time import process_time
 
 import numpy as np
+from scipy.stats import zscore
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import StandardScaler
@@ -160,7 +161,7 @@ def catch22(X):
 
 def fitted(row, X, y, args, seed):
     """Return the fitted embedder of a row."""
-    given = {"kind": Series(args.standardize), "random_state": seed, "device": "cpu"}
+    given = {"kind": Series(), "random_state": seed, "device": "cpu"}
     if args.epochs:
         given["max_epochs"] = args.epochs
     if row == "untrained":
@@ -227,6 +228,8 @@ def main():
             tables.append(load(table.path)[table.name])
             continue
         X, y, n_first = load_series(name, args.data_home)
+        if args.standardize == "series":
+            X = zscore(X, axis=-1, nan_policy="omit")
         with table:
             for row in args.rows:
                 runs = [run(row, X, y, n_first, args, seed) for seed in range(args.seeds)]
