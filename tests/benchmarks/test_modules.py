@@ -76,7 +76,6 @@ TOY = {
     "studies.few_label_recipes": (["--rows", "DATA/v.npz", "--per-class", "1", *ONE], {}),
     "studies.graph_worth": (["--sets", "molecules", "--n", "40", *ONE], {}),
     "studies.groups": (["--rows", "default", "groups, positive", *ONE], SMALL),
-    "studies.guides": (["--sets", "digits", "--fits", "OUT/fits", "--seeds", "1"], SMALL),
     "studies.image_sizes": (["--sets", "steel", "--side", "16"], {}),
     "studies.image_views": (
         ["--sets", "steel", "--start", "pretrained", "--epochs", "1"],
