@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 else:
     Axes = Any
 
-# Okabe and Ito's colours, which colour-blind readers can distinguish, neighbours best.
+# Okabe and Ito's colours, which colour-blind readers can distinguish.
 _DISTINCT = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#555555")
-# Tell lines and points apart where colours do not.
+# Markers distinguish lines and points where colours do not.
 MARKERS = "oDs^vP"
 
 
@@ -30,19 +30,19 @@ def axes(ax: Axes | None, **figure_settings: Any) -> Axes:
     return pyplot().subplots(layout="constrained", **figure_settings)[1]
 
 
-def one_each(values: Any, name: str, n_samples: int, *, is_flat: bool = False) -> Any:
-    """Return an array with an entry for each sample, or raise an error that names it; None stays.
+def one_per_sample(values: Any, name: str, n_samples: int, *, is_flat: bool = False) -> Any:
+    """Return values as an array with an entry for each sample, or raise an error; None stays None.
 
     Parameters
     ----------
     values : array-like of length n_samples or None
-        The argument.
+        The argument's value.
     name : str
-        The name of the argument.
+        The argument's name, for the error.
     n_samples : int
-        How many entries it must have.
+        The number of samples.
     is_flat : bool, default=False
-        Whether it must be one-dimensional.
+        Whether the array must be one-dimensional.
     """
     if values is None:
         return None
@@ -62,7 +62,7 @@ def one_each(values: Any, name: str, n_samples: int, *, is_flat: bool = False) -
 
 
 def pyplot() -> Any:
-    """Return the module matplotlib.pyplot, imported only now."""
+    """Import matplotlib.pyplot, which is optional, and return it."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
@@ -71,14 +71,14 @@ def pyplot() -> Any:
 
 
 def class_colors(n: int) -> list[Any]:
-    """Return a colour for each of n classes; up to seven can be distinguished by everybody."""
+    """Return a colour for each of n classes; colour-blind readers can distinguish up to seven."""
     if n <= len(_DISTINCT):
         return list(_DISTINCT[:n])
     colors = pyplot().get_cmap("tab10" if n <= 10 else "tab20" if n <= 20 else "turbo")
     return [colors(k) if n <= 20 else colors(k / (n - 1)) for k in range(n)]
 
 
-# Share of a cell that is covered by its picture.
+# Share of a cell's side that its picture covers.
 _COVERED = 0.92
 
 
@@ -88,18 +88,18 @@ def is_images(X: Any) -> bool:
 
 
 def is_series(X: Any) -> bool:
-    """Return whether X is an array that is recognised as series, (n, n_channels, n_times)."""
+    """Return whether X is an array (n, n_channels, n_times) that is recognised as series."""
     return getattr(X, "ndim", 0) == 3 and is_long(*X.shape[1:])
 
 
 def as_pictures(X: Any) -> Any:
-    """Return series of unequal lengths, in a list, as one array, and all else unchanged."""
+    """Pad a list of series of unequal lengths to one array; return anything else unchanged."""
     X = list(X) if isinstance(X, tuple) or getattr(X, "dtype", None) == np.dtype(object) else X
     return padded(X) if isinstance(X, list) and lists_series(X, is_declared=False) else X
 
 
-def ranges(series: NDArray) -> NDArray[np.float64]:
-    """Return the least and the greatest value of each channel, shape (n_channels, 2)."""
+def value_ranges(series: NDArray) -> NDArray[np.float64]:
+    """Return the minimum and the maximum of each channel, shape (n_channels, 2)."""
     low, high = (f(series, axis=(0, 2)).astype(np.float64) for f in (np.nanmin, np.nanmax))
     return np.stack([low, np.where(high > low, high, low + 1)], axis=1)
 
@@ -113,12 +113,12 @@ def intensities(X: NDArray) -> tuple[float, float]:
 
 
 def picture(image: NDArray, limits: tuple[float, float]) -> NDArray:
-    """Return an image as matplotlib draws it.
+    """Return an image in the form that matplotlib draws.
 
     Parameters
     ----------
     image : ndarray of shape (h, w) or (channels, h, w)
-        With three channels, they are red, green and blue; of any other number, the mean is drawn.
+        Three channels are red, green and blue; of any other number, the mean is drawn.
     limits : tuple of two floats
         The intensities of black and white.
 
@@ -138,12 +138,12 @@ def picture(image: NDArray, limits: tuple[float, float]) -> NDArray:
 def draw_cell(
     ax: Axes, image: NDArray, row: int, column: int, limits: tuple[float, float], **kwargs: Any
 ) -> Any:
-    """Draw an image in a cell of a grid, whose middle is at x = column and y = row.
+    """Draw an image in a cell of a grid, centred at x = column and y = row.
 
     Parameters
     ----------
     ax : Axes
-        Where y grows downwards.
+        The axes to draw on, with y growing downwards.
     image : ndarray of shape (h, w) or (channels, h, w)
         The image.
     row, column : int
@@ -165,12 +165,12 @@ def draw_cell(
 def draw_series(
     ax: Axes, series: NDArray, row: int, column: int, limits: NDArray, **kwargs: Any
 ) -> list[Any]:
-    """Draw a series in a cell of a grid as `draw_cell` draws an image, a line for each channel.
+    """Draw a series in a cell of a grid, as `draw_cell` draws an image, one line per channel.
 
     Parameters
     ----------
     ax : Axes
-        Where y grows downwards.
+        The axes to draw on, with y growing downwards.
     series : ndarray of shape (n_channels, n_times)
         The series; NaN is not drawn.
     row, column : int
@@ -190,17 +190,17 @@ def draw_series(
 
 
 def drawer(ax: Axes, samples: NDArray, *, as_series: bool, **kwargs: Any) -> Callable[..., Any]:
-    """Return a function of a sample, a row and a column, on the scale of all samples.
+    """Return a function of a sample, a row and a column that draws on the scale of all samples.
 
-    It draws an image as `draw_cell` does, or a series as `draw_series`.
+    It calls `draw_cell` for images and `draw_series` for series.
     """
     draw: Callable[..., Any] = draw_series if as_series else draw_cell
-    limits: Any = ranges(samples) if as_series else intensities(samples)
+    limits: Any = value_ranges(samples) if as_series else intensities(samples)
     return lambda sample, row, column: draw(ax, sample, row, column, limits, **kwargs)
 
 
 def frame_grid(ax: Axes, n_rows: int, n_columns: int) -> None:
-    """Show a grid of cells as a whole, without ticks and frame."""
+    """Set the limits of a grid of cells, and hide the ticks and the frame."""
     ax.set(xlim=(-0.5, n_columns - 0.5), ylim=(n_rows - 0.5, -0.5), aspect="equal", xticks=[])
     ax.tick_params(length=0)
     for spine in ax.spines.values():

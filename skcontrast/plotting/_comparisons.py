@@ -1,4 +1,4 @@
-"""Displays of comparisons: of an embedder with baselines, and of losses with ranks."""
+"""Displays that compare an embedder with baselines, and losses with observed shares."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _SPREAD = 0.5
 class BaselinesDisplay:
     """Accuracies of an embedder and of training-free baselines, row by row.
 
-    A point is the mean over the repeats, its bar one standard deviation on either side. A hollow
-    point is not significantly different from the embedder (paired t-test, p ≥ 0.05). Dashed lines
-    are at the means of the embedder.
+    A point is the mean over the repeats, and its bar is one standard deviation on either side. A
+    hollow point is not significantly different from the embedder (paired t-test, p ≥ 0.05).
+    Dashed lines mark the embedder's means.
 
     Parameters
     ----------
     comparison : BaselineComparison
-        As :func:`skcontrast.metrics.compare_with_baselines` returns it.
+        A result of :func:`skcontrast.metrics.compare_with_baselines`.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class BaselinesDisplay:
     figure_ : Figure
         The figure of `ax_`.
     points_ : dict of str to dict of str to ErrorbarContainer
-        By row and column.
+        The points and their bars, by row and column.
     lines_ : dict of str to Line2D
         The means of the embedder, by column.
 
@@ -78,12 +78,12 @@ class BaselinesDisplay:
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> BaselinesDisplay:
-        """Compare and draw.
+        """Compare an estimator with baselines, and draw the accuracies.
 
         Parameters
         ----------
         estimator : ContrastiveEmbedder, or Pipeline that ends in one
-            Fitted; otherwise a clone is fitted to X.
+            If it is not fitted, a clone is fitted to X.
         X : array-like, DataFrame, Dataset or list of graphs
             Samples.
         y : array-like of shape (n_samples,)
@@ -127,11 +127,11 @@ class BaselinesDisplay:
         self.points_: dict[str, dict[str, Any]] = {row: {} for row in scores}
         self.lines_ = {}
         for k, column in enumerate(COLUMNS):
-            ours = scores[OURS][column].mean()
+            embedder_mean = scores[OURS][column].mean()
             self.lines_[column] = self.ax_.axvline(
-                ours, color=colors[k], lw=0.8, ls="--", zorder=0
+                embedder_mean, color=colors[k], lw=0.8, ls="--", zorder=0
             )
-            for place, record in enumerate(records):
+            for y, record in enumerate(records):
                 row, offset = record["row"], _SPREAD * ((k + 0.5) / len(COLUMNS) - 0.5)
                 differs = row == OURS or record[f"p, {column}"] < LEVEL
                 style = {
@@ -144,15 +144,15 @@ class BaselinesDisplay:
                 }
                 values = scores[row][column]
                 self.points_[row][column] = self.ax_.errorbar(
-                    values.mean(), place + offset, xerr=values.std(), **style
+                    values.mean(), y + offset, xerr=values.std(), **style
                 )
         n_labels = self.comparison.n_labels
-        few = f"{n_labels} label{'' if n_labels == 1 else 's'} per class"
-        names = [few if column == "few labels" else column for column in COLUMNS]
+        few_labels = f"{n_labels} label{'' if n_labels == 1 else 's'} per class"
+        names = [few_labels if column == "few labels" else column for column in COLUMNS]
         # The last row is the embedder's, whose points are filled.
         handles = list(self.points_[records[-1]["row"]].values())
-        above: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1)}
-        self.ax_.legend(handles, names, **above, ncols=len(names), frameon=False)
+        above_axes: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1)}
+        self.ax_.legend(handles, names, **above_axes, ncols=len(names), frameon=False)
         self.ax_.set(
             xlabel="accuracy", yticks=range(len(records)), ylim=(len(records) - 0.5, -0.5)
         )
@@ -161,12 +161,13 @@ class BaselinesDisplay:
 
 
 class ReliabilityDisplay:
-    """The probability of a true negative by rank: predicted by losses, and observed.
+    """The probability of a true negative at each rank: predicted by losses, and observed.
 
     Parameters
     ----------
     reliabilities : dict of str to Reliability
-        As :func:`skcontrast.estimation.reliability` returns them, of the same scores, by name.
+        Results of :func:`skcontrast.estimation.reliability` on the same scores, by name of the
+        loss.
 
     Attributes
     ----------
@@ -213,14 +214,14 @@ class ReliabilityDisplay:
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> ReliabilityDisplay:
-        """Compute and draw.
+        """Compute the probabilities of a sample of scores, and draw them.
 
         Parameters
         ----------
         sample : ScoreSample
-            Scores and the truth.
+            Scores, and whether each negative is a true one.
         losses : dict of str to Loss
-            Losses with a probability of true negatives by rank, by name.
+            Losses by name. Each must have ``true_negative_probability``.
         n_bins : int, default=10
             Number of bins of ranks.
         ax : Axes, default=None
@@ -233,8 +234,8 @@ class ReliabilityDisplay:
         display : ReliabilityDisplay
             Already drawn.
         """
-        found = {name: reliability(loss, sample, n_bins) for name, loss in losses.items()}
-        return cls(found).plot(ax, **kwargs)
+        reliabilities = {name: reliability(loss, sample, n_bins) for name, loss in losses.items()}
+        return cls(reliabilities).plot(ax, **kwargs)
 
     @classmethod
     def from_estimator(
@@ -249,7 +250,7 @@ class ReliabilityDisplay:
         random_state: int = 0,
         **kwargs: Any,
     ) -> ReliabilityDisplay:
-        """Compute and draw, from two views of each sample by a fitted embedder.
+        """Compute the probabilities from two views of each sample, and draw them.
 
         Parameters
         ----------
@@ -260,7 +261,7 @@ class ReliabilityDisplay:
         y : array-like of shape (n,)
             Classes; −1 where unknown.
         losses : dict of str to Loss, default=None
-            As in `from_sample`; None is the embedder's own loss, with its last estimates.
+            As in `from_sample`; None is the embedder's loss with its last estimates.
         n_bins : int, default=10
             Number of bins of ranks.
         ax : Axes, default=None
@@ -299,17 +300,17 @@ class ReliabilityDisplay:
         """
         self.ax_ = axes(ax)
         self.figure_ = self.ax_.figure
-        # What was observed is the same for all losses, as they share the scores.
+        # The losses share the scores, so the observed shares are the same for all.
         first = next(iter(self.reliabilities.values()))
         (self.observed_,) = self.ax_.plot(
             first.ranks, first.observed, "o-", color="black", lw=3, alpha=0.4, label="observed"
         )
         self.lines_ = {}
         colors = class_colors(len(self.reliabilities))
-        for k, (name, found) in enumerate(self.reliabilities.items()):
+        for k, (name, curve) in enumerate(self.reliabilities.items()):
             style = {"label": name, "color": colors[k], "marker": MARKERS[k % len(MARKERS)]}
             style = {**style, "markersize": 4, **kwargs}
-            (self.lines_[name],) = self.ax_.plot(found.ranks, found.predicted, **style)
+            (self.lines_[name],) = self.ax_.plot(curve.ranks, curve.predicted, **style)
         self.ax_.set(
             xlabel="rank u among the candidates", ylabel="p(true negative | u)", xlim=(0, 1)
         )

@@ -18,7 +18,7 @@ from .._data._metadata import split_known
 from .._runtime import generator_of
 from ..metrics._labeled import EMBEDDINGS
 from ..metrics._scorers import embed
-from ._axes import Axes, axes, class_colors, intensities, one_each, picture
+from ._axes import Axes, axes, class_colors, intensities, one_per_sample, picture
 
 # Classes beyond this number cannot be distinguished by their colours.
 _MOST_CLASSES = 20
@@ -30,17 +30,17 @@ _LEGEND_ROWS = 20
 class EmbeddingDisplay:
     """A map of embeddings in the plane, coloured by labels.
 
-    Neighbours in the map tend to be neighbours in the embedding. Distances between clusters, and
-    their sizes, say little with t-SNE and UMAP.
+    Neighbours in the map tend to be neighbours in the embedding. With t-SNE and UMAP, do not read
+    anything into the sizes of clusters or the distances between them.
 
     Parameters
     ----------
     points : array-like of shape (n, 2)
-        Where the samples are drawn.
+        Coordinates of the samples in the map.
     y : array-like of shape (n,), default=None
         Classes, −1 or None where unknown, or numbers.
     thumbnails : ndarray of shape (n, h, w) or (n, channels, h, w), default=None
-        Images of the samples; those that find room are drawn at their points.
+        Images of the samples, drawn at their points where they do not overlap.
     xlabel, ylabel : str, default=""
         Labels of the axes.
 
@@ -51,9 +51,9 @@ class EmbeddingDisplay:
     figure_ : Figure
         The figure of `ax_`.
     rows_ : ndarray of shape (n,), dtype int64
-        Which samples were drawn, if from an estimator or from embeddings.
+        The rows of X or h that were drawn.
     scatters_ : dict of object to PathCollection
-        The points of each class; if y is not of classes, all of them, by None.
+        The points by class; if y does not hold classes, all points, under None.
     legend_ : Legend or None
         The legend of the classes.
     colorbar_ : Colorbar or None
@@ -63,8 +63,8 @@ class EmbeddingDisplay:
 
     See Also
     --------
-    RetrievalDisplay : The neighbours themselves.
-    skcontrast.metrics.neighbor_agreement : A number instead of an impression.
+    RetrievalDisplay : Samples and their nearest neighbours.
+    skcontrast.metrics.neighbor_agreement : How many neighbours are of the same class.
 
     Examples
     --------
@@ -90,7 +90,7 @@ class EmbeddingDisplay:
         ylabel: str = "",
     ):
         self.points, self.thumbnails = np.asarray(points), thumbnails
-        self.y = one_each(y, "y", len(self.points), is_flat=True)
+        self.y = one_per_sample(y, "y", len(self.points), is_flat=True)
         self.xlabel, self.ylabel = xlabel, ylabel
         self.rows_ = np.arange(len(self.points))
 
@@ -143,15 +143,16 @@ class EmbeddingDisplay:
         y : array-like of shape (n_samples,), default=None
             Classes, −1 or None where unknown, or numbers.
         method : {"pca", "tsne"} or transformer, default="tsne"
-            How they are brought into the plane: by their first two principal components; by
-            t-SNE on cosine distances; or by the ``fit_transform`` of an object, which returns two
-            columns, such as ``umap.UMAP(metric="cosine")``. Embeddings in two dimensions are a map
-            already (see :class:`~skcontrast.similarity.Cauchy`): only an object changes them.
+            How embeddings are reduced to two dimensions: to their first two principal components;
+            by t-SNE on cosine distances; or by the ``fit_transform`` of an object, such as
+            ``umap.UMAP(metric="cosine")``. Embeddings of two dimensions (see
+            :class:`~skcontrast.similarity.Cauchy`) are drawn as they are, unless an object is
+            passed.
         subsample : int or None, default=2000
-            The most samples that are drawn, at random; None draws all.
+            The number of samples to draw, chosen at random, if there are more; None draws all.
         thumbnails : ndarray of shape (n_samples, ..., h, w), default=None
-            Images of the samples, grey or with channels first; those that find room
-            are drawn at their points.
+            Images of the samples, grey or with channels first, drawn at their points where they
+            do not overlap.
         ax : Axes, default=None
             The axes to draw on; None makes a figure.
         random_state : int, RandomState instance or None, default=0
@@ -172,15 +173,15 @@ class EmbeddingDisplay:
         points: NDArray = as_numbers(h, "h", EMBEDDINGS, ensure_min_samples=3)
         if points.shape[1] < 2:
             raise ValueError("h must have two columns or more, got one: draw a histogram of it.")
-        labels = one_each(y, "y", len(points), is_flat=True)
-        thumbnails = one_each(thumbnails, "thumbnails", len(points))
+        labels = one_per_sample(y, "y", len(points), is_flat=True)
+        thumbnails = one_per_sample(thumbnails, "thumbnails", len(points))
         rng = generator_of(random_state)
         rows = np.arange(len(points))
         if subsample is not None and subsample < len(points):
             rows = np.sort(rng.choice(len(points), subsample, replace=False))
         reducer, name = _reducer(method, len(rows), rng.randint(2**31 - 1))
         if points.shape[1] == 2 and isinstance(method, str):
-            reducer, name = FunctionTransformer(), "map, axis"
+            reducer, name = FunctionTransformer(), "dimension"
         display = cls(
             np.asarray(reducer.fit_transform(points[rows])),
             None if labels is None else labels[rows],
@@ -206,14 +207,14 @@ class EmbeddingDisplay:
         display : EmbeddingDisplay
             This display.
         """
-        classes = None if self.y is None else _classes(self.y)
+        classes = None if self.y is None else _known_classes(self.y)
         n_columns = 1 if classes is None else -(-len(classes) // _LEGEND_ROWS)
         self.ax_ = axes(ax, figsize=(5.1 + 1.1 * n_columns, 4.8))
         self.figure_ = self.ax_.figure
         self.scatters_: dict[Any, Any] = {}
         self.legend_: Any = None
         self.colorbar_: Any = None
-        # What the caller passes comes last, and wins.
+        # The caller's settings come last, so they override.
         kwargs = {"s": 10, "linewidths": 0, **kwargs}
         if classes is not None:
             self._plot_classes(classes, n_columns, **kwargs)
@@ -235,33 +236,33 @@ class EmbeddingDisplay:
         for label, color in zip([*classes, _UNKNOWN], colors, strict=True):
             style = {"color": color, "label": str(label)}
             points = self.points[is_known][known == label]
-            if label is _UNKNOWN:  # behind all others
+            if label is _UNKNOWN:  # behind the known classes
                 style = {"color": color, "label": "unknown", "zorder": 0.9}
                 points = self.points[~is_known]
             if len(points):
                 self.scatters_[label] = self.ax_.scatter(*points.T, **{**style, **kwargs})
-        place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1)}
+        beside_axes: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1)}
         style = {"borderaxespad": 0, "markerscale": 2.5, "frameon": False}
-        self.legend_ = self.ax_.legend(**place, **style, ncols=n_columns)
+        self.legend_ = self.ax_.legend(**beside_axes, **style, ncols=n_columns)
 
     def _plot_thumbnails(self, images: NDArray, side: float = 0.05) -> dict[int, Any]:
-        """Draw the images of points that are not within a side of one that is drawn already."""
+        """Draw images at their points, except where they would overlap one drawn already."""
         from matplotlib.colors import Normalize
         from matplotlib.offsetbox import AnnotationBbox, OffsetImage
 
         limits = intensities(images)
         size = self.ax_.get_window_extent().size
         span = np.ptp(self.points, axis=0)
-        # Distances count in pixels of the axes, whose sides differ in length.
+        # Distances are in pixels, because the sides of the axes differ in length.
         pixels = self.points / np.where(span > 0, span, 1) * size
-        across = side * float(np.hypot(*size))
+        image_side = side * float(np.hypot(*size))
         drawn: dict[int, Any] = {}
-        for k, place in enumerate(pixels):
-            if drawn and np.abs(pixels[list(drawn)] - place).max(axis=1).min() < 1.1 * across:
+        for k, point in enumerate(pixels):
+            if drawn and np.abs(pixels[list(drawn)] - point).max(axis=1).min() < 1.1 * image_side:
                 continue
             shown = picture(images[k], limits)
-            # An OffsetImage draws a pixel as a point, of which an inch has 72.
-            zoom = 72 / self.figure_.dpi * across / max(shown.shape[:2])
+            # An OffsetImage draws each pixel as a point, 1/72 inch.
+            zoom = 72 / self.figure_.dpi * image_side / max(shown.shape[:2])
             style: dict[str, Any] = {"cmap": "gray", "interpolation": "nearest"}
             image = OffsetImage(shown, zoom=zoom, norm=Normalize(*limits), **style)
             drawn[k] = AnnotationBbox(image, self.points[k], frameon=False)
@@ -269,7 +270,7 @@ class EmbeddingDisplay:
         return drawn
 
 
-def _classes(y: NDArray) -> list[Any] | None:
+def _known_classes(y: NDArray) -> list[Any] | None:
     """Return the known classes in y, or None if it holds numbers or too many classes."""
     if y.dtype.kind == "f" and type_of_target(y[np.isfinite(y)]).startswith("continuous"):
         return None
@@ -279,14 +280,14 @@ def _classes(y: NDArray) -> list[Any] | None:
 
 
 def _reducer(method: Any, n_samples: int, seed: int) -> tuple[Any, str]:
-    """Return what brings embeddings into the plane, and how its axes are called."""
+    """Return a transformer to two dimensions, and the name of its axes."""
     if hasattr(method, "fit_transform") and not isinstance(method, type):
-        return clone(method), f"{type(method).__name__}, axis"
+        return clone(method), type(method).__name__
     if isinstance(method, str) and method == "pca":
         return PCA(2, random_state=seed), "principal component"
     if isinstance(method, str) and method == "tsne":
         perplexity = min(30.0, (n_samples - 1) / 3)
-        return TSNE(metric="cosine", perplexity=perplexity, random_state=seed), "t-SNE, axis"
+        return TSNE(metric="cosine", perplexity=perplexity, random_state=seed), "t-SNE"
     raise ValueError(
         "method must be 'pca', 'tsne' or an object with fit_transform, such as umap.UMAP(), got "
         f"{method!r}."

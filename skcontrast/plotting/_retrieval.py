@@ -24,7 +24,7 @@ from ._axes import (
     grid_size,
     is_images,
     is_series,
-    one_each,
+    one_per_sample,
 )
 
 _FRAME: dict[str, Any] = {"fill": False, "linewidth": 2}
@@ -38,18 +38,18 @@ class RetrievalDisplay:
     Parameters
     ----------
     pictures : array-like of shape (n, h, w) or (n, channels, h, w), or sequence of n str
-        An image, a series or a text for each sample. What the embedder recognises as series is
-        drawn as lines, one for each channel, each on a scale of its own; of images of such a
-        shape, pass ``pictures[:, None]``.
+        An image, a series or a text for each sample. An array that has the shape of series is
+        drawn as lines, one for each channel, each with its own scale; if it holds images, pass
+        ``pictures[:, None]``.
     queries : array-like of shape (n_queries,), int
         Rows of `pictures`.
     neighbors : array-like of shape (n_queries, n_neighbors), int
         Rows of `pictures`, the nearest first.
     y : array-like of shape (n,), default=None
-        Classes, −1 where unknown. A neighbour has a green frame if it is of the class of its
-        query, and a dashed red one if it is not.
+        Classes, −1 where unknown. The frame of a neighbour is green if it has the class of its
+        query, and dashed red if not.
     concentration : array-like of shape (n,), default=None
-        Concentrations κ, which are written under the samples.
+        Concentrations κ, written under the samples.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class RetrievalDisplay:
     figure_ : Figure
         The figure of `ax_`.
     cells_ : list of list of AxesImage, Text or list of Line2D
-        For each query, itself and its neighbours.
+        For each query, its cell and those of its neighbours.
     frames_ : dict of (int, int) to Rectangle
         The frames, by query and rank of the neighbour from 0.
     notes_ : list of list of Text
@@ -101,7 +101,7 @@ class RetrievalDisplay:
             )
         self.queries, self.neighbors = np.asarray(queries), np.asarray(neighbors)
         self.y, self.concentration = (
-            one_each(values, name, len(self.pictures), is_flat=True)
+            one_per_sample(values, name, len(self.pictures), is_flat=True)
             for name, values in (("y", y), ("concentration", concentration))
         )
 
@@ -117,19 +117,19 @@ class RetrievalDisplay:
     ) -> RetrievalDisplay:
         """Find the neighbours in the embedding of a fitted estimator and draw them.
 
-        If it is an embedder with concentrations, or a Pipeline that ends in one, κ is written
-        under each sample.
+        If the estimator has concentrations, or is a Pipeline that ends in such an embedder, κ is
+        written under each sample.
 
         Parameters
         ----------
         estimator : ContrastiveEmbedder, Pipeline or any other transformer
             Fitted; its ``transform`` returns the embeddings.
         X : array-like or list of graphs
-            Samples as the estimator takes them, among which neighbours are looked for.
+            Samples as the estimator takes them; neighbours are searched among them.
         y : array-like of shape (n_samples,), default=None
             Classes, −1 where unknown.
         pictures : array-like of images or series or sequence of str, default=None
-            An image, a series or a text for each sample; None takes X.
+            An image, a series or a text for each sample; None draws X.
         **kwargs : dict
             Passed to `from_embeddings`.
 
@@ -168,7 +168,7 @@ class RetrievalDisplay:
         y : array-like of shape (n_samples,), default=None
             Classes, −1 where unknown.
         queries : int or array-like of int, default=5
-            How many samples are drawn at random as queries, or the rows of h that are queries.
+            Number of queries to choose at random, or the rows of h to use as queries.
         n_neighbors : int, default=6
             Neighbours of each query, at most n_samples − 1. A query is not its own neighbour.
         concentration : array-like of shape (n_samples,), default=None
@@ -191,11 +191,11 @@ class RetrievalDisplay:
             If there are fewer samples than queries or neighbours, or lengths differ.
         """
         points: NDArray = as_numbers(h, "h", EMBEDDINGS, ensure_min_samples=2)
-        pictures = one_each(as_pictures(pictures), "pictures", len(points))
+        pictures = one_per_sample(as_pictures(pictures), "pictures", len(points))
         rows = _queries(queries, len(points), random_state)
         within = [Interval(Integral, 1, len(points) - 1, closed="both")]
         check_argument("RetrievalDisplay", "n_neighbors", n_neighbors, within)
-        neighbors = _nearest(points, rows, n_neighbors)
+        neighbors = _nearest_rows(points, rows, n_neighbors)
         display = cls(pictures, rows, neighbors, y=y, concentration=concentration)
         return display.plot(ax, **kwargs)
 
@@ -235,7 +235,7 @@ class RetrievalDisplay:
                 texts = [f"κ {kappa:.3g}" for kappa in self.concentration[samples]]
                 notes = [self._text(t, row + 0.44, c, **style) for c, t in enumerate(texts)]
                 self.notes_.append(notes)
-            # Frames tell whether a neighbour has the class of the query, where both are known.
+            # A frame is drawn where both classes are known.
             for rank, k in enumerate(nearest if self.y is not None else ()):
                 if not (is_unknown(self.y[query]) or is_unknown(self.y[k])):
                     style = _RIGHT if self.y[query] == self.y[k] else _WRONG
@@ -255,22 +255,22 @@ class RetrievalDisplay:
 
 
 def _queries(queries: Any, n_samples: int, random_state: Any) -> NDArray:
-    """Return the rows that are queries."""
+    """Return the rows to use as queries."""
     if isinstance(queries, Integral) and not isinstance(queries, bool):
         if not 1 <= int(queries) <= n_samples:
             raise ValueError(f"queries must be in [1, {n_samples}], got {queries!r}.")
         return generator_of(random_state).choice(n_samples, queries, replace=False)
-    return _rows_of(queries, "queries", n_samples)
+    return _row_numbers(queries, "queries", n_samples)
 
 
-def _rows_of(values: Any, name: str, n_samples: int) -> NDArray[np.int64]:
-    """Return numbers of samples as an array."""
+def _row_numbers(values: Any, name: str, n_samples: int) -> NDArray[np.int64]:
+    """Return indices or a mask of rows as an array of row numbers."""
     expected = f"an array of ints below {n_samples}"
     with naming(name, expected, values):
         return np.arange(n_samples)[np.atleast_1d(values)]
 
 
-def _nearest(h: NDArray, rows: NDArray, n_neighbors: int) -> NDArray:
+def _nearest_rows(h: NDArray, rows: NDArray, n_neighbors: int) -> NDArray:
     """Return the rows of the nearest neighbours, without the query itself."""
     cosines = cosine_similarity(h[rows], h)
     cosines[np.arange(len(rows)), rows] = -np.inf
@@ -278,7 +278,7 @@ def _nearest(h: NDArray, rows: NDArray, n_neighbors: int) -> NDArray:
 
 
 def _concentration(estimator: Any, X: Any) -> NDArray | None:
-    """Return the concentrations of an embedder that has them, or of one at the end of steps."""
+    """Return the concentrations of an embedder or of a Pipeline that ends in one, or None."""
     try:
         before, embedder = split_at_embedder(estimator, at_end=False)
     except TypeError:

@@ -20,22 +20,22 @@ from ._axes import Axes, axes, drawer, frame_grid, grid_size, is_series
 class ViewsDisplay:
     """Samples and their views.
 
-    Images are drawn in a grid with a column for each sample, the original on top; black and white
-    are 0 and 255 for uint8, and else the extremes of the originals. Series are drawn in a grid
-    with a row for each sample, the original on the left, a line for each channel, each channel on
-    a scale of its own. Views of all else are returned by
+    Images are drawn in a grid with a column for each sample and the original on top; black and
+    white are 0 and 255 for uint8, and otherwise the extremes of the originals. Series are drawn in
+    a grid with a row for each sample, the original on the left, and a line for each channel, which
+    has its own scale. For views of other kinds, use
     :meth:`ContrastiveEmbedder.views <skcontrast.ContrastiveEmbedder.views>`.
 
     Parameters
     ----------
     samples : array-like of shape (n, h, w) or (n, channels, h, w)
-        The originals: images, or series (n, n_channels, n_times), in which NaN follows the end.
+        The originals: images, or series (n, n_channels, n_times), padded with NaN.
     views : sequence of array-likes of the shape of `samples`
-        Each holds one view of each sample, as ``ContrastiveEmbedder.views`` returns them.
+        Each holds one view of each sample; ``ContrastiveEmbedder.views`` returns them.
     names : sequence of str, default=None
         Names of the samples; None numbers them.
     as_series : bool, default=None
-        Whether arrays of three dimensions are series; None is what an embedder recognises.
+        Whether arrays of three dimensions are series; None decides by their shape.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class ViewsDisplay:
     See Also
     --------
     skcontrast.ContrastiveEmbedder.views : The views without a figure.
-    RetrievalDisplay : Images that an embedder takes for similar.
+    RetrievalDisplay : Samples and their nearest neighbours.
 
     Examples
     --------
@@ -90,14 +90,14 @@ class ViewsDisplay:
         random_state: int | np.random.RandomState | None = 0,
         **kwargs: Any,
     ) -> ViewsDisplay:
-        """Draw views and show them.
+        """Draw random views of samples, and plot them.
 
         Parameters
         ----------
         estimator : ContrastiveEmbedder, Pipeline, augmentation or list of augmentations
-            An embedder, which need not be fitted, see
-            :meth:`ContrastiveEmbedder.views <skcontrast.ContrastiveEmbedder.views>`; a Pipeline
-            with an embedder as a step; or what an embedder is passed as ``augmentation``.
+            An embedder, which need not be fitted (see
+            :meth:`ContrastiveEmbedder.views <skcontrast.ContrastiveEmbedder.views>`); a
+            Pipeline with an embedder as a step; or any value of an embedder's ``augmentation``.
         X : array-like
             Images or series, as the estimator takes them.
         rows : array-like of int or bool, or slice, default=slice(8)
@@ -157,8 +157,8 @@ class ViewsDisplay:
         draw = drawer(self.ax_, scale, as_series=self.as_series, **kwargs)
         if self.as_series:
             self.series_ = [
-                [draw(x, row, column) for row, x in enumerate(each)]
-                for column, each in enumerate(shown)
+                [draw(x, row, column) for row, x in enumerate(samples)]
+                for column, samples in enumerate(shown)
             ]
             frame_grid(self.ax_, n, len(shown))
             self.ax_.set_aspect("auto")
@@ -167,8 +167,8 @@ class ViewsDisplay:
             self.ax_.xaxis.tick_top()
         else:
             self.images_ = [
-                [draw(x, row, column) for column, x in enumerate(each)]
-                for row, each in enumerate(shown)
+                [draw(x, row, column) for column, x in enumerate(samples)]
+                for row, samples in enumerate(shown)
             ]
             frame_grid(self.ax_, len(shown), n)
             self.ax_.set_yticks(range(len(shown)), labels)
@@ -176,7 +176,7 @@ class ViewsDisplay:
 
 
 def _embedder_and_input(estimator: Any, X: Any) -> tuple[ContrastiveEmbedder, Any]:
-    """Return an embedder and the X that it is passed, after the steps of a Pipeline before it."""
+    """Return the embedder, and X transformed by the steps of a Pipeline before it."""
     if isinstance(estimator, (Augmentation, list, tuple)):
         return ContrastiveEmbedder(augmentation=estimator), X
     before, embedder = split_at_embedder(estimator, at_end=False)

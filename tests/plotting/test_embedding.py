@@ -104,7 +104,7 @@ def test_thumbnails_stand_at_their_points_and_do_not_overlap():
 def test_tsne_is_seeded_and_takes_few_samples():
     first, second = (EmbeddingDisplay.from_embeddings(vectors(12)) for _ in range(2))
     np.testing.assert_array_equal(first.points, second.points)
-    assert first.points.shape == (12, 2) and first.ax_.get_ylabel() == "t-SNE, axis 2"
+    assert first.points.shape == (12, 2) and first.ax_.get_ylabel() == "t-SNE 2"
 
 
 def test_an_object_brings_embeddings_into_the_plane():
@@ -113,7 +113,7 @@ def test_an_object_brings_embeddings_into_the_plane():
     expected = TruncatedSVD(2, random_state=0).fit_transform(vectors())
     np.testing.assert_allclose(display.points, expected)
     assert not hasattr(reducer, "components_")
-    assert display.ax_.get_xlabel() == "TruncatedSVD, axis 1"
+    assert display.ax_.get_xlabel() == "TruncatedSVD 1"
 
 
 class FirstColumns:
@@ -140,6 +140,6 @@ def test_unknown_methods_shapes_and_lengths_are_refused():
 def test_embeddings_in_the_plane_are_a_map_already(method):
     display = EmbeddingDisplay.from_embeddings(POINTS, method=method)
     np.testing.assert_array_equal(display.points, POINTS)
-    assert display.xlabel == "map, axis 1"
+    assert display.xlabel == "dimension 1"
     reduced = EmbeddingDisplay.from_embeddings(POINTS, method=PCA(2))
     assert not np.allclose(reduced.points, POINTS)
