@@ -23,10 +23,6 @@ from ._warnings import CollapseWarning
 __all__ = ["CollapseWarning", "Evaluation"]
 
 
-def __dir__() -> list[str]:
-    return __all__
-
-
 @dataclass(eq=False, repr=False)
 class Evaluation(Callback):
     """Score held-out samples while an embedder trains.

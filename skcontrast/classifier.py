@@ -44,10 +44,6 @@ from .losses import SemiSupCon
 __all__ = ["ContrastiveClassifier"]
 
 
-def __dir__() -> list[str]:
-    return __all__
-
-
 # Steps of the default embedder, about, and its least number of epochs.
 _STEPS, _FEWEST_EPOCHS = 720, 10
 # Neighbours to which classes are spread, and principal components in which they are found.

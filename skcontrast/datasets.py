@@ -19,10 +19,6 @@ from ._data._pictures import SUFFIXES, check_pillow, existing_files, load_images
 __all__ = ["ImageFolder", "Modalities"]
 
 
-def __dir__() -> list[str]:
-    return __all__
-
-
 class ImageFolder(Dataset):
     """The image files of a folder, of any sizes, as X of an embedder.
 

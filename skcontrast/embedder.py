@@ -56,10 +56,6 @@ if TYPE_CHECKING:
 __all__ = ["ContrastiveEmbedder"]
 
 
-def __dir__() -> list[str]:
-    return __all__
-
-
 _Network: TypeAlias = Encoder | nn.Module | Callable[[tuple], nn.Module]
 _OUTPUTS = {"representation", "projection"}
 # The minimum number of samples for `score`, and for a reliable score.

@@ -21,10 +21,6 @@ from ._checks import (
 __all__ = ["Optimizer"]
 
 
-def __dir__() -> list[str]:
-    return __all__
-
-
 Algorithm: TypeAlias = Literal["adam", "adamw", "sgd"] | type[torch.optim.Optimizer]
 
 ALGORITHMS: dict[str, type[torch.optim.Optimizer]] = {
