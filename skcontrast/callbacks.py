@@ -115,9 +115,8 @@ class Evaluation(Callback):
         """Validate the parameters, and reset the scores."""
         if not (callable(self.scoring) or isinstance(self.scoring, (dict, type(None)))):
             raise InvalidParameterError(
-                "The 'scoring' parameter of Evaluation must be a measure of embeddings, as in "
-                "Evaluation(knn_accuracy, X, y), a dict of measures or "
-                f"None, got {brief(self.scoring)}."
+                "The 'scoring' parameter of Evaluation must be a measure or a dict of them, as in "
+                f"Evaluation(knn_accuracy, X, y), got {brief(self.scoring)}."
             )
         validate_parameters(self)
         if self.X is None:

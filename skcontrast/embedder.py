@@ -594,7 +594,7 @@ class ContrastiveEmbedder(
         >>> first.shape, bool(first.max() <= X.max())
         ((5, 8, 8), True)
         """
-        from ._fit._drawn_views import drawn_views
+        from ._fit._setup import drawn_views
 
         return drawn_views(self, X, n_views, rows, random_state).views
 

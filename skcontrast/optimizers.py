@@ -185,13 +185,10 @@ class Optimizer(ParameterObject):
         options = list(inspect.signature(torch_class).parameters)[1:]
         valid = [name for name in options if name not in ("lr", "weight_decay")]
         for name in names:
-            if name in ("lr", "weight_decay"):
-                raise InvalidParameterError(
-                    f"{name!r} is a parameter of the embedder and of groups, not of Optimizer."
-                )
             if name not in valid:
                 raise InvalidParameterError(
-                    f"{torch_class.__name__} has no option {name!r}, only {', '.join(valid)}."
+                    f"{torch_class.__name__} has no option {name!r}, only {', '.join(valid)}; lr "
+                    "and weight_decay are parameters of the embedder and of groups."
                 )
 
     def build(

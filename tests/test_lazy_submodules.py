@@ -32,12 +32,6 @@ def test_dir_lists_the_public_names_only():
     assert dir(skcontrast) == sorted([*skcontrast.__all__, *SUBMODULES])
 
 
-def test_dir_of_a_module_lists_its_own_names_only():
-    for name in PUBLIC:
-        module = importlib.import_module(f"skcontrast.{name}")
-        assert [found for found in dir(module) if found[0] != "_"] == sorted(module.__all__)
-
-
 @pytest.fixture(scope="module")
 def fresh():
     """A new interpreter that imports the package alone, with warnings as errors, and what it says.

@@ -147,8 +147,8 @@ BAD = {
     "class": (Optimizer(dict), "subclass of torch.optim.Optimizer"),
     "LBFGS": (Optimizer(torch.optim.LBFGS), "LBFGS evaluates the loss several times per step"),
     "option": (Optimizer("adam", beta=0.9), "Adam has no option 'beta'.*betas"),
-    "lr": (Optimizer("adam", lr=0.1), "'lr' is a parameter of the embedder"),
-    "decay": (Optimizer("sgd", weight_decay=0.1), "'weight_decay' is a parameter of the embedder"),
+    "lr": (Optimizer("adam", lr=0.1), "no option 'lr'.*parameters of the embedder"),
+    "decay": (Optimizer("sgd", weight_decay=0.1), "no option 'weight_decay'.*of the embedder"),
     "group": (Optimizer(param_groups=["encoder.*"]), "pairs of a pattern and options.*'encoder"),
     "groups": (Optimizer(param_groups={"encoder.*": {}}), "'param_groups' parameter of Optimizer"),
     "group option": (

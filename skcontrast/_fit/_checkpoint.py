@@ -174,9 +174,8 @@ def _check_plain(value: Any) -> None:
     """Raise TypeError for what torch would not load, which would be found out too late."""
     if not isinstance(value, (*_PLAIN, torch.dtype, torch.device)):
         raise TypeError(
-            "'checkpoint' keeps numbers, text and tensors, but the state of this fit has a "
-            f"{type(value).__module__}.{type(value).__qualname__}. It comes from the optimizer, "
-            "from a network's extra state or from a callback."
+            "'checkpoint' keeps numbers, text and tensors, but the optimizer, the network or a "
+            f"callback has a {type(value).__module__}.{type(value).__qualname__}."
         )
 
 

@@ -98,9 +98,8 @@ def _warn_of_loss(n_samples: int, lost: Fitted | None) -> None:
     """Warn if a fit to few samples replaces one to many, as in a Pipeline with few labels."""
     if lost is not None and _FEWER * n_samples <= lost.n_samples:
         warn(
-            f"This fit on {n_samples:,} samples replaces the fit on {lost.n_samples:,}. To keep "
-            "a fitted embedder in a Pipeline, pass sklearn.frozen.FrozenEstimator(embedder); to "
-            "continue its training, set warm_start=True."
+            f"This fit on {n_samples:,} samples replaces the fit on {lost.n_samples:,}. Pass "
+            "FrozenEstimator(embedder) to keep it, or set warm_start=True to train on."
         )
 
 

@@ -156,9 +156,8 @@ class Processes:
             for name in sorted(first.keys() | other.keys()):
                 if first.get(name) != other.get(name):
                     raise ValueError(
-                        "The processes that train one network must have the same data and "
-                        f"parameters: {name!r} is {first.get(name)} in process 0 and "
-                        f"{other.get(name)} in process {rank}."
+                        f"Processes must have the same data and parameters: {name!r} is "
+                        f"{first.get(name)} in process 0 and {other.get(name)} in process {rank}."
                     )
 
     def _all(self, value: Any) -> list[Any]:

@@ -259,16 +259,14 @@ def _check_callbacks(callbacks: list[Any], lr_schedule: Schedule | None, owner: 
         # These would run, but see no data that they are for, or undo what the embedder does.
         if isinstance(callback, ScoringBase):
             raise ValueError(
-                f"The callback {name} of skorch scores predictions on the batches of a "
-                "classifier: pass skcontrast.callbacks.Evaluation(scoring, X, y) with held-out "
-                "samples instead."
+                f"The callback {name} of skorch scores the predictions of a classifier: pass "
+                "skcontrast.callbacks.Evaluation(scoring, X, y) with held-out samples instead."
             )
         if str(getattr(callback, "monitor", "")).startswith("valid_") and not is_evaluated:
             raise ValueError(
                 f"The callback {name} monitors {callback.monitor!r}, but nothing is held back for "
-                "validation: pass monitor='train_loss' (EarlyStopping) or 'train_loss_best' "
-                "(Checkpoint), or score held-out samples by skcontrast.callbacks.Evaluation and "
-                "monitor its column."
+                "validation: monitor 'train_loss' (EarlyStopping), 'train_loss_best' (Checkpoint) "
+                "or the column of a skcontrast.callbacks.Evaluation."
             )
         if isinstance(callback, LRScheduler) and lr_schedule is not None:
             raise ValueError(
@@ -295,8 +293,7 @@ def augmentations_of(augmentation: Any, owner: str) -> list[Augmentation] | None
         name = getattr(augmentation, "__name__", type(augmentation).__name__)
         raise TypeError(
             f"The 'augmentation' parameter of {owner} got {name}, which is not an Augmentation: "
-            f"wrap it, skcontrast.augmentation.FunctionAugmentation({name}) if it takes batches, "
-            f"FunctionAugmentation({name}, per_sample=True) if it takes one sample at a time."
+            f"pass FunctionAugmentation({name}), with per_sample=True if it takes one sample."
         )
     check_component(augmentation, Augmentation, owner=owner, parameter="augmentation")
     validate_parameters(augmentation)
@@ -372,6 +369,5 @@ def check_same_network(settings: Settings, past: Any) -> None:
             old, new = (_UNNAMED.get(name) if v is None else v for v in (before[name], value))
             raise ValueError(
                 f"The {name!r} parameter of {settings.owner} has changed from {old} to {new} "
-                "since the network was built; warm_start and partial_fit continue with the same "
-                "network. Call fit with warm_start=False."
+                "since the network was built: call fit with warm_start=False."
             )

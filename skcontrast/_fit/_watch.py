@@ -55,9 +55,8 @@ class CollapseCheck(Callback):
         if rank < min(_LOWEST_RANK, self.rank_ / 2):
             warn(
                 f"The representation has collapsed in or before epoch {len(net.history)}: nearly "
-                f"all samples are alike (effective rank {rank:.1f}, {self.rank_:.1f} before "
-                "training). Lower 'lr' or 'weight_decay', use a different 'optimizer' or batch "
-                "norm in 'encoder'.",
+                f"all samples are alike (effective rank {rank:.1f}). Lower 'lr' or "
+                "'weight_decay', use a different 'optimizer' or batch norm in 'encoder'.",
                 CollapseWarning,
             )
             self.rank_ = np.nan

@@ -288,9 +288,8 @@ def check_custom(value: Any, place: str) -> None:
     is_known = isinstance(value, nn.Module) or callable(value) or has_parameters(value)
     if not is_known and getattr(value, "__dict__", None):
         raise TypeError(
-            f"{place} is a {type(value).__name__}, whose attributes cannot be written. Derive its "
-            "class from torch.nn.Module, with what it learns in buffers, or from "
-            "sklearn.base.BaseEstimator, with parameters only."
+            f"{place} is a {type(value).__name__}, whose attributes cannot be written: derive its "
+            "class from torch.nn.Module, or from sklearn.base.BaseEstimator."
         )
 
 

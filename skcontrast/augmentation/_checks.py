@@ -104,9 +104,8 @@ def _check_draws(name: str, draw: Callable[[Tensor, int], Tensor], samples: Tens
     are_alike = all(torch.equal(views, views[:1].expand_as(views)) for views in of_copies)
     if are_alike and not all(torch.equal(views, of_copies[0]) for views in of_copies):
         raise ValueError(
-            f"{name} draws the same random numbers for all samples of a batch: draw one per "
-            "sample, such as torch.rand(len(x), ...), or pass per_sample=True to "
-            "FunctionAugmentation."
+            f"{name} draws the same random numbers for all samples of a batch: write "
+            "torch.rand(len(x), ...), or FunctionAugmentation(..., per_sample=True)."
         )
     first, copy = (torch.stack([v[0] for v in views]) for views in (of_some, of_copies))
     if not torch.allclose(first, copy, _SAME, _SAME, equal_nan=True):

@@ -248,9 +248,8 @@ class RandomGrayscale(ColorAugmentation):
         channels = (1, *sample_shape)[-3]
         if channels not in (1, 3):
             raise ValueError(
-                f"RandomGrayscale expects images with 1 or 3 channels, got {channels} in X: pass "
-                "augmentation=[RandomResizedCrop(), RandomFlip(), ColorJitter()], which accept "
-                "any number."
+                f"RandomGrayscale expects images with 1 or 3 channels, got {channels} in X: leave "
+                "it out, or pass augmentation=[RandomResizedCrop(), RandomFlip(), ColorJitter()]."
             )
 
     def color_matrix(self, mean: Tensor, generator: torch.Generator) -> Tensor:

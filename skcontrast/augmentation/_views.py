@@ -108,8 +108,8 @@ class Views:
             self._is_reported = True
             names = ", ".join(type(augmentation).__name__ for augmentation in self.chain)
             warn(
-                f"A step converted the views of {names} to an array and lost the augmentation. "
-                f"Move {names} directly before the embedder, after the steps that prepare X.",
+                f"A step converted the views of {names} to an array and lost the augmentation: "
+                f"move {names} directly before the embedder.",
                 AugmentationDropped,
             )
         return np.array(self.base, dtype=dtype, copy=copy)

@@ -440,9 +440,8 @@ def check_encoder(encoder: Any, X: Any, kind: Kind | None = None) -> None:
     slack = 1e-4 * float(rows.detach().nan_to_num().abs().max())
     if not torch.allclose(rows, torch.cat(alone), rtol=1e-3, atol=slack, equal_nan=True):
         raise ValueError(
-            f"The encoder {name} must be deterministic and treat samples independently in eval "
-            "mode. If the samples are padded, it must ignore the padding, for example by a mask "
-            "in a skcontrast.kinds.TensorBatch."
+            f"The encoder {name} must be deterministic, treat samples independently in eval mode "
+            "and ignore padding, such as by a mask in a skcontrast.kinds.TensorBatch."
         )
     trained = {key: p for key, p in module.named_parameters() if p.requires_grad}
     if not trained:
@@ -450,7 +449,6 @@ def check_encoder(encoder: Any, X: Any, kind: Kind | None = None) -> None:
     slopes = torch.autograd.grad(rows.sum(), list(trained.values()), allow_unused=True)
     if idle := [key for key, slope in zip(trained, slopes, strict=True) if slope is None]:
         raise ValueError(
-            f"The encoder {name} has parameters that get no gradient: {', '.join(idle[:5])}"
-            f"{', ...' if len(idle) > 5 else ''}. Leave out detach and no_grad, or freeze the "
-            "parameters by requires_grad_(False)."
+            f"The encoder {name} has parameters that get no gradient, {', '.join(idle)}: leave "
+            "out detach and no_grad, or freeze them by requires_grad_(False)."
         )

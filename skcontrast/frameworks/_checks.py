@@ -123,9 +123,8 @@ def new_session(framework: Framework, context: FitContext) -> Session:
     for name, parameter in session.named_parameters():
         if id(parameter) in trained:
             raise ValueError(
-                f"{type(session).__name__} has the network of the fit as its attribute "
-                f"{name.split('.')[0]!r}, which registers it in the session: call "
-                "self.context.network instead."
+                f"{type(session).__name__} registers the network of the fit as "
+                f"{name.split('.')[0]!r}: call self.context.network instead."
             )
     return session
 

@@ -94,9 +94,8 @@ class Graphs(Kind):
         """Warn if a module ignores the features of edges."""
         if samples(2).edges is not None and not getattr(module, "reads", ()):
             warn(
-                f"The encoder {name} ignores the features of the edges in X. Pass kind=Graphs("
-                "edge_features=None) if they do not matter, or an encoder that reads them, such "
-                "as GIN()."
+                f"The encoder {name} ignores the features of the edges in X: pass "
+                "kind=Graphs(edge_features=None), or an encoder that reads them, such as GIN()."
             )
 
     def _example_batch(self, sample_shape: tuple) -> GraphBatch:

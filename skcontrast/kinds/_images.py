@@ -201,9 +201,8 @@ class ImageScaler(AffineScaler):  # numpydoc ignore=PR02
         is_plain = self.keeps_uint8_ and X.dtype == np.uint8
         if not is_plain and self._has_other_unit(X):
             warn(
-                f"X holds {X.dtype} images with values from {X.min():g} to {X.max():g}, but "
-                f"in fit black was {self.center_:g} and white {self.center_ + self.scale_:g}: "
-                "rescale X as in fit."
+                f"X holds images from {X.min():g} to {X.max():g}, in fit black was "
+                f"{self.center_:g} and white {self.center_ + self.scale_:g}: rescale X as in fit."
             )
         if is_plain:
             return as_tensor(X).to(device)

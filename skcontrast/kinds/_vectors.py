@@ -159,9 +159,8 @@ def _refuse_columns(X: Any) -> None:
             raise ValueError(_GAPS)
         if np.ndim(example) > 0:
             raise TypeError(
-                f"Column {name!r} of X holds arrays: pass np.stack(X[{name!r}]) if they are "
-                "vectors. If columns are channels of series, pass [np.stack(row) for row in "
-                "X.to_numpy()]."
+                f"Column {name!r} of X holds arrays: pass np.stack(X[{name!r}]) for vectors, "
+                "[np.stack(row) for row in X.to_numpy()] for channels of series."
             )
         if example is not None:
             converted = f"X[{name!r}] = pandas.to_numeric(X[{name!r}], errors='coerce')"

@@ -5,8 +5,7 @@ They need matplotlib.
 
 from ._comparisons import BaselinesDisplay, ReliabilityDisplay
 from ._embedding import EmbeddingDisplay
-from ._retrieval import RetrievalDisplay
-from ._views import ViewsDisplay
+from ._views import RetrievalDisplay, ViewsDisplay
 
 __all__ = [
     "BaselinesDisplay",

@@ -64,13 +64,13 @@ def test_a_list_of_images_is_an_array_of_images():
     np.testing.assert_array_equal(small_images().fit(list(X)).transform(list(X)), expected)
     tensors = [torch.from_numpy(image) for image in X]
     np.testing.assert_array_equal(small_images().fit(tensors).transform(tensors), expected)
-    with pytest.raises(ValueError, match=r"one shape, got 2"):
+    with pytest.raises(ValueError, match=r"one shape, got"):
         small_images().fit([X[0], X[1][:, :3]])
 
 
 def test_images_in_a_different_unit_than_in_fit_are_pointed_out():
     X = images()
-    with pytest.warns(UserWarning, match="to 1, but in fit black was 0 and white 255: rescale X"):
+    with pytest.warns(UserWarning, match="to 1, in fit black was 0 and white 255: rescale X"):
         small_images().fit(X).transform(X / X.max())
     with pytest.warns(UserWarning, match="white 1: rescale X"):
         small_images().fit(X / X.max()).transform(X)
