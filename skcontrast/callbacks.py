@@ -115,7 +115,7 @@ class Evaluation(Callback):
         """Validate the parameters, and reset the scores."""
         if not (callable(self.scoring) or isinstance(self.scoring, (dict, type(None)))):
             raise InvalidParameterError(
-                "The 'scoring' parameter of Evaluation must be a measure or a dict of them, as in "
+                "The 'scoring' parameter of Evaluation must be a measure or several, such as "
                 f"Evaluation(knn_accuracy, X, y), got {brief(self.scoring)}."
             )
         validate_parameters(self)

@@ -179,7 +179,7 @@ MISTAKES = [
         lambda: fit(TABLE.assign(e=np.resize(["n/k", "1.5"], 40))),
         "pandas.to_numeric(X['e'], errors='coerce')",
     ),
-    (lambda: fit(pd.DataFrame({"v": list(X)})), "pass np.stack(X['v']) if they are vectors"),
+    (lambda: fit(pd.DataFrame({"v": list(X)})), "pass np.stack(X['v']) for vectors"),
     (lambda: fit(TABLE).transform(TABLE.where(TABLE > 0)), "SimpleImputer()"),
     (
         lambda: fit(TABLE).transform(TABLE.assign(e="n/k")),
@@ -273,6 +273,6 @@ def test_a_fit_says_each_warning_once():
 
 def test_views_that_two_methods_of_a_step_read_are_reported_once():
     pipe = make_pipeline(GaussianNoise(), StandardScaler(), small())
-    with pytest.warns(AugmentationDropped, match="Move GaussianNoise directly before") as found:
+    with pytest.warns(AugmentationDropped, match="move GaussianNoise directly before") as found:
         pipe.fit(X)
     assert len(found) == 1

@@ -61,8 +61,8 @@ def check_model(model: Any, function: str) -> None:
     """Raise an error for what is neither a fitted embedder nor a fitted classifier."""
     if not isinstance(model, (ContrastiveEmbedder, ContrastiveClassifier)):
         raise TypeError(
-            f"{function} writes a ContrastiveEmbedder or a ContrastiveClassifier, such as the "
-            f"last step of a Pipeline, got {type(model).__name__}."
+            f"{function} writes a ContrastiveEmbedder or a ContrastiveClassifier, got "
+            f"{type(model).__name__}. From a Pipeline, {function} its last step."
         )
     check_is_fitted(model)
 

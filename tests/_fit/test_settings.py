@@ -53,7 +53,7 @@ BAD_PARAMETERS = {
         {"augmentation": GaussianNoise}, TypeError, r"augmentation=GaussianNoise\(\)"
     ),
     "callback type": ({"callbacks": ["stop"]}, TypeError, "'callbacks'.*callbacks of skorch"),
-    "callback monitor": ({"callbacks": [EarlyStopping()]}, ValueError, "monitor='train_loss'"),
+    "callback monitor": ({"callbacks": [EarlyStopping()]}, ValueError, "monitor 'train_loss'"),
     "callback that scores predictions": (
         {"callbacks": [EpochScoring("accuracy")]}, ValueError, r"callbacks\.Evaluation\(scoring, X"
     ),
