@@ -14,7 +14,7 @@ from sklearn.metrics.pairwise import cosine_similarity
 from .._checks import Interval, as_numbers, check_argument, naming
 from .._data._metadata import is_unknown
 from .._fit._defaults import defaults_of
-from .._fit._drawn_views import chosen_rows, drawn_views
+from .._fit._setup import chosen_rows, drawn_views
 from .._runtime import generator_of
 from ..augmentation import Augmentation
 from ..embedder import ContrastiveEmbedder
