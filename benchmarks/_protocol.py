@@ -206,7 +206,7 @@ def judged(H, y, H_test, y_test, seed, *, scale, quick=False):
 
 def is_scaled(name):
     """Return whether probes of a row standardise it."""
-    return name not in ("PCA", "UMAP", *CONCATENATED)
+    return name not in ("PCA", "UMAP", "whitened", *CONCATENATED)
 
 
 def row_of(name, runs, default, oracle):

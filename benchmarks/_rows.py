@@ -13,7 +13,7 @@ from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScale
 from torch import nn
 
 from benchmarks._protocol import CONCATENATED, plain
-from skcontrast import ContrastiveEmbedder
+from skcontrast import ContrastiveEmbedder, ViewWhitening
 from skcontrast.augmentation import compose
 from skcontrast.encoders import Encoder
 from skcontrast.estimation import tau_plus_from_labels
@@ -54,6 +54,8 @@ FEATURES = {
 }
 # The features of samples by their number of dimensions; None of graphs.
 FEATURES_OF = {2: (), 3: ("kernels",), 4: ("HOG", "patches"), None: ("profile", "colours")}
+# Which of them the row "whitened" has.
+WHITENED_OF = {3: "kernels", 4: "patches", None: "profile"}
 # What stands next to the embedding, in which of `CONCATENATED` ways.
 JOINED = {2: ("standardised",), 4: ("patches",)}
 WAYS = dict(
@@ -83,7 +85,16 @@ ORACLES = {
     "SupCon (all labels)": SupCon(),
     "SINCERE (all labels)": SINCERE(),
 }
-ROWS = [*PLAIN, *FEATURES, "untrained", "autoencoder", "default", *losses(0.1), *ORACLES]
+ROWS = [
+    *PLAIN,
+    *FEATURES,
+    "whitened",
+    "untrained",
+    "autoencoder",
+    "default",
+    *losses(0.1),
+    *ORACLES,
+]
 
 
 def autoencoded(embedder, X, epochs, seed):
@@ -112,6 +123,8 @@ def fits(row, X):
     if row == "HOG" and importlib.util.find_spec("skimage") is None:
         return False
     n_dims = n_dims_of(X)
+    if row == "whitened":
+        return n_dims in WHITENED_OF
     in_features = row in FEATURES
     return row in FEATURES_OF[n_dims] if in_features else row != "autoencoder" or n_dims in (2, 4)
 
@@ -140,8 +153,11 @@ def learned(name, X, y, args, seed):
 
 def represented(name, X, y, train, test, args, seed):
     """Return the training and the test part as a row has them."""
-    if name in FEATURES:
-        features = clone(FEATURES[name]).fit(X[train])
+    if name in FEATURES or name == "whitened":
+        features = clone(FEATURES.get(name) or FEATURES[WHITENED_OF[n_dims_of(X)]])
+        if name == "whitened":
+            features = ViewWhitening(features, random_state=seed)
+        features.fit(X[train])
         return features.transform(X[train]), features.transform(X[test])
     if name in PLAIN:
         n_threads = torch.get_num_threads()

@@ -8,26 +8,27 @@
     python -m benchmarks.studies.worth --sets molecules HAR_part --n 1200 --data-home FOLDER
     python -m benchmarks.studies.worth --sets HAR_part --n 250 --concatenated --quick
 
-Rows that learn nothing: raw data, standardised, their principal components, UMAP where
-umap-learn is installed, the bag of labels or degrees of a graph, histograms of oriented gradients
-where scikit-image is installed (4×4 pixels to a cell, 2×2 cells to a block), patches of images,
-random kernels of series, profiles and colours of graphs, and the default with its first weights. A
-denoising autoencoder of images and vectors has the encoder and the views of the default embedder
-and a linear decoder. Then come the default embedder (``ContrastiveEmbedder(random_state=seed)``),
-the same with other losses, and the oracles, which have all labels. With ``--concatenated``, the
-default also stands next to patches, kernels, profile and colours, or standardised vectors: each
-block standardised, each with rows of norm 1, or both in turn.
+Rows that learn nothing: raw data, standardised, their principal components, UMAP where umap-learn
+is installed, the bag of labels or degrees of a graph, histograms of oriented gradients where
+scikit-image is installed (4×4 pixels to a cell, 2×2 cells to a block), patches of images, random
+kernels of series, profiles and colours of graphs, patches, kernels or profiles whitened within
+views, and the default with its first weights. A denoising autoencoder of images and vectors has
+the encoder and the views of the default embedder and a linear decoder. Then come the default
+embedder (``ContrastiveEmbedder(random_state=seed)``), the same with other losses, and the oracles,
+which have all labels. With ``--concatenated``, the default also stands next to patches, kernels,
+profile and colours, or standardised vectors: each block standardised, each with rows of norm 1, or
+both in turn.
 
 Columns: accuracy on test data of a logistic regression on standardised features with 1, 5 and 20
 labels per class, of 20 neighbours (Euclidean, raw features), of 20 neighbours by cosine in
-half whitened features, of the regression with all labels, and of a ridge classifier with all
-labels, its penalty by leave-one-out; the normalised mutual information of k-means and the classes;
-CPU minutes of training and embedding. ``--quick`` leaves out one label, the ridge classifier and
-k-means. Principal components, UMAP and concatenations are not standardised. A seed sets the split,
-the labels, the weights and the views, for all rows alike. p is that of a paired t-test over the
-seeds, between the five-label accuracies of the row and of the default, or of the first row where
-the default is left out. The gap closed is the part of the way from the default to Supervised that
-a row goes, where that is longer than .005.
+half whitened features, of the regression and of a ridge classifier with all labels,
+its penalty by leave-one-out; the normalised mutual information of k-means and the classes; CPU
+minutes of training and embedding. ``--quick`` leaves out one label, the ridge classifier and
+k-means. Principal components, UMAP, whitened features and concatenations are not standardised. A
+seed sets the split, the labels, the weights and the views, for all rows alike. p is that of a
+paired t-test over the seeds, between the five-label accuracies of the row and of the default, or
+of the first row where the default is left out. The gap closed is the part of the way from the
+default to Supervised that a row goes, where that is longer than .005.
 """
 
 from __future__ import annotations
