@@ -45,7 +45,7 @@ from benchmarks._protocol import use_threads
 from benchmarks._results import Table, load, make_parser, means
 from benchmarks._series_sets import load_series
 from skcontrast import ContrastiveEmbedder, ViewWhitening
-from skcontrast.augmentation import GaussianNoise, MagnitudeScale, TimeCrop, TimeMask
+from skcontrast.augmentation import GaussianNoise, MagnitudeScale, TimeCrop, TimeMask, TimeWarp
 from skcontrast.estimation import tau_plus_from_labels
 from skcontrast.features import MiniRocket
 from skcontrast.kinds import Series
@@ -71,6 +71,7 @@ WHITENED = {
     "whitened, 12 views": {"n_views": 12},
     "whitened, crops from .8": {"augmentation": [TimeCrop((0.8, 1.0)), *LATER]},
     "whitened, no crops": {"augmentation": LATER},
+    "whitened, warps alone": {"augmentation": TimeWarp()},
 }
 CONCATENATED = "default and whitened"
 
