@@ -53,7 +53,7 @@ _BLOCKS: dict[type[Kind], _Blocks] = {
 }
 # Longer vectors are not concatenated with their embedding.
 _MOST_NUMBERS = 4096
-# Blocks have at least this share of the agreement of one that agrees in all rows.
+# The least agreement of a block, and the least disagreement.
 _LEAST_AGREEMENT = 0.02
 # Rows that are classified at once.
 _BATCH = 8192
@@ -124,7 +124,7 @@ def agreement(
     classes: NDArray,
     weight: NDArray | None,
 ) -> NDArray[np.float64]:
-    """Return shares, multiplied by how well each block agrees with all on unlabeled rows."""
+    """Return shares, multiplied by the odds that a block agrees with all on unlabeled rows."""
     shares, unknown = shares / shares.sum(), codes < 0
     if len(H) == 1 or not unknown.any():
         return shares
@@ -135,7 +135,8 @@ def agreement(
         fit_known(classifier, part, codes, classes, weight)
         predicted.append(predicted_classes(classifier, part[unknown]))
     kappa = [cohen_kappa_score(predicted[0], alone, labels=classes) for alone in predicted[1:]]
-    shares = shares * np.maximum(np.nan_to_num(kappa), _LEAST_AGREEMENT)
+    kappa = np.clip(np.nan_to_num(kappa), _LEAST_AGREEMENT, 1 - _LEAST_AGREEMENT)
+    shares = shares * kappa / (1 - kappa)
     return shares / shares.sum()
 
 

@@ -50,6 +50,8 @@ _STEPS, _FEWEST_EPOCHS = 720, 10
 _N_NEIGHBORS, _N_COMPONENTS = 5, 32
 # No block rules out a class.
 _LEAST_PROBABILITY = 1e-3
+# What all pseudo-labels of a class weigh, relative to its known labels.
+_WEIGHT = 0.5
 # The largest number of rows that are learned from in one thread.
 _MANY_ROWS = 20_000
 
@@ -101,7 +103,7 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         Whether the classifier is fitted again with pseudo-labels: the classes that it predicts for
         rows of unknown class, where label spreading along the neighbours in the blocks predicts
         the same. If the classifier takes ``sample_weight``, the pseudo-labels of a class together
-        weigh as much as its known labels. If False, it learns from known classes alone.
+        weigh half as much as its known labels. If False, it learns from known classes alone.
     random_state : int, RandomState instance or None, default=None
         Seeds the default blocks, and the embedder where its own `random_state` is None.
     verbose : int, default=0
@@ -140,9 +142,9 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
     Notes
     -----
     Two predictions that agree are wrong less often than either, as in co-training [1]_. So the
-    weight of a block is Cohen's kappa, on rows of unknown class, between the predictions from this
-    block and those from all blocks with equal weights. The embedding of series counts a quarter
-    of that. :ref:`few-labels` has figures.
+    weight of a block is κ / (1 − κ), with Cohen's κ, on rows of unknown class, between the
+    predictions from this block and those from all blocks with equal weights. The embedding of
+    series counts a quarter of that. :ref:`few-labels` has figures.
 
     References
     ----------
@@ -230,7 +232,7 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
             fit_known(classifier, Z, codes, classes, weight)
             if self.pseudo_labels and not is_known.all():
                 predicted = np.searchsorted(classes, predicted_classes(classifier, Z))
-                agreed = _agreed(codes, predicted, [Z[:, block] for block in slices_of(H)])
+                agreed = _agreed(codes, predicted, [Z[:, block] for block in slices_of(H)], shares)
                 if has_fit_parameter(classifier, "sample_weight"):
                     weight = _in_known_shares(agreed, codes) * (1 if weight is None else weight)
                 fit_known(classifier, Z, agreed, classes, weight)
@@ -458,10 +460,10 @@ def _weights(sample_weight: Any, is_known: NDArray[np.bool_]) -> NDArray | None:
     return weights
 
 
-def _agreed(codes: NDArray, predicted: NDArray, blocks: list[NDArray]) -> NDArray:
+def _agreed(codes: NDArray, predicted: NDArray, blocks: list[NDArray], shares: NDArray) -> NDArray:
     """Return known classes, predicted ones where label spreading finds the same, otherwise −1.
 
-    Labels are spread in each block, and the probabilities of the blocks are multiplied.
+    Labels are spread in each block; shares are the weights of the logarithms of probabilities.
     """
     n_components = min(_N_COMPONENTS, max(len(codes) // 32, 2))
     whitening, known = PartialWhitening(n_components, random_state=0), torch.from_numpy(codes)
@@ -469,7 +471,8 @@ def _agreed(codes: NDArray, predicted: NDArray, blocks: list[NDArray]) -> NDArra
     agreed = codes.copy()
     for parts in zip(*(spread_in_blocks(h, known, _N_NEIGHBORS) for h in components), strict=True):
         rows = parts[0][0]
-        score = sum(np.log(spread + _LEAST_PROBABILITY) for _, spread in parts)
+        logs = [np.log(spread + _LEAST_PROBABILITY) for _, spread in parts]
+        score = np.tensordot(shares, logs, 1)
         is_agreed = (score.argmax(1) == predicted[rows]) & (codes[rows] < 0)
         is_agreed &= np.ptp(score, axis=1) > 0  # labels reach it
         agreed[rows][is_agreed] = predicted[rows][is_agreed]
@@ -477,13 +480,13 @@ def _agreed(codes: NDArray, predicted: NDArray, blocks: list[NDArray]) -> NDArra
 
 
 def _in_known_shares(agreed: NDArray, codes: NDArray) -> NDArray[np.float64]:
-    """Return weights of rows: the pseudo-labels of a class weigh as much as its known labels.
+    """Return weights of rows: the pseudo-labels of a class weigh half as much as its known labels.
 
     If pseudo-labels are fewer than these, they weigh less, in all classes by the same factor.
     """
     n_classes, is_known = codes.max() + 1, codes >= 0
     known = np.bincount(codes[is_known], minlength=n_classes)
     found = np.bincount(agreed[(agreed >= 0) & ~is_known], minlength=n_classes)
-    factor = min(1.0, found.sum() / known.sum())
+    factor = _WEIGHT * min(1.0, found.sum() / known.sum())
     of_known = np.where(found > 0, 1.0, 1.0 + factor)
     return np.where(is_known, of_known[agreed], (factor * known / np.maximum(found, 1))[agreed])
