@@ -51,19 +51,19 @@ def resolve_device(device: Any, owner: str) -> torch.device:
     shown = repr(device) if name == str(device) else f"{device!r}, that is {name!r}"
     raise ValueError(
         f"The 'device' parameter of {owner} must be 'auto', 'cpu', 'cuda', 'cuda:N' or 'mps' and "
-        f"available, got {shown}: {reasons.get(kind, 'PyTorch has none here')}. Write "
-        "device='auto' for what this machine has."
+        f"available, got {shown}: {reasons.get(kind, 'PyTorch has none here')}. "
+        "With device='auto', the embedder uses what this machine has."
     )
 
 
 def free_bytes(device: torch.device) -> int:
-    """Return how many bytes are free on a device."""
+    """Return the number of free bytes on a device."""
     if device.type == "cuda":
         return torch.cuda.mem_get_info(device)[0]
     return psutil.virtual_memory().available
 
 
-# Held while the global generators are those of one thread.
+# Held by the thread that has seeded the global generators.
 _GENERATORS = threading.RLock()
 
 
@@ -76,7 +76,7 @@ def seeded_rng(seed: int, device: torch.device) -> Iterator[None]:
     Parameters
     ----------
     seed : int
-        Any.
+        Any integer that ``torch.manual_seed`` takes.
     device : torch.device
         Its generator is seeded along with that of the CPU.
     """
@@ -99,7 +99,9 @@ def seed_generators(seed: int, device: torch.device) -> None:
 
 @contextmanager
 def seeded_everywhere(seed: int, device: torch.device) -> Iterator[None]:
-    """Do as `seeded_rng`, also for the global generators of numpy and of ``random``.
+    """Seed the global generators of torch, numpy and ``random`` within the context.
+
+    Afterwards they are restored, as by `seeded_rng`.
 
     Parameters
     ----------
@@ -109,129 +111,128 @@ def seeded_everywhere(seed: int, device: torch.device) -> Iterator[None]:
         Its generator is seeded along with that of the CPU.
     """
     with seeded_rng(seed, device):
-        of_numpy, of_python = np.random.get_state(), random.getstate()  # noqa: NPY002
+        numpy_state, python_state = np.random.get_state(), random.getstate()  # noqa: NPY002
         np.random.seed(seed)  # noqa: NPY002
         random.seed(seed)
         try:
             yield
         finally:
-            np.random.set_state(of_numpy)  # noqa: NPY002
-            random.setstate(of_python)
+            np.random.set_state(numpy_state)  # noqa: NPY002
+            random.setstate(python_state)
 
 
-# Layers of torch that draw random numbers in training.
-_DRAW = (
+# Layers of torch that use random numbers in training.
+_RANDOM_LAYERS = (
     nn.modules.dropout._DropoutNd, nn.RReLU, nn.RNNBase, nn.MultiheadAttention,
     nn.FractionalMaxPool2d, nn.FractionalMaxPool3d,
 )  # fmt: skip
 
 
 def generator_of(random_state: Any) -> np.random.RandomState:
-    """Return a generator; for None a new one, not numpy's global one as in scikit-learn."""
+    """Return a generator; None gives a new one, not numpy's global one as in scikit-learn."""
     return check_random_state(secrets.randbits(32) if random_state is None else random_state)
 
 
 def resolve_seed(random_state: Any) -> int:
-    """Return an int; for None a random one."""
+    """Return an integer seed; None gives a random one."""
     return int(generator_of(random_state).randint(2**31 - 1))
 
 
 def draws_random_numbers(network: nn.Module) -> bool:
-    """Return whether a network may draw from torch's global generators while it trains.
+    """Return whether a network may use torch's global generators while it trains.
 
-    Dropout does, and so may layers that are neither of torch nor of this package.
+    Dropout does. A layer that belongs neither to torch nor to this package may, too.
     """
-    return any(_may_draw(layer) for layer in network.modules())
+    return any(_may_use_generator(layer) for layer in network.modules())
 
 
-def _may_draw(layer: nn.Module) -> bool:
+def _may_use_generator(layer: nn.Module) -> bool:
     is_known = type(layer).__module__.startswith(("torch.nn.", f"{__name__.partition('.')[0]}."))
     is_changed = layer._forward_hooks or layer._forward_pre_hooks or "forward" in vars(layer)
-    return isinstance(layer, _DRAW) or not is_known or bool(is_changed)
+    return isinstance(layer, _RANDOM_LAYERS) or not is_known or bool(is_changed)
 
 
-# A network is large from this many parameters on, each counted again for the pixels or steps at
-# which convolutions use it: with batches of 256, a step then takes about a second of one thread.
-# MLPs, GIN, PatchNet and series of a hundred steps have at most 2.7e7, a ResNet has 8e8 with
-# 48 × 48 pixels. On a busy machine, two threads took three times the CPU seconds of one for a step
-# of PatchNet with 96 × 96 pixels, and no less time.
-_LARGE, _PLACES = 3e7, 32
+# A network is large from this number of parameters on, where convolutions count their parameters
+# for each position: with batches of 256, a step then takes about a second in one thread. MLPs,
+# GIN, PatchNet and networks for series of a hundred steps have at most 2.7e7; a ResNet has 8e8
+# with 48 × 48 pixels. On a busy machine, a step of PatchNet with 96 × 96 pixels took as long with
+# two threads as with one, and three times the CPU seconds.
+_LARGE, _POSITIONS = 3e7, 32
 
-# The contexts of `one_thread` that a thread of the program is in.
-_OWN = threading.local()
+# For each thread of the program, the contexts of `one_thread` that it has entered.
+_ENTERED = threading.local()
 
 
 @contextmanager
 def one_thread(device: torch.device | str = "cpu", *, blas: bool = True) -> Iterator[None]:
-    """Compute in one thread what is computed on the CPU, as small networks do best.
+    """Compute on the CPU in one thread, in which small networks train fastest.
 
-    OpenMP's threads wait for each other in busy loops: of a small step, on a machine that has
-    something else to do, they make ten. What turns out to be large asks for all threads by
-    `use_threads_for`. Afterwards the numbers of threads are what they were; a thread that used
-    torch for the first time meanwhile keeps one.
+    OpenMP's threads wait for each other in busy loops: on a machine that has other work, a small
+    step takes ten times as long. `use_threads_for` restores all threads for a large network.
+    On exit, the numbers of threads are restored; a thread that has used torch for the first time
+    in the meantime keeps one.
 
     Parameters
     ----------
     device : torch.device or str, default="cpu"
-        Where torch computes; nothing changes unless it is the CPU.
+        The device of the computation; nothing changes unless it is the CPU.
     blas : bool, default=True
-        Whether numpy is limited, too, which takes about a millisecond.
+        Whether to limit numpy, too, which takes about a millisecond.
     """
     if torch.device(device).type != "cpu":
         yield
         return
-    # Once within another is enough for torch: the outermost puts the threads back.
-    entered = vars(_OWN).setdefault("entered", [])
-    with ExitStack() as alone:
+    # Of nested contexts, only the outermost sets and restores torch's threads.
+    entered = vars(_ENTERED).setdefault("entered", [])
+    with ExitStack() as limits:
         if not entered:
-            alone.callback(torch.set_num_threads, torch.get_num_threads())
+            limits.callback(torch.set_num_threads, torch.get_num_threads())
             torch.set_num_threads(1)
         if blas:
-            alone.enter_context(threadpool_limits(1, user_api="blas"))
-        entered.append(alone)
-        alone.callback(entered.remove, alone)
+            limits.enter_context(threadpool_limits(1, user_api="blas"))
+        entered.append(limits)
+        limits.callback(entered.remove, limits)
         yield
 
 
 def use_threads_for(module: nn.Module, *kinds: tuple[Any, tuple]) -> None:
-    """Let the caller compute in all its threads if a network is large.
+    """Leave the contexts of `one_thread` if a network is large.
 
     Parameters
     ----------
     module : torch.nn.Module
         The network.
     *kinds : tuple (Kind, tuple)
-        The kind and the shape of the samples, or of each of their parts. Where a layer says at how
-        many places those behind it act, the shape does not count; nor does the batch, so that a
-        fit and all that continues it compute in the same number of threads.
+        The kind and the shape of the samples, or of each modality. A layer may state the number of
+        positions of its output instead. The batch size does not count, so that a continued fit
+        computes in the same number of threads.
     """
-    known = max(getattr(part, "n_places_behind", 0) for part in module.modules())
-    n_places = known or max(_n_places(kind, shape) for kind, shape in kinds)
+    stated = max(getattr(layer, "n_output_positions", 0) for layer in module.modules())
+    n_positions = stated or max(_n_positions(kind, shape) for kind, shape in kinds)
     n_parameters = sum(parameter.numel() for parameter in module.parameters())
-    if n_parameters * (1 + n_places / _PLACES) > _LARGE:
-        for alone in reversed(vars(_OWN).get("entered", [])[:]):
-            alone.close()
+    if n_parameters * (1 + n_positions / _POSITIONS) > _LARGE:
+        for limits in reversed(vars(_ENTERED).get("entered", [])[:]):
+            limits.close()
 
 
-def _n_places(kind: Any, shape: tuple) -> int:
-    """Return the number of pixels or of steps of a sample, 1 where it has neither."""
+def _n_positions(kind: Any, shape: tuple) -> int:
+    """Return the number of pixels or steps of a sample, 1 if it has neither."""
     image = kind._image_shape(shape)
     return math.prod(image[1:]) if image else getattr(kind, "n_times_", 1)
 
 
 @contextmanager
 def plain_modes(device: torch.device) -> Iterator[None]:
-    """Compute with torch's own defaults.
+    """Compute with torch's original defaults: no autocast, the CPU and float32.
 
-    Within the context, operations on `device` are not under autocast, and new tensors are on the
-    CPU and in float32 unless they say otherwise, independent of ``torch.set_default_device`` and
-    ``torch.set_default_dtype`` have set. The default dtype belongs to the whole process: where it
+    Within the context, ``torch.autocast`` on `device`, ``torch.set_default_device`` and
+    ``torch.set_default_dtype`` have no effect. The default dtype belongs to the process: where it
     is not float32, computations must not overlap in threads.
 
     Parameters
     ----------
     device : torch.device
-        Where the computation runs.
+        The device of the computation.
     """
     with ExitStack() as modes:
         if torch.is_autocast_enabled(device.type):
@@ -245,36 +246,35 @@ def plain_modes(device: torch.device) -> Iterator[None]:
 
 
 @contextmanager
-def trial(device: torch.device) -> Iterator[None]:
-    """Try something out, with gradients and in plain modes: no random number is drawn by it."""
+def validation_mode(device: torch.device) -> Iterator[None]:
+    """Run a check with gradients, torch's defaults and restored random generators."""
     with plain_modes(device), seeded_rng(0, device), inference_mode(False), enable_grad():
         yield
 
 
-# Callbacks of skorch stop a training by a KeyboardInterrupt, too.
+# Not every KeyboardInterrupt is Ctrl-C: callbacks of skorch stop training by one.
 @contextmanager
-def noted_interrupts() -> Iterator[list[int]]:
-    """Yield a list that is empty until Ctrl-C has raised KeyboardInterrupt within the context.
+def recorded_interrupts() -> Iterator[list[int]]:
+    """Yield a list to which Ctrl-C adds when it raises KeyboardInterrupt within the context.
 
-    The handler of SIGINT that was there before runs as usual, and decides whether there is a
-    KeyboardInterrupt. In threads other than the main one, which get no signals, and where SIGINT
-    is ignored, the list stays empty.
+    The previous handler of SIGINT runs as usual, and decides whether to raise. The list stays
+    empty in threads other than the main one, which get no signals, and where SIGINT is ignored.
     """
-    noted: list[int] = []
-    before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(before):
-        yield noted
+    interrupts: list[int] = []
+    previous_handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(previous_handler):
+        yield interrupts
         return
 
     def handle(number: int, frame: FrameType | None) -> None:
         try:
-            before(number, frame)
+            previous_handler(number, frame)
         except KeyboardInterrupt:
-            noted.append(number)
+            interrupts.append(number)
             raise
 
     signal.signal(signal.SIGINT, handle)
     try:
-        yield noted
+        yield interrupts
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, previous_handler)

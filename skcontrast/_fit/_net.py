@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from .._data._batches import Batch, BatchSampler
 from .._network._inference import encode_batches
 from .._objective._functional import Contrast, objective_value
-from .._runtime import draws_random_numbers, noted_interrupts, seeded_rng
+from .._runtime import draws_random_numbers, recorded_interrupts, seeded_rng
 from ..frameworks import FitContext, Session
 from ..frameworks._checks import as_contrasts, check_contrasts, new_session
 from ._estimated_parameters import AutoParameters
@@ -137,7 +137,7 @@ class ContrastiveNet(NeuralNet):
 
     def get_all_learnable_params(self) -> Iterator[tuple[str, nn.Parameter]]:
         """Yield the parameters of the network, and of the session those with a gradient."""
-        yield from self.module_.own_named_parameters()
+        yield from self.module_.user_named_parameters()
         for name, parameter in self.criterion_.named_parameters():
             if parameter.requires_grad:
                 yield f"framework.{name}", parameter
@@ -234,7 +234,7 @@ class ContrastiveNet(NeuralNet):
         self.is_stopped_, self.first_epoch_ = False, len(self.history)
         told = {"dataset_train": X, "dataset_valid": None}
         end = self.first_epoch_ + self.max_epochs
-        with noted_interrupts() as noted:
+        with recorded_interrupts() as interrupts:
             try:
                 self.epoch_state.resume(self)
                 while len(self.history) < end and not self.is_stopped_:
@@ -243,10 +243,10 @@ class ContrastiveNet(NeuralNet):
                     self.notify("on_epoch_end", **told)
                     self.is_stopped_ = self.processes.in_any(self.is_stopped_)
                     self.epoch_state.keep(self)
-                    if noted:  # by code that has ignored the exception
+                    if interrupts:  # by code that has ignored the exception
                         raise KeyboardInterrupt
             except KeyboardInterrupt:
-                self.interrupted_ = bool(noted) or not self.is_stopped_
+                self.interrupted_ = bool(interrupts) or not self.is_stopped_
                 # An epoch whose steps are done is finished, if not all callbacks have heard of it.
                 if not len(self.history) or "train_loss" not in self.history[-1]:
                     self.epoch_state.go_back(self)

@@ -224,7 +224,7 @@ class GridMeans(nn.Module):
 
     def __init__(self, cells: Sequence[int], sides: Sequence[int]):
         super().__init__()
-        self.n_places_behind = math.prod(cells)  # see `use_threads_for`
+        self.n_output_positions = math.prod(cells)  # see `use_threads_for`
         for name, n_cells, side in zip(("rows", "columns"), cells, sides, strict=True):
             matrix = F.adaptive_avg_pool2d(torch.eye(side)[None], (n_cells, side))[0]
             self.register_buffer(name, matrix)

@@ -1,4 +1,4 @@
-"""The network, an encoder and a projection head or several, and how a new one is built."""
+"""Construction of the network: encoders, the layers before them and projection heads."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..kinds._base import Kind
 from ..kinds._recognise import MultimodalKind
 from ..similarity import Similarity
 
-# Samples from which an encoder learns what gradients do not train.
+# Samples from which an encoder computes what gradients do not train, such as filters.
 _ENOUGH_SAMPLES = 2000
 
 
@@ -31,55 +31,55 @@ class Network(nn.Module):
     Parameters
     ----------
     encoder, projector : torch.nn.Module
-        The two.
-    own_names : dict of str to str, default={}
-        How names of parameters begin here, and how they begin for the user, who knows nothing of
-        the layers around the encoder.
+        The encoder and the projection head.
+    user_names : dict of str to str, default={}
+        Prefixes of parameter names in this network, and the prefixes that users see, without the
+        layers around the encoder.
     """
 
     def __init__(
-        self, encoder: nn.Module, projector: nn.Module, own_names: Mapping[str, str] = {}
+        self, encoder: nn.Module, projector: nn.Module, user_names: Mapping[str, str] = {}
     ):
         super().__init__()
-        self.encoder, self.projector, self.own_names = encoder, projector, own_names
+        self.encoder, self.projector, self.user_names = encoder, projector, user_names
 
     def forward(self, x: Any) -> Tensor:
         return self.projector(self.encoder(x))
 
     def train(self, mode: bool = True) -> Network:
-        """Switch to training or inference mode; frozen parts keep their running statistics.
+        """Switch to training or inference mode; frozen modules keep their running statistics.
 
-        Batch normalisation in a part whose parameters all have ``requires_grad=False`` stays in
+        Batch normalisation in a module whose parameters all have ``requires_grad=False`` stays in
         inference mode.
         """
         super().train(mode)
         if mode and not all(parameter.requires_grad for parameter in self.parameters()):
-            frozen = [part for part in self.modules() if _is_frozen(part)]
-            for layer in (layer for part in frozen for layer in part.modules()):
+            frozen = [module for module in self.modules() if _is_frozen(module)]
+            for layer in (layer for module in frozen for layer in module.modules()):
                 if isinstance(layer, BATCH_NORM):
                     layer.eval()
         return self
 
-    def own_named_parameters(self) -> Iterator[tuple[str, nn.Parameter]]:
-        """Yield the parameters, named as in the user's modules."""
+    def user_named_parameters(self) -> Iterator[tuple[str, nn.Parameter]]:
+        """Yield the parameters with the names that they have in the user's modules."""
         for name, parameter in self.named_parameters():
-            start = next((start for start in self.own_names if name.startswith(start)), "")
-            yield self.own_names.get(start, "") + name.removeprefix(start), parameter
+            start = next((start for start in self.user_names if name.startswith(start)), "")
+            yield self.user_names.get(start, "") + name.removeprefix(start), parameter
 
 
-def _is_frozen(part: nn.Module) -> bool:
+def _is_frozen(module: nn.Module) -> bool:
     """Return whether a module has parameters, none of which is trained."""
-    parameters = list(part.parameters())
+    parameters = list(module.parameters())
     return bool(parameters) and not any(parameter.requires_grad for parameter in parameters)
 
 
 class Directions(nn.Module):
-    """The vectors that ``transform`` returns for projections: for most similarities, themselves.
+    """The last layer of ``transform`` for projections: the similarity's ``directions``.
 
     Parameters
     ----------
     similarity : Similarity
-        Its ``directions`` is applied to each part.
+        Its ``directions`` is applied to each projection.
     n_parts : int
         Number of projections that are concatenated.
     """
@@ -100,9 +100,9 @@ class Widths:
     Attributes
     ----------
     representation, projection : int
-        Components of the representation and of the projection, of all parts together.
+        Components of the representation and of the projection, of all modalities together.
     n_parts : int
-        Number of parts of a sample, each with its own encoder and head.
+        Number of modalities, each with its own encoder and head.
     """
 
     representation: int
@@ -127,61 +127,64 @@ def build_network(
     Parameters
     ----------
     subset : Tensor of shape (n, ...) or any other batch
-        Samples, as the network will get them.
+        Samples in the form that the network takes.
     kind : Kind
-        Their kind.
+        The kind of the samples.
     scaler : object
-        The fitted scaler that made them from X.
+        The fitted scaler that converted X to `subset`.
     split : Split, NoSplit or None
-        The parts of a sample that have separate encoders; None for one encoder.
+        How samples are split into modalities with separate encoders; None for one encoder.
     choose_encoder : callable
-        ``choose_encoder(place, kind, sample_shape)`` returns the ``encoder`` parameter for a part.
+        ``choose_encoder(index, kind, sample_shape)`` returns the ``encoder`` of a modality.
     n_components, projection_dim : int or None, int
         Parameters of the embedder.
     similarity : Similarity
-        Determines how many numbers the heads return.
+        Determines the width of the heads' output.
     owner : str
         The name of the estimator's class, for messages.
     """
-    parts = _parts(subset, kind, scaler, split)
-    for place, part in enumerate(parts):
-        part.given = choose_encoder(place, part.kind, part.shape)
-    _reduce(parts, split)
-    for part in parts:
-        part.build(n_components, owner)
-    encoders = nn.ModuleList([part.encoder for part in parts])
-    use_threads_for(encoders, *((part.kind, part.shape) for part in parts))
-    widths = [projection_dim or part.width for part in parts]
+    branches = _branches(subset, kind, scaler, split)
+    for index, branch in enumerate(branches):
+        branch.parameter = choose_encoder(index, branch.kind, branch.shape)
+    _reduce(branches, split)
+    for branch in branches:
+        branch.build(n_components, owner)
+    encoders = nn.ModuleList([branch.encoder for branch in branches])
+    use_threads_for(encoders, *((branch.kind, branch.shape) for branch in branches))
+    widths = [projection_dim or branch.width for branch in branches]
     _check_widths(widths, projection_dim, similarity, owner)
-    heads = [projection_head(part.width, projection_dim, similarity.n_extra) for part in parts]
-    channels_last = [
-        to_channels_last(part.given, part.encoder, part.kind, part.shape) for part in parts
+    heads = [
+        projection_head(branch.width, projection_dim, similarity.n_extra) for branch in branches
     ]
-    for part, last in zip(parts, channels_last, strict=True):
-        # Parts of one array stand behind one layer.
-        part.learn(all(channels_last) if isinstance(split, Split) else last)
-    network = _assembled(split, parts, heads).float()
-    return network, Widths(sum(part.width for part in parts), sum(widths), len(parts))
+    channels_last = [
+        to_channels_last(branch.parameter, branch.encoder, branch.kind, branch.shape)
+        for branch in branches
+    ]
+    for branch, last in zip(branches, channels_last, strict=True):
+        # Modalities in one array share one layer.
+        branch.learn(all(channels_last) if isinstance(split, Split) else last)
+    network = _assemble(split, branches, heads).float()
+    return network, Widths(sum(branch.width for branch in branches), sum(widths), len(branches))
 
 
 @dataclass
-class _Part:
-    """A part of the samples, and what is built for it.
+class _Branch:
+    """An encoder, the samples that it is built for, and the layer before it.
 
     Attributes
     ----------
     kind, shape : Kind, tuple
-        What its encoder gets.
+        Kind and shape of the samples that the encoder takes.
     subset, scaler : batch, object
-        Some samples as a batch, and the fitted scaler that has made it.
+        A batch of samples, and the fitted scaler that converted them.
     split, place : Split or None, int
-        How it is taken out of the batch, if that holds the others, too.
+        How the modality is split off the batch, if that holds several.
     given, encoder, width : object, torch.nn.Module, int
-        The parameter `encoder` of the embedder, what it has built, and the width of that.
+        The parameter `encoder` of the embedder, the module built from it, and its width.
     layer : torch.nn.Module or None
-        What stands before the encoder.
+        The layer before the encoder.
     larger : tuple of int or None
-        Height and width of images that are reduced for the encoder.
+        Height and width of images before they are reduced for the encoder.
     """
 
     kind: Kind
@@ -189,108 +192,114 @@ class _Part:
     subset: Any
     scaler: Any
     split: Split | None = None
-    place: int = 0
-    given: Any = None
+    index: int = 0
+    parameter: Any = None
     encoder: nn.Module = field(default_factory=nn.Identity)
     width: int = 0
     layer: nn.Module | None = None
     larger: tuple | None = None
 
     def build(self, n_components: int | None, owner: str) -> None:
-        """Build the encoder, tried on zeros, or, if samples are no numbers, on some of them."""
+        """Build the encoder and try it on zeros, or on two samples if they are not numbers."""
         example = None if self.kind.float_batches else self.samples(2)
         self.encoder, self.width = build_encoder(
-            self.given, self.shape, n_components, kind=self.kind, example=example, owner=owner
+            self.parameter, self.shape, n_components, kind=self.kind, example=example, owner=owner
         )
-        name = getattr(self.given, "__name__", type(self.given).__name__)
+        name = getattr(self.parameter, "__name__", type(self.parameter).__name__)
         self.kind._check_encoder(self.encoder, self.samples, name)
 
     def learn(self, channels_last: bool) -> None:
-        """Put a layer before the encoder, which then learns what gradients do not train."""
+        """Build the layer before the encoder, and compute what gradients do not train."""
         self.layer = self.kind._first_layer(self.subset, self.scaler, channels_last=channels_last)
         if self.larger is not None:
             self.layer = Reduced(self.layer or nn.Identity(), self.larger, self.shape[-2:])
-        if isinstance(self.given, Encoder) and type(self.given).learn is not Encoder.learn:
+        if isinstance(self.parameter, Encoder) and type(self.parameter).learn is not Encoder.learn:
             batch = self.samples(_ENOUGH_SAMPLES, self.layer)
             rng = np.random.RandomState(int(torch.randint(2**31, ())))
-            self.given.learn(self.encoder, batch, rng)
+            self.parameter.learn(self.encoder, batch, rng)
 
     def samples(self, n: int, layer: nn.Module | None = None) -> Any:
-        """Return at most n samples as the encoder gets them behind a layer."""
+        """Return at most n samples, after a layer if one is passed."""
         batch = self.subset[torch.arange(0, len(self.subset), -(-len(self.subset) // n))]
         batch = batch if layer is None else layer(batch)
-        return batch if self.split is None else self.split(batch)[self.place]
+        return batch if self.split is None else self.split(batch)[self.index]
 
 
-def _parts(subset: Any, kind: Kind, scaler: Any, split: Split | NoSplit | None) -> list[_Part]:
-    """Return what each encoder is built for."""
-    # Several arrays are parts already, each with its kind and scaler.
+def _branches(
+    subset: Any, kind: Kind, scaler: Any, split: Split | NoSplit | None
+) -> list[_Branch]:
+    """Return a branch for each encoder, not built yet."""
+    # Several arrays are modalities already, each with its kind and scaler.
     if isinstance(kind, MultimodalKind):
-        several = zip(kind.kinds_, subset.parts, scaler.scalers, strict=True)
-        return [part for own, x, s in several for part in _parts(x, own, s, None)]
+        modalities = zip(kind.kinds_, subset.parts, scaler.scalers, strict=True)
+        return [
+            branch
+            for modality_kind, array, modality_scaler in modalities
+            for branch in _branches(array, modality_kind, modality_scaler, None)
+        ]
     shape = kind._encoded_shape(tuple(subset.shape[1:]))
     if not isinstance(split, Split):
-        return [_Part(kind, shape, subset, scaler)]
+        return [_Branch(kind, shape, subset, scaler)]
     if shape[0] != subset.shape[1]:
         raise ValueError(
             f"X holds {kind.name}, whose samples cannot be split: pass a framework with one "
-            "encoder, such as SimCLR() or MoCo(), or several arrays as the parts."
+            "encoder, such as SimCLR() or MoCo(), or several arrays."
         )
-    # Of one array, encoders see the split batch: as many channels as their part has.
+    # One array is split by channels: each encoder takes those of its modality.
     converted = split.convert(subset)
     return [
-        _Part(kind, (n, *shape[1:]), converted, scaler, split, place)
-        for place, (n, *_) in enumerate(split.shapes)
+        _Branch(kind, (n, *shape[1:]), converted, scaler, split, index)
+        for index, (n, *_) in enumerate(split.shapes)
     ]
 
 
-def _reduce(parts: Sequence[_Part], split: Split | NoSplit | None) -> None:
-    """Let images of each part have at most the area that its encoder reads."""
-    largest: list[Any] = [getattr(part.given, "largest_side", None) for part in parts]
-    if isinstance(split, Split):  # which stands behind a layer for all parts
-        largest = [None if None in largest else max(largest)] * len(parts)
-    for part, most in zip(parts, largest, strict=True):
-        sides = part.shape[-2:]
-        is_image = part.kind._image_shape(part.shape) is not None
+def _reduce(branches: Sequence[_Branch], split: Split | NoSplit | None) -> None:
+    """Reduce images to the largest area that their encoder reads."""
+    largest: list[Any] = [getattr(branch.parameter, "largest_side", None) for branch in branches]
+    if isinstance(split, Split):  # all share the layer that reduces
+        largest = [None if None in largest else max(largest)] * len(branches)
+    for branch, most in zip(branches, largest, strict=True):
+        sides = branch.shape[-2:]
+        is_image = branch.kind._image_shape(branch.shape) is not None
         if is_image and (read := reduced_sides(sides, most)) != sides:
-            part.shape, part.larger = (*part.shape[:-2], *read), sides
+            branch.shape, branch.larger = (*branch.shape[:-2], *read), sides
 
 
-def _assembled(
-    split: Split | NoSplit | None, parts: Sequence[_Part], heads: Sequence[nn.Module]
+def _assemble(
+    split: Split | NoSplit | None, branches: Sequence[_Branch], heads: Sequence[nn.Module]
 ) -> Network:
     """Return encoders, the layers before them and heads as one network.
 
-    Parts of one array have the same layer.
+    Modalities in one array share the layer before their encoders.
     """
     encoder: nn.Module
-    # One array is split after it has been converted: the layer before the encoders is shared.
-    # Options name parameters as if encoders stood alone: each name in the network has a short one.
+    # One array is split after its conversion, so the layer before the encoders is shared. Users
+    # name parameters without the layers around encoders: each prefix has a short one.
     if isinstance(split, Split):
-        shared = [] if parts[0].layer is None else [parts[0].layer]
-        apart = ParallelNetworks(split, [part.encoder for part in parts])
-        encoder = nn.Sequential(split.convert, *shared, apart)
+        shared = [] if branches[0].layer is None else [branches[0].layer]
+        parallel = ParallelNetworks(split, [branch.encoder for branch in branches])
+        encoder = nn.Sequential(split.convert, *shared, parallel)
         names = {f"encoder.{1 + len(shared)}.networks.": "encoder."}
     else:
-        whole = [
-            part.encoder if part.layer is None else nn.Sequential(part.layer, part.encoder)
-            for part in parts
+        networks = [
+            branch.encoder if branch.layer is None else nn.Sequential(branch.layer, branch.encoder)
+            for branch in branches
         ]
-        has_layer = [place for place, part in enumerate(parts) if part.layer is not None]
+        has_layer = [index for index, branch in enumerate(branches) if branch.layer is not None]
         if split is None:
-            return Network(whole[0], heads[0], {"encoder.1.": "encoder."} if has_layer else {})
-        encoder = ParallelNetworks(split, whole)
-        names = {f"encoder.networks.{place}.1.": f"encoder.{place}." for place in has_layer}
+            return Network(networks[0], heads[0], {"encoder.1.": "encoder."} if has_layer else {})
+        encoder = ParallelNetworks(split, networks)
+        names = {f"encoder.networks.{index}.1.": f"encoder.{index}." for index in has_layer}
         names["encoder.networks."] = "encoder."
     names["projector.networks."] = "projector."
-    widths = SplitColumns([part.width for part in parts])
+    widths = SplitColumns([branch.width for branch in branches])
     return Network(encoder, ParallelNetworks(widths, heads), names)
 
 
 def _check_widths(
     widths: list[int], projection_dim: int, similarity: Similarity, owner: str
 ) -> None:
-    """Raise ValueError if the similarity needs wider outputs, or if those of parts differ."""
+    """Raise ValueError if the similarity needs wider outputs, or if modalities differ in width."""
     if min(widths) < similarity.least_dimension:
         name = "projection_dim" if projection_dim else "n_components"
         raise ValueError(
@@ -299,6 +308,6 @@ def _check_widths(
         )
     if len(set(widths)) > 1:
         raise ValueError(
-            f"The encoders of the parts return {' and '.join(map(str, widths))} components, which "
+            f"The encoders return {' and '.join(map(str, widths))} components, which "
             "cannot be compared: pass projection_dim > 0 or n_components."
         )

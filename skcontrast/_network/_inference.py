@@ -1,4 +1,4 @@
-"""The network in use: in bfloat16, batch by batch, on two views, and moved between devices."""
+"""Inference: devices, bfloat16, embeddings of batches and of two views."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from ..encoders import Encoder, Pretrained
 from ..kinds._base import Kind
 from ..kinds._recognise import naming_kind
 
-# Products of fewer rows run in another kernel with AVX-512, which rounds differently: by more than
-# the 1e-7 that scikit-learn's check_methods_subset_invariance allows.
-_FEWEST_ROWS = 16
+# With fewer rows, AVX-512 uses another kernel, whose rounding differs by more than the 1e-7 that
+# scikit-learn's check_methods_subset_invariance allows.
+_MIN_ROWS = 16
 
 
 def on_device(module: nn.Module, device: torch.device) -> nn.Module:
@@ -42,7 +42,7 @@ def on_cpu(state: Any) -> Any:
 
 
 def map_leaves(function: Callable[[Any], Any], state: Any) -> Any:
-    """Return nested dictionaries, lists and tuples with a function applied to all else in them."""
+    """Apply a function to every leaf of nested dictionaries, lists and tuples."""
     if isinstance(state, dict):
         return {key: map_leaves(function, value) for key, value in state.items()}
     if type(state) in (list, tuple):
@@ -52,18 +52,20 @@ def map_leaves(function: Callable[[Any], Any], state: Any) -> Any:
 
 @torch.inference_mode()
 def encode(module: nn.Module, X: Any, kind: Kind, to_tensor: Callable) -> np.ndarray:
-    """Apply a module in inference mode to checked samples, batch by batch; some show a bar.
+    """Apply a module in inference mode to validated samples, batch by batch.
+
+    Samples that are read while they are used show a progress bar.
 
     Parameters
     ----------
     module : nn.Module
         Maps (n, ...) to (n, d).
     X : array-like of length n
-        The samples, as their kind returns them.
+        Samples that their kind has validated.
     kind : Kind
-        Says how many are in a batch.
+        The kind of the samples, which determines the batch size.
     to_tensor : callable
-        Turns rows of X into a batch for the module.
+        Converts rows of X to a batch for the module.
 
     Returns
     -------
@@ -85,7 +87,7 @@ def encode(module: nn.Module, X: Any, kind: Kind, to_tensor: Callable) -> np.nda
 
 def check_finite(h: Tensor, X: Any = None) -> None:
     """Raise ValueError if the embedding of a sample in X, a row of h, is not finite."""
-    # The sum is cheaper than looking at every number, and finite if nothing overflows.
+    # The sum is cheaper than a test of every number, and is finite if nothing overflows.
     if h.sum().isfinite():
         return
     (rows,) = torch.nonzero(~h.flatten(1).isfinite().all(1), as_tuple=True)
@@ -113,42 +115,42 @@ def encode_batches(
     batches : iterable of Tensor of shape (n, ...)
         The samples, on the device of the module.
     device : torch.device or str, default=None
-        Where the outputs are gathered; None leaves them where they are.
+        The device of the result; None keeps that of the module.
     """
     module.eval()
-    rows = [_of_any_size(module, batch).to(device, torch.float32) for batch in batches]
+    rows = [_apply_padded(module, batch).to(device, torch.float32) for batch in batches]
     return torch.cat(rows) if len(rows) > 1 else rows[0]
 
 
-def _of_any_size(module: Callable, batch: Any) -> Tensor:
-    """Return the output of a module, for a small batch by repeating its rows."""
+def _apply_padded(module: Callable, batch: Any) -> Tensor:
+    """Apply a module to a batch, whose rows are repeated if it is small."""
     n = len(batch)
-    if n >= _FEWEST_ROWS:
+    if n >= _MIN_ROWS:
         return module(batch)
-    rows = torch.arange(_FEWEST_ROWS, device=batch.device) % n
+    rows = torch.arange(_MIN_ROWS, device=batch.device) % n
     return module(batch[rows])[:n]
 
 
-# Samples that are compared with each other, and that are drawn and encoded at a time.
-_COMPARED = 1024
+# Samples that are compared with each other, and samples in a batch.
+_BLOCK_SIZE = 1024
 _BATCH = 256
 
 Measure = Callable[[NDArray[np.float32], NDArray[np.float32]], float]
 
 
-def score_views(measure: Measure, parts: Iterable[NDArray[np.float32]], n_samples: int) -> float:
-    """Return a measure of two views of each sample, the mean over parts of `embedded_views`.
+def score_views(measure: Measure, blocks: Iterable[NDArray[np.float32]], n_samples: int) -> float:
+    """Return a measure of two views of each sample, averaged over the blocks of `embedded_views`.
 
     Parameters
     ----------
     measure : callable
         ``measure(z1, z2)`` compares embeddings (n, d) of two views of the same samples.
     parts : iterable of ndarray of shape (2, n, d)
-        As `embedded_views` yields them.
+        Embeddings that `embedded_views` yields.
     n_samples : int
-        Number of samples in all.
+        Number of samples in all blocks.
     """
-    return sum(len(z1) * float(measure(z1, z2)) for z1, z2 in parts) / n_samples
+    return sum(len(z1) * float(measure(z1, z2)) for z1, z2 in blocks) / n_samples
 
 
 @torch.inference_mode()
@@ -159,10 +161,10 @@ def embedded_views(
     read: Callable[[NDArray[np.int64]], Any],
     device: torch.device,
 ) -> Iterator[NDArray[np.float32]]:
-    """Yield embeddings (2, n, d) of the views of samples, part by part.
+    """Yield embeddings (2, n, d) of two views of each sample, in blocks.
 
-    Parts have at most 1,024 samples and differ by at most one, and each is spread evenly over the
-    samples, which may be sorted.
+    Blocks have at most 1,024 samples, differ in size by at most one, and are spread evenly over
+    the samples, which may be sorted.
 
     Parameters
     ----------
@@ -175,15 +177,15 @@ def embedded_views(
     read : callable
         ``read(rows)`` returns the batch of these rows, on the device.
     device : torch.device
-        Where random numbers are drawn.
+        Device of the random generator.
     """
     generator = torch.Generator(device=device).manual_seed(0)
-    n_parts = -(-n_samples // _COMPARED)
-    for part in range(n_parts):
-        rows = np.arange(part, n_samples, n_parts)
+    n_blocks = -(-n_samples // _BLOCK_SIZE)
+    for block in range(n_blocks):
+        rows = np.arange(block, n_samples, n_blocks)
         batches = []
-        for places in np.array_split(rows, -(-len(rows) // _BATCH)):
-            batch = read(places)
+        for batch_rows in np.array_split(rows, -(-len(rows) // _BATCH)):
+            batch = read(batch_rows)
             z = torch.stack([network(draw(batch, generator)) for _ in range(2)]).float().cpu()
             check_finite(z.transpose(0, 1))
             batches.append(z.numpy())
@@ -202,31 +204,30 @@ def trains_in_bf16(precision: str, kind: Kind, encoder: Any, device: torch.devic
     precision : {"auto", "float32", "bf16"}
         The parameter of the embedder.
     kind : Kind
-        What the samples are.
+        The kind of the samples.
     encoder : object
         The parameter of the embedder.
     device : torch.device
-        Where the network is trained.
+        The device of the training.
     """
-    every = encoder if isinstance(encoder, (list, tuple)) else [encoder]
-    is_ours = all(one is None or isinstance(one, Encoder) for one in every)
+    encoders = encoder if isinstance(encoder, (list, tuple)) else [encoder]
+    is_ours = all(item is None or isinstance(item, Encoder) for item in encoders)
     if precision != "auto" or not kind._trains_in_bf16 or not is_ours:
         return precision == "bf16"
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
-    if device.type != "cpu" or any(isinstance(one, Pretrained) for one in every):
+    if device.type != "cpu" or any(isinstance(item, Pretrained) for item in encoders):
         return False
-    # torch has no public name for this yet; if the private one is gone, float32 is always right.
+    # torch has no public function for this; without the private one, float32 is always right.
     return bool(getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)())
 
 
 def in_bf16(network: Callable, x: Any) -> Any:
-    """Return the output of a network that computes in bfloat16 where that is safe.
+    """Return the output of a network under autocast to bfloat16.
 
     The output is a float32 tensor or a tuple of float32 tensors.
     """
-    # Weights that torch has cached in half precision would outlive the step if the caller is
-    # under autocast, and each is used only once anyway.
+    # If the caller is under autocast, cached weights would outlive the step; each is used once.
     with torch.autocast(x.device.type, torch.bfloat16, cache_enabled=False):
         output = network(x)
     return tuple(z.float() for z in output) if isinstance(output, tuple) else output.float()

@@ -25,7 +25,7 @@ from .._checks import (
     validate_parameters,
 )
 from .._layers._images import PatchLayer
-from .._runtime import trial
+from .._runtime import validation_mode
 from ..kinds._base import Kind, with_scaler
 from ..kinds._recognise import KindName, check_fits, declared_kind, kind_of_shape, read_samples
 
@@ -423,7 +423,7 @@ def check_encoder(encoder: Any, X: Any, kind: Kind | None = None) -> None:
     owner, hint = encoder if isinstance(encoder, Encoder) else Encoder(), declared_kind(encoder)
     X, schema = read_samples(X, kind, hint=hint, owner=owner, min_samples=2)
     kind, cpu = schema.kind, torch.device("cpu")
-    with trial(cpu):
+    with validation_mode(cpu):
         array, scaler, batch = with_scaler(kind, X)
         layer = kind._first_layer(batch, scaler, channels_last=False) or nn.Identity()
         few = array[np.unique(np.linspace(0, len(array) - 1, _N_SAMPLES, dtype=int))]

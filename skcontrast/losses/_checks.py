@@ -17,7 +17,7 @@ from .._checks import (
     check_returned,
     validated,
 )
-from .._runtime import trial
+from .._runtime import validation_mode
 from ..schedules._numbers import check_hyperparameters
 from ._base import Loss
 from ._rows import Rows
@@ -135,7 +135,7 @@ def _check_weights(owner: str, found: Any, shape: tuple[int, ...]) -> None:
 def _losses(loss: Loss, scores: Tensor, positives: Tensor, same_class: Tensor) -> Tensor:
     """Return the losses of synthetic anchors, checked with their gradient."""
     owner, n = f"{type(loss).__name__}.losses", len(scores)
-    with trial(scores.device):  # from the same random numbers, if it draws any
+    with validation_mode(scores.device):  # from the same random numbers, if it draws any
         # A column that is excluded, as the anchor itself is in a batch.
         padded = torch.cat([torch.zeros(n, 1), scores], 1)
         rows = Rows(

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from .._checks import POSITIVE_INT, ParameterObject, check_returned, parameter, validated
-from .._runtime import trial
+from .._runtime import validation_mode
 from ..schedules._numbers import Number, check_hyperparameters, interval
 
 # Vectors; or mean directions and concentrations.
@@ -312,7 +312,7 @@ def check_similarity(similarity: Similarity, width: int = 64) -> None:
     """
     check_hyperparameters(similarity)
     similarity, owner = copy.copy(similarity), type(similarity).__name__
-    with trial(torch.device("cpu")):
+    with validation_mode(torch.device("cpu")):
         # Six pairs of directions: equal, opposite or independent; short and long.
         synthetic = torch.arange(1.0, 1 + 12 * width).sin().view(2, 6, width)
         z, noise = torch.nn.functional.normalize(synthetic, dim=-1)

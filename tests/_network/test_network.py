@@ -89,5 +89,5 @@ def test_an_encoder_that_is_frozen_as_a_whole_trains_the_head_and_says_so():
 def test_the_user_knows_nothing_of_the_layers_around_the_encoder():
     encoder = nn.Sequential(nn.Flatten(), stage())
     network = Network(encoder, nn.Linear(4, 2), {"encoder.1.": "encoder."})
-    names = [name for name, _ in network.own_named_parameters()]
+    names = [name for name, _ in network.user_named_parameters()]
     assert names[:2] == ["encoder.0.weight", "encoder.0.bias"] and names[-1] == "projector.bias"

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from skcontrast._runtime import noted_interrupts
+from skcontrast._runtime import recorded_interrupts
 
 press = signal.raise_signal
 
@@ -13,16 +13,16 @@ pytestmark = pytest.mark.usefixtures("interruptible")
 
 
 def test_an_interrupt_is_noted_and_raised():
-    with pytest.raises(KeyboardInterrupt), noted_interrupts() as noted:
+    with pytest.raises(KeyboardInterrupt), recorded_interrupts() as interrupts:
         press(signal.SIGINT)
-    assert noted
+    assert interrupts
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_a_keyboard_interrupt_of_other_origin_is_not_noted():
-    with pytest.raises(KeyboardInterrupt), noted_interrupts() as noted:
+    with pytest.raises(KeyboardInterrupt), recorded_interrupts() as interrupts:
         raise KeyboardInterrupt
-    assert not noted
+    assert not interrupts
 
 
 @pytest.mark.parametrize("error", [None, KeyboardInterrupt])
@@ -33,17 +33,17 @@ def test_a_handler_of_the_users_own_decides_whether_there_is_an_interrupt(error)
 
     signal.signal(signal.SIGINT, handler)
     try:
-        with noted_interrupts() as noted:
+        with recorded_interrupts() as interrupts:
             press(signal.SIGINT)
     except KeyboardInterrupt:
         pass
-    assert bool(noted) is (error is KeyboardInterrupt)
+    assert bool(interrupts) is (error is KeyboardInterrupt)
     assert signal.getsignal(signal.SIGINT) is handler
 
 
 def test_in_other_threads_and_where_ctrl_c_is_ignored_nothing_is_installed():
     def enter():
-        with noted_interrupts():
+        with recorded_interrupts():
             handlers.append(signal.getsignal(signal.SIGINT))
 
     handlers = []

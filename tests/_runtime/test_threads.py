@@ -184,7 +184,7 @@ def test_networks_of_small_images_are_small_and_residual_ones_large(
 ):
     module, given_back = encoder.build(shape), []
     alone = SimpleNamespace(close=lambda: given_back.append(True))
-    _runtime._OWN.entered = [alone]
+    _runtime._ENTERED.entered = [alone]
     _runtime.use_threads_for(module, (kind, shape))
-    _runtime._OWN.entered.clear()
+    _runtime._ENTERED.entered.clear()
     assert bool(given_back) == is_large
