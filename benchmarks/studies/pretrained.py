@@ -16,8 +16,7 @@ without labels, of the other half 1,200 at most are judged.
 Columns: 5 and 20 labels per class (logistic regression, mean of 10 draws), ten neighbours by
 cosine, plain or half whitened, whichever is better, and a linear probe of all labels. "learned" is
 ``ContrastiveEmbedder(Pretrained(network, mean=…, std=…), random_state=seed)`` with nothing else
-chosen (0 epochs: it was not adapted), "frozen" what the network returned before, "both" the two
-next to each other, standardised.
+chosen (0 epochs: it was not adapted), "frozen" what the network returned before.
 ``--variants`` are parameters of Pretrained or of the embedder, with semicolons between them; those
 that have no ``size`` share the row "frozen", which ``adapt=False`` gives alone. ``statistics=1``
 trains with batch normalisation by the statistics of each batch, which Pretrained never does.
@@ -27,6 +26,8 @@ class by cross-entropy and mild views; two draws. ``--in-fit SemiSupCon`` gives 
 of five labels to ``fit`` with that loss, ``no labels`` is the embedder without them, judged by
 these draws, and ``SetFit`` is the order of Tunstall et al. 2022: the labelled images alone are
 contrasted by their classes (SupCon) before the logistic regression.
+``--classifiers`` compares, by five draws of five labels a class, a logistic regression on frozen
+features, these with pseudo-labels, and ``ContrastiveClassifier`` without and with them.
 """
 
 from __future__ import annotations
@@ -38,8 +39,6 @@ import numpy as np
 import torch
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline, make_union
-from sklearn.preprocessing import StandardScaler
 
 from benchmarks._photographs import (
     COLUMNS,
@@ -50,7 +49,7 @@ from benchmarks._photographs import (
     some_of_each,
 )
 from benchmarks._results import Table, make_parser, spread
-from skcontrast import ContrastiveEmbedder, losses
+from skcontrast import ContrastiveClassifier, ContrastiveEmbedder, losses
 from skcontrast._layers._pretrained import PretrainedNetwork
 from skcontrast.augmentation import RandomFlip, RandomResizedCrop, compose
 from skcontrast.encoders import Pretrained
@@ -58,6 +57,7 @@ from skcontrast.features import Frozen
 
 STEPS_OF_FINE_TUNING = 120
 WAYS = ["SemiSupCon", "no labels", "SetFit"]
+CLASSIFIERS = ["logistic regression", "pseudo-labels", "known labels", "classifier"]
 
 
 def fine_tuned(data, network, n_labels, rate, seed):
@@ -105,10 +105,50 @@ def labels_in_fit(data, network, way):
         if not found or of_fit is not None:
             embedder = ContrastiveEmbedder(encoder, loss=loss, random_state=0).fit(seen, of_fit)
         h, h_test = embedder.transform(X[rows]), embedder.transform(X_test)
-        unit = np.sqrt((h**2).sum(1).mean()) / 10
-        model = LogisticRegression(max_iter=300).fit(h / unit, y[rows])
-        found.append(model.score(h_test / unit, y_test))
+        found.append(logistic_score(h, y[rows], h_test, y_test))
     return found
+
+
+def classifiers(data, network):
+    """Return accuracies by five labels a class, of five draws, for each of CLASSIFIERS."""
+    X, y, X_test, y_test = data
+    encoder = pretrained_encoder(network)
+    frozen = ContrastiveEmbedder(pretrained_encoder(network, adapt=False)).fit(X)
+    embedder = ContrastiveEmbedder(encoder, random_state=0).fit(X)
+    draws = [some_of_each(y, 5, draw) for draw in range(5)]
+    givens = [np.where(np.isin(np.arange(len(y)), rows), y, -1) for rows in draws]
+    first = ContrastiveClassifier(embedder, random_state=0).fit(X, givens[0])
+    blocks = [FrozenEstimator(remembering(block)) for block in first.transformers_]
+    frozen, embedder = remembering(frozen), remembering(embedder)
+    models = [
+        ContrastiveClassifier(frozen, blocks=[]),
+        ContrastiveClassifier(embedder, blocks=blocks, pseudo_labels=False),
+        ContrastiveClassifier(embedder, blocks=blocks),
+    ]
+    scores = [[model.fit(X, y).score(X_test, y_test) for y in givens] for model in models]
+    h, h_test = frozen.transform(X), frozen.transform(X_test)
+    linear = [logistic_score(h[rows], y[rows], h_test, y_test) for rows in draws]
+    print("blocks:", first.blocks_, "adapted:", embedder.adapted_)
+    return dict(zip(CLASSIFIERS, [linear, *scores], strict=True))
+
+
+def remembering(model):
+    """Let a fitted model transform each array once, and return it."""
+    known, transform = {}, model.transform
+
+    def remembered(X):
+        if id(X) not in known:
+            known[id(X)] = transform(X)
+        return known[id(X)]
+
+    model.transform = remembered
+    return model
+
+
+def logistic_score(h, y, h_test, y_test):
+    """Return the accuracy of a logistic regression on features of length 10."""
+    unit = np.sqrt((h**2).sum(1).mean()) / 10
+    return LogisticRegression(max_iter=300).fit(h / unit, y).score(h_test / unit, y_test)
 
 
 class OfItsBatches(Pretrained):
@@ -157,9 +197,7 @@ def blocks(data, network, variant, seed):
         start = time.process_time()
         embedder.fit(X, y if "Supervised" in variant else None)
         n_epochs, spent = len(embedder.history_), time.process_time() - start
-        fitted = (FrozenEstimator(one) for one in (embedder, parts["frozen"]))
-        both = make_union(*(make_pipeline(one, StandardScaler()) for one in fitted)).fit(X)
-        parts |= {"learned": embedder, "both": both}
+        parts["learned"] = embedder
     of_part = {name: (one.transform(X), one.transform(X_test)) for name, one in parts.items()}
     found = {name: judge(u, y, v, y_test) for name, (u, v) in of_part.items()}
     return found, n_epochs, spent
@@ -172,6 +210,7 @@ def main():
     parser.add_argument("--network", default="lite0", help="lite0, lite2 or timm:NAME")
     parser.add_argument("--variants", nargs="*", default=[""], help="none for no embedder")
     parser.add_argument("--fine-tune", action="store_true")
+    parser.add_argument("--classifiers", action="store_true")
     parser.add_argument("--in-fit", nargs="*", default=[], choices=WAYS)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--suffix", default="", help="of the name under which --save stores it")
@@ -188,6 +227,9 @@ def main():
             for way in args.in_fit:
                 found = labels_in_fit(data, network, way)
                 row = {"set": name, "variant": way, "columns": "labels in fit"}
+                table.add(row | {COLUMNS[0]: spread(found)})
+            for way, found in classifiers(data, network).items() if args.classifiers else ():
+                row = {"set": name, "variant": way, "columns": "classifiers"}
                 table.add(row | {COLUMNS[0]: spread(found)})
             for i, variant in enumerate(() if args.variants == ["none"] else args.variants):
                 runs = [blocks(data, network, variant, seed) for seed in range(args.seeds)]

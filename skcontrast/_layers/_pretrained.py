@@ -197,6 +197,9 @@ class PretrainedNetwork(nn.Module):
 
     Attributes
     ----------
+    original : PretrainedNetwork or None
+        A frozen copy from before the training. Its rows and those of the network are divided by
+        their root mean square and added.
     notes : list of str
         What was done with it.
     """
@@ -204,6 +207,7 @@ class PretrainedNetwork(nn.Module):
     def __init__(self, pixels: Pixels, network: nn.Module, pool: str | None = None):
         super().__init__()
         self.pixels, self.network = pixels, network.eval()
+        self.original: PretrainedNetwork | None = None
         self.notes: list[str] = []
         self.pool = _usual_pool(network) if pool is None else pool
 
@@ -237,7 +241,17 @@ class PretrainedNetwork(nn.Module):
         return torch.cat([*rows, self._rows(last)])
 
     def _rows(self, x: Tensor) -> Any:
-        x, network = self.pixels(x), self.network
+        pixels = self.pixels(x)
+        if self.original is None:
+            return self._own_rows(pixels)
+        with torch.no_grad():
+            # In training at the size of the trained network, which takes less time.
+            frozen = self.original._own_rows(pixels if self.training else self.original.pixels(x))
+        shape = frozen.shape[1:]
+        return F.rms_norm(self._own_rows(pixels), shape) + F.rms_norm(frozen, shape)
+
+    def _own_rows(self, x: Tensor) -> Any:
+        network = self.network
         if self.pool is not None:
             return self._pooled_tokens(_output(getattr(network, "forward_features", network), x))
         found = _output(network, x)
