@@ -132,7 +132,7 @@ class ContrastiveEmbedder(
         Maximum number of samples in a step, at least 2; sizes differ by at most one.
     max_epochs : int or "auto", default="auto"
         Passes over the data. "auto" is 100, reduced to 4,000 steps but at least 5 epochs, see
-        :ref:`cost`. With ``Pretrained`` it is about 140 steps; with ``PatchNet`` and images of 48
+        :ref:`cost`. With ``Pretrained`` it is about 40 steps; with ``PatchNet`` and images of 48
         pixels or more, at least 800 steps, in at most 160 epochs.
     optimizer : {"adam", "adamw", "sgd"}, torch.optim.Optimizer class or Optimizer, default="adam"
         "sgd" has momentum 0.9. An :class:`~skcontrast.optimizers.Optimizer` sets other options,

@@ -45,8 +45,9 @@ _DARKEST = 3.5 / 255
 _LEAST_SIDE, _LEAST_PATCHES, _MOST_SIDE = 96, 6, 224
 _MOST_TOKENS = 256
 # Images whose features decide, the number encoded at once, and the most directions in which they
-# vary where adapting pays: 13 for steel and 21 for cells, 46 to 63 for photographs and textures.
-_N_DECIDING, _BATCH, _MOST_DIRECTIONS = 300, 32, 30
+# vary where adapting pays. With two networks, steel and cells have 13 to 26, four sets of
+# photographs 36 to 63. Whichever set is left out, the middle between the others is 25 to 38.
+_N_DECIDING, _BATCH, _MOST_DIRECTIONS = 300, 32, 35
 _FINITE = Interval(Real, None, None, closed="neither")
 # What image processors of transformers do, unless they say otherwise.
 _USUAL = {
@@ -61,7 +62,8 @@ class Pretrained(Encoder):
     The network receives intensities in [0, 1] less `mean`, divided by `std`. Grey images become
     three equal channels. A classification head is removed. The network is trained at a learning
     rate of its own. Its first layers stay frozen, and it remains in inference mode, so that batch
-    normalisation keeps the statistics of the pretraining.
+    normalisation keeps the statistics of the pretraining. The features are the sum of the outputs
+    of the trained network and of a frozen copy, each divided by its root mean square.
 
     With ``verbose=1`` the embedder prints the preprocessing, the head that was removed and the
     number of features.
@@ -80,7 +82,7 @@ class Pretrained(Encoder):
     size : int or (int, int), default=None
         Height and width to which images are resized; bilinear, and antialiased where they shrink.
         None brings the shorter side to between 96 and 224 pixels for a frozen network, and the
-        area to at most 96 × 96 pixels for one that is adapted. Transformers get the nearest
+        area to at most 96 × 96 pixels for the trained one, and in training for both. Transformers get the nearest
         multiple of their patches, at most 256 tokens. A network of one size gets this size.
     pool : {"token", "mean", "both"}, default=None
         The row of a transformer: its class token, the mean of its patches, or both. None is what

@@ -460,8 +460,8 @@ class Varied(Net):
 @pytest.mark.parametrize(
     "made, is_adapted, reason",
     [
-        (Net, True, r"adapted: features vary in \d+ ≤ 30 directions"),
-        (Varied, False, r"frozen: features vary in \d+ > 30 directions"),
+        (Net, True, r"adapted: features vary in \d+ ≤ 35 directions"),
+        (Varied, False, r"frozen: features vary in \d+ > 35 directions"),
         (Transformer, False, "frozen: no batch normalisation"),
     ],
 )
