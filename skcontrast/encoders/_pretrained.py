@@ -82,8 +82,9 @@ class Pretrained(Encoder):
     size : int or (int, int), default=None
         Height and width to which images are resized; bilinear, and antialiased where they shrink.
         None brings the shorter side to between 96 and 224 pixels for a frozen network, and the
-        area to at most 96 × 96 pixels for the trained one, and in training for both. Transformers get the nearest
-        multiple of their patches, at most 256 tokens. A network of one size gets this size.
+        area to at most 96 × 96 pixels for the trained one, and in training for both. Transformers
+        get the nearest multiple of their patches, at most 256 tokens. A network of one size gets
+        this size.
     pool : {"token", "mean", "both"}, default=None
         The row of a transformer: its class token, the mean of its patches, or both. None is what
         the network returns, and the class token of DINOv3.

@@ -408,7 +408,7 @@ def test_a_network_of_torch_jit_is_refused():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that torch.jit is deprecated
         traced = torch.jit.trace(Net().eval(), torch.zeros(1, 3, 32, 32))
-    with pytest.raises(TypeError, match="pass what it compiled"):
+    with pytest.raises(TypeError, match="pass the original module"):
         frozen(traced, X)
 
 
