@@ -58,13 +58,11 @@ class Ranking:
 
 def _sorted_keys(scores: Tensor, excluded: Tensor) -> tuple[Tensor, int]:
     """Return the sorted scores of the candidates, float64, with their columns in the last bits."""
-    n_columns = scores.shape[1]
-    bits = (n_columns - 1).bit_length()
+    bits = (scores.shape[1] - 1).bit_length()
     keys = scores.to(torch.float64, copy=True)
-    columns = torch.arange(n_columns, device=scores.device)
     if scores.dtype == torch.float64:  # of others, the last bits are 0
         keys.view(torch.int64).bitwise_and_(-(2**bits))
-    keys.view(torch.int64).bitwise_or_(columns)
+    keys.view(torch.int64).bitwise_or_(torch.arange(scores.shape[1], device=scores.device))
     keys.scatter_(1, excluded, -torch.inf)  # below all others
     if scores.device.type == "cpu":
         keys.numpy().sort(1)  # several times as fast as torch's

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 # Up to this exponent, e^score and its sum over all candidates are normal float32 numbers; beyond,
 # the maximum of each row is taken out first.
 _LARGEST_EXPONENT = 60.0
+# A score whose exponential is 0, and whose difference from others is finite.
+_VERY_LOW = -1e37
 _NO_LABELS = "needs labels: set requires_y = True in the class, and pass y."
 
 
@@ -68,7 +70,7 @@ class Rows:
         self.lowest, self.highest = bounds[0], bounds[1] if highest is None else highest
         # Far below all others, so that neither sums of exponentials nor products with a weight 0
         # have to leave them out.
-        self._scores = scores.scatter_(1, excluded, _very_low(scores))
+        self._scores = scores.scatter_(1, excluded, _VERY_LOW)
         self._excluded, self._hidden = excluded, hidden
         self._pair_weights = pair_weights
         self._largest = max(-bounds[0], bounds[1])
@@ -91,10 +93,8 @@ class Rows:
         """Scores of the candidates, differentiable by autograd; excluded ones hold −inf."""
         if self._pair_weights is not None:
             raise ValueError("A loss that reads rows.scores takes no pair_weights of a Contrast.")
-        kept = torch.ones_like(self._scores, dtype=torch.bool).scatter_(1, self._excluded, False)
-        if self._hidden is not None:
-            kept &= ~self._hidden
-        return self._finite_scores.masked_fill(~kept, -torch.inf)
+        scores = self._finite_scores.scatter(1, self._excluded, -torch.inf)
+        return scores if self._hidden is None else scores.masked_fill(self._hidden, -torch.inf)
 
     @functools.cached_property
     def _finite_scores(self) -> Tensor:
@@ -156,7 +156,7 @@ class Rows:
         scores, top = self._scores, None
         if (1 + beta) * self._largest > _LARGEST_EXPONENT:
             if c is not None:
-                scores = scores.masked_fill(c == 0, _very_low(scores))
+                scores = scores.masked_fill(c == 0, _VERY_LOW)
             top = scores.amax(1)
             scores = scores - top[:, None]
         # c e^(βs), None where all are 1, and e^s.
@@ -247,12 +247,10 @@ class Rows:
         """
         leaves = [self.positives, *further, *(leaf for leaf, _ in self._leaves)]
         d_positives, *found = torch.autograd.grad(value, leaves, materialize_grads=True)
-        n = len(further)
-        parts = [
-            pull_back(part) for (_, pull_back), part in zip(self._leaves, found[n:], strict=True)
-        ]
+        pairs = zip(self._leaves, found[len(further) :], strict=True)
+        parts = [pull_back(part) for (_, pull_back), part in pairs]
         d_scores = functools.reduce(Tensor.add_, parts or [torch.zeros_like(self._scores)])
-        return d_scores, d_positives, found[:n]
+        return d_scores, d_positives, found[: len(further)]
 
     def _weighted_sum(self, weights: Tensor) -> tuple[Tensor, Tensor]:
         """Return a sum with weights that are 0 where excluded, and the sum of the weights."""
@@ -280,8 +278,3 @@ class Rows:
         if torch.is_grad_enabled():
             self._leaves.append((value.requires_grad_(), pull_back))
         return value
-
-
-def _very_low(scores: Tensor) -> float:
-    """Return a score whose exponential is 0, and whose difference from others is finite."""
-    return torch.finfo(scores.dtype).min / 4
