@@ -2,8 +2,8 @@
 Plates: neighbours by content, not by origin
 ============================================
 
-Each of five plates leaves a mark on its images: a gain, a brightness and a shift. Neighbours in
-the pixels, and in an embedding trained without this knowledge, are neighbours on the plate.
+Each of five plates leaves a mark on its images: a gain, a brightness and a shift. With
+pixels, or an embedding trained without the plates, nearest neighbours are from the same plate.
 ``fit(X, domains=plates)`` draws every batch from one plate, so that the mark does not help to
 distinguish samples.
 
@@ -37,11 +37,11 @@ images = gain[:, None, None] * images / 16 + offset[:, None, None]
 # %%
 # Train twice
 # -----------
-# The only difference is ``domains``. Standardising each plate by itself is cheap, and is
-# right where all plates hold the same mixture of classes.
+# The only difference is ``domains``. Standardising each plate by itself is cheap, and
+# right if all plates have the same mixture of classes.
 
 embedder = ContrastiveEmbedder(max_epochs=20, random_state=0)
-found = {
+representations = {
     "pixels": images.reshape(len(images), -1),
     "embedding": embedder.fit_transform(images),
     "domains=plates": embedder.fit(images, domains=plates).transform(images),
@@ -49,20 +49,20 @@ found = {
 
 
 def by_plate(H):
-    """Standardise the rows of each plate by themselves."""
+    """Standardise the rows of each plate separately."""
     H = H.copy()
     for plate in range(5):
         H[plates == plate] = StandardScaler().fit_transform(H[plates == plate])
     return H
 
 
-found |= {f"{name}, by plate": by_plate(H) for name, H in found.items()}
+representations |= {f"{name}, by plate": by_plate(H) for name, H in representations.items()}
 
 # %%
-# Judge
-# -----
-# The share of the ten nearest neighbours that are from the image's own plate, by chance a fifth;
-# and the accuracy on four plates of a classifier that knows the classes of the fifth.
+# Measure
+# -------
+# The share of the ten nearest neighbours that are from the same plate, by chance a fifth; and the
+# accuracy of a classifier that is trained on one plate and tested on the other four.
 
 
 def same_plate(H):
@@ -71,28 +71,28 @@ def same_plate(H):
     return np.mean(plates[neighbors[:, 1:]] == plates[:, None])
 
 
-def elsewhere(H):
-    """Return the accuracy on the plates whose classes are not known, mean over the plates."""
-    known = [plates == plate for plate in range(5)]
+def accuracy_on_other_plates(H):
+    """Return the accuracy on the plates that a classifier was not trained on, mean over plates."""
+    of_plates = [plates == plate for plate in range(5)]
     classifier = LogisticRegression(max_iter=300)
-    return np.mean([classifier.fit(H[a], y[a]).score(H[~a], y[~a]) for a in known])
+    return np.mean([classifier.fit(H[a], y[a]).score(H[~a], y[~a]) for a in of_plates])
 
 
-scaled = {name: StandardScaler().fit_transform(H) for name, H in found.items()}
-figures = {name: (same_plate(H), elsewhere(H)) for name, H in scaled.items()}
-for name, (same, accuracy) in figures.items():
+scaled = {name: StandardScaler().fit_transform(H) for name, H in representations.items()}
+scores = {name: (same_plate(H), accuracy_on_other_plates(H)) for name, H in scaled.items()}
+for name, (same, accuracy) in scores.items():
     print(f"{name}: {same:.0%} of the neighbours from the same plate, accuracy {accuracy:.2f}")
 
 # %%
-# See
-# ---
+# Plot
+# ----
 # Two principal components, coloured by plate; in the second row each plate is standardised by
 # itself. The more the colours mix, the better.
 
 fig, axes = plt.subplots(2, 3, figsize=(7, 5.2), layout="constrained")
 for ax, (name, H) in zip(axes.flat, scaled.items(), strict=True):
     ax.scatter(*PCA(2, random_state=0).fit_transform(H).T, c=plates, cmap="tab10", vmax=9, s=3)
-    same, accuracy = figures[name]
+    same, accuracy = scores[name]
     ax.set_title(f"{name}\nsame plate {same:.0%}, accuracy {accuracy:.2f}", fontsize=8)
     ax.set(xticks=[], yticks=[])
 plt.show()

@@ -6,8 +6,8 @@ Any function as an augmentation
 with whole batches or with one sample at a time. The embedder's ``random_state`` determines its
 random numbers, from the generators of torch, numpy or Python.
 
-The result: six digits above two views of each. A smooth random field moves the pixels, so that the
-strokes bend but the digits are still legible.
+The result: six digits, and two views of each below. A smooth random field moves the pixels, so
+that the strokes bend and the digits stay legible.
 """
 
 import matplotlib.pyplot as plt
@@ -30,8 +30,8 @@ from skcontrast.augmentation import FunctionAugmentation, RandomAffine
 def bend(image, rng, strength):
     height, width, _ = image.shape
     field = gaussian_filter(rng.normal(size=(2, height, width)), sigma=(0, 1.5, 1.5))
-    places = np.indices((height, width)) + strength * field / field.std()
-    return map_coordinates(image[..., 0], places, order=1)[..., None]
+    positions = np.indices((height, width)) + strength * field / field.std()
+    return map_coordinates(image[..., 0], positions, order=1)[..., None]
 
 
 elastic = FunctionAugmentation(
@@ -51,7 +51,7 @@ for drawn, line in zip(rows, axes, strict=True):
     for image, ax in zip(drawn, line, strict=True):
         ax.imshow(image[0], cmap="gray_r", vmin=0, vmax=1)
         ax.set(xticks=[], yticks=[])
-for ax, name in zip(axes[:, 0], ("original", "view", "view"), strict=True):
+for ax, name in zip(axes[:, 0], ("original", "view 1", "view 2"), strict=True):
     ax.set_ylabel(name)
 figure.tight_layout()
 plt.show()

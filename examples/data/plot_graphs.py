@@ -8,8 +8,8 @@ An embedder is trained on 800 of them without labels.
 
 The result: with few labels, a trained graph neural network is more accurate than the same network
 untrained, and counting degrees is no better than chance. Counting neighbourhoods, a training-free
-feature, is level with the trained network, and ahead with one label per class: try it first. With
-many labels, training does not matter here.
+feature, is as accurate as the trained network, and more so with one label per class: try it first.
+With many labels, training does not matter here.
 """
 
 # %%
@@ -52,11 +52,11 @@ def make_tree(kind, rng):
         leaves += new
     for _ in range(n_links):
         if kind == "tail":
-            places = list(tree.edges(leaves[0]))
+            edges = list(tree.edges(leaves[0]))
         else:
             at_leaves = kind == "legs"
-            places = [e for e in tree.edges if (not set(e).isdisjoint(leaves)) == at_leaves]
-        start, end = places[rng.integers(len(places))]
+            edges = [e for e in tree.edges if (not set(e).isdisjoint(leaves)) == at_leaves]
+        start, end = edges[rng.integers(len(edges))]
         tree.remove_edge(start, end)
         nx.add_path(tree, [start, len(tree), end])
     return tree
@@ -81,9 +81,8 @@ train, test, y_train, y_test = train_test_split(
 # %%
 # The embedding
 # -------------
-# A list of networkx graphs is all that the pipeline needs. A node without attributes is described
-# by its degree. Two views of a graph lack different nodes and have different edges moved. They
-# should be close together, and views of different graphs far apart.
+# The pipeline takes a list of networkx graphs. A node without attributes is described by its
+# degree. Two views of a graph lack different nodes and have different edges moved.
 
 start = perf_counter()
 embed = make_pipeline(
@@ -97,8 +96,8 @@ print(f"trained on {len(train)} graphs without labels in {perf_counter() - start
 # %%
 # There are three representations to compare with: the same network untrained (its learning rate is
 # too small to change anything), the neighbourhoods of nodes, counted by the colours of Weisfeiler
-# and Lehman, and the number of nodes of each degree. The first two are serious competitors: both
-# already distinguish most graphs that are not the same.
+# and Lehman, and the number of nodes of each degree. The first two are strong baselines: both
+# distinguish most graphs that are not the same.
 
 untrained = ContrastiveEmbedder(GIN(n_layers=5), max_epochs=1, lr=1e-9, random_state=0).fit(train)
 colours = WeisfeilerLehman(n_rounds=5).fit(train)
@@ -149,10 +148,10 @@ for name, accuracies in results.items():
 # %%
 # Graphs, map and accuracy
 # ------------------------
-# Above is a tree of each kind, and the same tree after two swaps of edges; this is what the data
-# look like. Below on the left are the first two principal components of the embedding of the
-# held-out graphs. Combs and stems, which look alike around most of their nodes, still overlap. On
-# the right is the accuracy for each number of labels.
+# Above is a tree of each kind, and the same tree after two swaps of edges. Below on the left are
+# the first two principal components of the embedding of the held-out graphs. Combs and stems,
+# which look alike around most of their nodes, still overlap. On the right is the accuracy for each
+# number of labels.
 
 figure = plt.figure(figsize=(7, 6.6), layout="constrained")
 upper, lower = figure.subfigures(2, 1, height_ratios=(1, 1.3))
@@ -164,8 +163,8 @@ for k, (above, below) in enumerate(upper.subplots(2, 4).T):
     while not nx.is_connected(swapped):
         swapped = swap_edges(tree, 2, rng)
     for axis, graph in ((above, tree), (below, swapped)):
-        place = nx.kamada_kawai_layout(graph)
-        nx.draw(graph, place, axis, node_size=14, node_color=colors[k], edge_color="0.6")
+        positions = nx.kamada_kawai_layout(graph)
+        nx.draw(graph, positions, axis, node_size=14, node_color=colors[k], edge_color="0.6")
     above.set_title(KINDS[k], color=colors[k])
 
 plane, curves = lower.subplots(1, 2)

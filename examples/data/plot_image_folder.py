@@ -49,8 +49,8 @@ for k, (digit, label) in enumerate(zip(*load_digits(return_X_y=True), strict=Tru
 # %%
 # The embedding
 # -------------
-# An `ImageFolder` brings all images to 16×16 pixels when they are read, and is X itself. Two views
-# of an image differ in what does not matter here: place, size, brightness and contrast.
+# An `ImageFolder` reduces all images to 16×16 pixels when they are read, and is passed as X. Two
+# views of an image differ in position, size, brightness and contrast, which do not matter here.
 
 images = ImageFolder(home.name, size=16, mode="L")
 print(images)
@@ -88,13 +88,13 @@ for name, similarity in similar.items():
 
 queries = rng.choice(len(images), 6, replace=False)
 figure, axes = plt.subplots(6, 6, figsize=(6, 6), layout="constrained")
-for line, query in zip(axes, queries, strict=True):
-    for axis, row in zip(line, [query, *neighbours["embedding"][query]], strict=True):
+for row_axes, query in zip(axes, queries, strict=True):
+    for axis, row in zip(row_axes, [query, *neighbours["embedding"][query]], strict=True):
         with Image.open(Path(home.name, images.files[row])) as image:
             axis.imshow(image, cmap="gray", vmin=0, vmax=255)
-        right = images.target[row] == images.target[query]
+        is_same = images.target[row] == images.target[query]
         axis.set(xticks=[], yticks=[])
-        axis.spines[:].set(color="black" if right else "red", linewidth=1 if right else 3)
-axes[0, 0].set_title("image")
-axes[0, 3].set_title("its nearest neighbours")
+        axis.spines[:].set(color="black" if is_same else "red", linewidth=1 if is_same else 3)
+for rank, axis in enumerate(axes[0]):
+    axis.set_title(f"neighbour {rank}" if rank else "query", fontsize="small")
 home.cleanup()

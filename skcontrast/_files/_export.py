@@ -1,4 +1,4 @@
-"""The network from X to embeddings as a file for programs that do not have skcontrast."""
+"""``export``: write the network as an ONNX or ``torch.export`` file."""
 
 from __future__ import annotations
 
@@ -26,46 +26,47 @@ from ..embedder import ContrastiveEmbedder
 from ..features import Features
 from ._save import check_model
 
-# How far the file may be off, relative to the largest number of the embedding: deep networks of
-# the same weights differ by 2e-4 between runtimes, wrong pixels by much more.
+# Largest difference from `transform`, relative to the largest number of the embedding. Deep
+# networks with the same weights differ by 2e-4 between runtimes, wrong pixels by much more.
 _TOLERANCE = 1e-3
 
 
 def export(
     embedder: ContrastiveEmbedder | ContrastiveClassifier, path: str | os.PathLike, X: ArrayLike
 ) -> None:
-    """Write the network from X to the embedding, or to probabilities, for use without skcontrast.
+    """Write the network from X to embeddings or probabilities, for use without skcontrast.
 
     The exported network does everything that `transform` does with an array: it scales X, applies
     the encoder and, with ``output="projection"``, the head. It takes any number of samples, in the
-    units and the dtype of X (float64 if X is of integers other than uint8), and is checked against
-    `transform` before the file is put in place.
+    units and the dtype of X (float64 if X holds integers other than uint8). Its output is compared
+    with that of `transform` before the file is put in place.
 
     Parameters
     ----------
     embedder : ContrastiveEmbedder or ContrastiveClassifier
-        Fitted on vectors, series or images. The file of a classifier, whose `classifier_` must be
-        a ``LogisticRegression``, returns `predict_proba`, and an ONNX file then the labels of
-        `predict`.
+        Fitted on vectors, series or images. For a classifier, whose `classifier_` must be a
+        ``LogisticRegression``, the file returns `predict_proba`, and an ONNX file also the labels
+        of `predict`.
     path : str or path-like
-        Where to write. The suffix is the format: ``.onnx`` for ONNX, which needs onnx,
+        The file to write. Its suffix determines the format: ``.onnx`` for ONNX, which needs onnx,
         onnxscript and onnxruntime; ``.pt2`` for a program of ``torch.export``.
     X : array-like of shape (n_samples, ...)
-        At least 2 samples as `transform` takes them, for the dtype and the check; not sparse. The
-        file takes only the dtype of X if that is uint8, float32 or float64. If X is anything else,
-        such as int64 or bool, the file takes float64: convert samples before you pass them to it.
+        At least 2 samples as `transform` takes them, not sparse: they determine the dtype, and the
+        output for them is compared. The file takes only the dtype of X if that is uint8, float32
+        or float64. For other dtypes, such as int64 or bool, the file takes float64: convert
+        samples before you pass them to it.
 
     Raises
     ------
     ValueError
-        If the suffix is neither, if X is not such an array, if samples of the embedder's kind
-        cannot be exported (graphs, several parts, custom kinds), if the classifier is a
-        different one, or if the exported network differs from `transform` or `predict_proba` by
-        more than a thousandth of the largest number.
+        If the suffix is another one, if X is not such an array, if the embedder's kind cannot be
+        exported (graphs, several modalities, custom kinds), if `classifier_` is not a
+        ``LogisticRegression``, or if the exported network differs from `transform` or
+        `predict_proba` by more than a thousandth of the largest number.
     ImportError
         If a package is missing.
     OSError
-        If the folder does not exist or the file cannot be written. A file that was there stays.
+        If the folder does not exist or the file cannot be written. An existing file is kept.
 
     See Also
     --------
@@ -73,15 +74,15 @@ def export(
 
     Notes
     -----
-    Input and output of an ONNX file are called ``X`` and ``embedding``, those of a classifier
-    ``X``, ``probabilities`` and ``label``. Its metadata have ``classes``, their names in the order
+    An ONNX file names its input and output ``X`` and ``embedding``, or, for a classifier, ``X``,
+    ``probabilities`` and ``label``. Its metadata contain ``classes``, the class names in the order
     of the probabilities, as JSON.
 
-    Series are one array (n_samples, n_channels, n_times), with NaN behind the ends of shorter
-    ones. If the encoder takes series of any length, as the default does, so does the file: longer
-    ones than in `fit`, too. A ``.pt2`` file may need a few steps at least, 9 with the default
-    encoder: pad shorter arrays with NaN, which changes nothing. If the encoder takes one length
-    alone, the file takes only this one. Gaps are not filled.
+    Series are one array (n_samples, n_channels, n_times), with NaN after the ends of shorter ones.
+    If the encoder takes series of any length, as the default does, the file does, too, even if
+    they are longer than in `fit`. A ``.pt2`` file may need a minimum length, 9 steps with the
+    default encoder: pad shorter arrays with NaN, which does not change the result. If the encoder
+    takes only one length, so does the file. Gaps are not filled.
 
     Examples
     --------
@@ -98,30 +99,31 @@ def export(
     >>> os.remove("embedder.pt2")
     """
     check_model(embedder, "export")
-    place = Path(path)
-    if place.suffix not in _WRITERS:
+    target = Path(path)
+    if target.suffix not in _WRITERS:
         raise ValueError(
-            f"The suffix of path must be one of {', '.join(sorted(_WRITERS))}, got {place.name!r}."
+            f"The suffix of path must be one of {', '.join(sorted(_WRITERS))}, got "
+            f"{target.name!r}."
         )
-    if place.suffix == ".onnx":
+    if target.suffix == ".onnx":
         _require_onnx()
     model = embedder if isinstance(embedder, ContrastiveClassifier) else None
     embedder = embedder if model is None else model.embedder_
-    network = _network(embedder, model)
-    array = _example(embedder, X)
-    write, run = _WRITERS[place.suffix]
-    with _quiet():
-        # What is written is run at once: its answers have to be those of the embedder.
+    network = _exported_network(embedder, model)
+    array = _as_exported_dtype(embedder, X)
+    write, run = _WRITERS[target.suffix]
+    with _silenced():
+        # The file is run at once, and must return what the embedder returns.
         expected = embedder.transform(array) if model is None else model.predict_proba(array)
         data = write(network, torch.from_numpy(array[:2].copy()))
-    if model is not None and place.suffix == ".onnx":
+    if model is not None and target.suffix == ".onnx":
         data = _with_labels(data, model.classes_)
-    _check(run(data, array), np.asarray(expected), place)
-    replace_file(place, data)
+    _check_output(run(data, array), np.asarray(expected), target)
+    replace_file(target, data)
 
 
 def _require_onnx() -> None:
-    """Raise ImportError, with what to install, if a package that ONNX needs is missing."""
+    """Raise ImportError with the command to install if a package for ONNX is missing."""
     for name in ("onnx", "onnxscript", "onnxruntime"):
         if find_spec(name) is None:
             raise ImportError(
@@ -129,13 +131,13 @@ def _require_onnx() -> None:
             )
 
 
-def _example(embedder: ContrastiveEmbedder, X: Any) -> NDArray[Any]:
-    """Return X as an array of a dtype that the network may take."""
+def _as_exported_dtype(embedder: ContrastiveEmbedder, X: Any) -> NDArray[Any]:
+    """Return X as an array of a dtype that the exported network takes."""
     if issparse(X):
         raise ValueError("X must be a dense array, got a sparse matrix: pass X[:2].toarray().")
-    # What transform refuses raises its error, such as columns in a different order.
-    checked = embedder._fitted.read(X, owner=embedder)
-    X = X if getattr(X, "ndim", 1) > 1 else checked[:]  # lists of series, and Datasets
+    # Raises the errors of transform, such as for columns in a different order.
+    validated = embedder._fitted.read(X, owner=embedder)
+    X = X if getattr(X, "ndim", 1) > 1 else validated[:]  # lists of series, and Datasets
     array = np.ascontiguousarray(X.detach().cpu() if isinstance(X, Tensor) else X)
     if array.dtype not in (np.uint8, np.float32, np.float64):
         array = array.astype(np.float64)
@@ -144,16 +146,16 @@ def _example(embedder: ContrastiveEmbedder, X: Any) -> NDArray[Any]:
     return array
 
 
-def _head(model: ContrastiveClassifier) -> list[nn.Module]:
-    """Return scaler and logistic regression as one layer, and what makes probabilities of it."""
-    scaler, fitted = model.scaler_, model.classifier_
-    if not isinstance(fitted, LogisticRegression):
+def _classifier_layers(model: ContrastiveClassifier) -> list[nn.Module]:
+    """Return scaler and logistic regression as one linear layer, followed by softmax."""
+    scaler, classifier = model.scaler_, model.classifier_
+    if not isinstance(classifier, LogisticRegression):
         raise ValueError(
-            f"Only a LogisticRegression can be exported, and the classifier_ is {fitted!r}: "
+            f"Only a LogisticRegression can be exported, and the classifier_ is {classifier!r}: "
             "export its embedder_."
         )
-    weight = fitted.coef_ / scaler.scale_
-    bias = fitted.intercept_ - weight @ scaler.mean_
+    weight = classifier.coef_ / scaler.scale_
+    bias = classifier.intercept_ - weight @ scaler.mean_
     if len(bias) == 1:  # the score of the second of two classes
         weight, bias = np.pad(weight, ((1, 0), (0, 0))), np.pad(bias, (1, 0))
     return [_linear(weight, bias), nn.Softmax(dim=1)]
@@ -165,8 +167,10 @@ def _linear(weight: NDArray, bias: NDArray) -> nn.Linear:
     return layer
 
 
-def _network(embedder: ContrastiveEmbedder, model: ContrastiveClassifier | None) -> _Embedding:
-    """Return everything that `transform` does, and the classifier, as one module on the CPU."""
+def _exported_network(
+    embedder: ContrastiveEmbedder, model: ContrastiveClassifier | None
+) -> _Embedding:
+    """Return scaler, network and classifier as one module on the CPU."""
     setup = embedder._fitted
     if not hasattr(setup.scaler, "layer"):
         raise ValueError(
@@ -175,17 +179,17 @@ def _network(embedder: ContrastiveEmbedder, model: ContrastiveClassifier | None)
         )
     shape = setup.schema.sample_shape
     scaler: Any = setup.scaler
-    whole = _Embedding(scaler.layer(), embedder._transforming().cpu())
+    layers = _Embedding(scaler.layer(), embedder._transforming().cpu())
     if model is not None:
-        blocks = [nn.Sequential(*whole), *map(_block, model.transformers_)]
-        whole = _Embedding(_Concatenated(blocks), *_head(model))
-    whole.n_axes = 1 + len(setup.schema.kind._image_shape(shape) or shape)
-    whole.takes_any_length = None in shape
-    return whole.eval()
+        blocks = [nn.Sequential(*layers), *map(_features_layers, model.transformers_)]
+        layers = _Embedding(_Concatenated(blocks), *_classifier_layers(model))
+    layers.n_axes = 1 + len(setup.schema.kind._image_shape(shape) or shape)
+    layers.takes_any_length = None in shape
+    return layers.eval()
 
 
-def _block(transformer: Any) -> nn.Module:
-    """Return what a block of features does as a module."""
+def _features_layers(transformer: Any) -> nn.Module:
+    """Return a block of features as a module."""
     inner = getattr(transformer, "transformer_", transformer)
     if not isinstance(inner, Features):
         raise ValueError(
@@ -203,7 +207,7 @@ def _block(transformer: Any) -> nn.Module:
 
 
 class _Concatenated(nn.ModuleList):
-    """What several modules return for a batch, next to each other."""
+    """The outputs of several modules for a batch, concatenated."""
 
     def forward(self, x: Tensor) -> Tensor:
         """Map a batch of n samples to (n, width)."""
@@ -211,7 +215,7 @@ class _Concatenated(nn.ModuleList):
 
 
 class _Embedding(nn.Sequential):
-    """Scaling, network and head; samples without an axis of channels get one."""
+    """Scaling, network and head; adds an axis of channels to samples without one."""
 
     n_axes: int
     takes_any_length: bool
@@ -230,7 +234,7 @@ def _program(network: _Embedding, samples: Tensor) -> torch.export.ExportedProgr
 
 
 def _write_program(network: _Embedding, samples: Tensor) -> bytes:
-    # torch ends the process if it writes to a disk that is full.
+    # Written to memory: torch ends the process if the disk is full.
     buffer = io.BytesIO()
     torch.export.save(_program(network, samples), buffer)
     return buffer.getvalue()
@@ -257,15 +261,15 @@ def _write_onnx(network: _Embedding, samples: Tensor) -> bytes:
 
 
 def _with_labels(data: bytes, classes: NDArray[Any]) -> bytes:
-    """Return an ONNX file that also gives the class of the highest probability, and names all."""
+    """Return an ONNX file that also outputs the most probable class, with classes as metadata."""
     import onnx
 
     model, helper = onnx.load_from_string(data), onnx.helper
     names = onnx.numpy_helper.from_array(classes, "classes")
     model.graph.initializer.append(names)
-    of_rows: Any = {"axis": 1, "keepdims": 0}
-    model.graph.node.append(helper.make_node("ArgMax", ["probabilities"], ["place"], **of_rows))
-    model.graph.node.append(helper.make_node("Gather", ["classes", "place"], ["label"]))
+    settings: Any = {"axis": 1, "keepdims": 0}
+    model.graph.node.append(helper.make_node("ArgMax", ["probabilities"], ["index"], **settings))
+    model.graph.node.append(helper.make_node("Gather", ["classes", "index"], ["label"]))
     rows = [model.graph.output[0].type.tensor_type.shape.dim[0].dim_param]
     model.graph.output.append(helper.make_tensor_value_info("label", names.data_type, rows))
     helper.set_model_props(model, {"classes": json.dumps(classes.tolist())})
@@ -282,19 +286,19 @@ def _run_onnx(data: bytes, array: NDArray[Any]) -> NDArray[Any]:
 _WRITERS = {".onnx": (_write_onnx, _run_onnx), ".pt2": (_write_program, _run_program)}
 
 
-def _check(found: NDArray[Any], expected: NDArray[Any], path: Path) -> None:
-    """Raise ValueError if the exported network does not do what `transform` does."""
-    error = float(np.abs(found - expected).max())
+def _check_output(output: NDArray[Any], expected: NDArray[Any], path: Path) -> None:
+    """Raise ValueError if the output of the exported network differs from `transform`."""
+    error = float(np.abs(output - expected).max())
     if not error <= _TOLERANCE * max(float(np.abs(expected).max()), 1.0):
         raise ValueError(
             f"{path} was not written: the exported network differs from transform by {error:.2g}. "
-            "X must have the units and the dtype that it had in fit, and no gaps to be filled."
+            "X must have the units and the dtype that it had in fit, and no gaps."
         )
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
-    """Silence what torch's exporters say of themselves, and that an array has no names."""
+def _silenced() -> Iterator[None]:
+    """Silence the messages of torch's exporters, and warnings of missing column names."""
     logger = logging.getLogger("torch.onnx._internal.exporter._registration")
     level = logger.level
     logger.setLevel(logging.ERROR)

@@ -1,4 +1,4 @@
-"""``save`` and ``load``: what is fitted as one safetensors file, whose header is JSON."""
+"""``save`` and ``load``: fitted models in safetensors files with a header of JSON."""
 
 from __future__ import annotations
 
@@ -34,31 +34,31 @@ from ..features import Features
 if TYPE_CHECKING:
     from .._fit._setup import Fitted
 
-# Raised when a change makes other versions misread the files of this one.
+# Increased when other versions would misread the files of this one.
 _FORMAT = 1
 _HEADER = "skcontrast"
-_PACKAGES = ("skcontrast", "torch", "numpy", "scikit-learn", "skorch")
-# What a file does not have of a fit: what is needed to train on, or about its end.
+_VERSIONED = ("skcontrast", "torch", "numpy", "scikit-learn", "skorch")
+# Attributes of a fit that are not saved: only further training needs them.
 _NOT_FOR_INFERENCE = ("optimizer_state", "framework_state", "interrupted")
-# Parameters that belong to one run of one program.
+# Parameters that only concern the running program.
 _NOT_SAVED = ("callbacks", "checkpoint", "n_workers")
-# Linear classifiers of scikit-learn: fitted, they are a few arrays.
+# Linear classifiers of scikit-learn, whose fitted state is a few arrays.
 LINEAR = (LinearSVC, LogisticRegression)
-# Their classes are all that a fitted embedder consists of.
-_NAMING = (
+# A fitted embedder consists of objects of their classes.
+_PACKAGES_OF_CLASSES = (
     "_layers", "_network", "augmentation", "encoders", "features", "frameworks", "graphs", "kinds",
     "losses", "optimizers", "schedules", "similarity", "_whitening",
 )  # fmt: skip
-# The packages of torch and the base of their classes; the last has a part of attention.
-_OF_TORCH = (
+# Packages of torch and base classes; nn.modules.linear has a class that attention uses.
+_TORCH_PACKAGES = (
     (nn.modules, nn.Module), (torch.optim, torch.optim.Optimizer), (nn.modules.linear, nn.Linear),
 )  # fmt: skip
-# They hold weak references to their weights, which no file can have.
+# They hold weak references to their weights, which cannot be written.
 _RECURRENT = (nn.RNNBase, nn.RNNCellBase)
 
 
 def check_model(model: Any, function: str) -> None:
-    """Raise an error for what is neither a fitted embedder nor a fitted classifier."""
+    """Raise an error unless the model is a fitted embedder or a fitted classifier."""
     if not isinstance(model, (ContrastiveEmbedder, ContrastiveClassifier)):
         raise TypeError(
             f"{function} writes a ContrastiveEmbedder or a ContrastiveClassifier, got "
@@ -68,12 +68,12 @@ def check_model(model: Any, function: str) -> None:
 
 
 def _check_features(features: Any) -> None:
-    """Raise an error for features that are not fitted, or not all of the package."""
+    """Raise an error for features that are not fitted or not of the package."""
     check_is_fitted(features)
-    part = getattr(features, "transformer_", features)
-    if not isinstance(part, Features) or type(part) not in classes().values():
+    inner = getattr(features, "transformer_", features)
+    if not isinstance(inner, Features) or type(inner) not in classes().values():
         raise TypeError(
-            f"save writes features of skcontrast.features, got {part!r}. Keep others with joblib "
+            f"save writes features of skcontrast.features, got {inner!r}. Save others with joblib "
             "or skops."
         )
 
@@ -86,27 +86,28 @@ def save(
 
     Numbers are stored as safetensors; parameters, shapes, history and versions as JSON in the
     header of the same file. Custom objects, which are neither classes of skcontrast nor layers or
-    optimizers of torch, are stored by their names and must be passed to :func:`load`: of a custom
-    module the file has the ``state_dict``, of a custom loss, augmentation or the like its
-    parameters, and of a function only the name. A file that was there is kept if anything fails.
+    optimizers of torch, are stored by their names and must be passed to :func:`load`: for a
+    custom module, the file contains the ``state_dict``; for a custom loss, augmentation or other
+    object, its parameters; for a function, only the name. An existing file is kept if saving
+    fails.
 
     Parameters
     ----------
     embedder : ContrastiveEmbedder, ContrastiveClassifier, ViewWhitening or Features
-        A fitted embedder; a fitted classifier whose `classifier_` is a ``LogisticRegression`` or
-        ``LinearSVC``; or fitted features of :mod:`skcontrast.features`, also whitened.
+        The fitted model. The `classifier_` of a classifier must be a ``LogisticRegression`` or a
+        ``LinearSVC``; features may be whitened.
     path : str or path-like
-        Where to write, usually ``NAME.safetensors``. A file that is there is replaced.
+        The file to write, usually ``NAME.safetensors``. An existing file is replaced.
 
     Raises
     ------
     sklearn.exceptions.NotFittedError
-        If the embedder is not fitted.
+        If the model is not fitted.
     OSError
         If the file cannot be written.
     TypeError
-        If the embedder holds something that cannot be written, such as a lazy layer that had
-        no sample, or a different classifier.
+        If the model holds something that cannot be written, such as a lazy layer without weights
+        or another classifier.
     ValueError
         If the suffix of `path` is that of another format.
 
@@ -116,8 +117,8 @@ def save(
 
     Notes
     -----
-    The file is for inference: it has no state of the optimizer and of the framework, and not the
-    training samples that an augmentation holds, such as the up to 10,000 of
+    The file is for inference: it contains neither the state of the optimizer and of the framework
+    nor the training samples of an augmentation, such as the up to 10,000 of
     :class:`~skcontrast.augmentation.MarginalCorruption`, the default for vectors. Training a
     loaded embedder further, by `partial_fit` or with ``warm_start=True``, continues with its
     network, history and number of epochs, but with a fresh optimizer and an empty memory of the
@@ -142,20 +143,20 @@ def save(
     """
     is_features = isinstance(embedder, (Features, ViewWhitening))
     _check_features(embedder) if is_features else check_model(embedder, "save")
-    place = Path(path)
+    target = Path(path)
     writer = Writer(classes())
-    content = {"format": _FORMAT, "versions": versions(_PACKAGES)}
+    content = {"format": _FORMAT, "versions": versions(_VERSIONED)}
     if is_features:
         content["features"] = writer.write(embedder, "features")
     else:
-        content |= _model_parts(embedder, writer)
+        content |= _model_content(embedder, writer)
     content["custom_objects"] = writer.custom
-    replace_file(place, pack(content, writer.tensors, _HEADER))
+    replace_file(target, pack(content, writer.tensors, _HEADER))
 
 
-def _model_parts(embedder: Any, writer: Writer) -> dict[str, Any]:
-    """Return what the file of an embedder, or of a classifier with one, has to say of it."""
-    model = _classifier_parts(embedder) if isinstance(embedder, ContrastiveClassifier) else None
+def _model_content(embedder: Any, writer: Writer) -> dict[str, Any]:
+    """Return the content of the file for an embedder, or for a classifier with its embedder."""
+    model = _classifier_content(embedder) if isinstance(embedder, ContrastiveClassifier) else None
     if isinstance(embedder, ContrastiveClassifier):
         embedder = embedder.embedder_
     parameters = embedder.get_params(deep=False)
@@ -167,8 +168,8 @@ def _model_parts(embedder: Any, writer: Writer) -> dict[str, Any]:
     return {
         "class": writer.write(type(embedder), "class"),
         "parameters": writer.write(parameters, "parameters"),
-        "fitted": writer.write(_inference_parts(embedder._fitted.on_cpu()), "fitted"),
-        "output": _output(embedder),
+        "fitted": writer.write(_inference_attributes(embedder._fitted.on_cpu()), "fitted"),
+        "output": _output_config(embedder),
         "classifier": writer.write(model, "classifier"),
     }
 
@@ -182,44 +183,44 @@ def load(
     """Read a fitted model from a file that :func:`save` has written.
 
     Nothing in the file is executed: it can only name classes of skcontrast, layers and optimizers
-    of torch, networks of timm and transformers, and what you pass as `custom_objects`. So files
-    of strangers can be opened.
+    of torch, networks of timm and transformers, and what you pass as `custom_objects`. So it is
+    safe to open files that you do not trust.
 
     Parameters
     ----------
     path : str or path-like
         The file.
     custom_objects : dict of str to object, default=None
-        The objects that the file names but does not hold, by these names. For a module, pass an
-        object of its class; a copy of it gets the weights of the file, whose names and shapes must
-        be the same. For a loss, an augmentation or another object with parameters, pass an object
-        of its class; a copy gets the parameters of the file. Functions and classes are used
-        unchanged. The second object of a class has the name ``"mymodule.Block#2"``, and so on. If
-        one is missing, the error lists the names, and where each is used.
+        The objects that the file names but does not contain, by name. For a module, pass an object
+        of its class; a copy of it gets the weights of the file, whose names and shapes must match.
+        For a loss, an augmentation or another object with parameters, pass an object of its class;
+        a copy gets the parameters of the file. Functions and classes are used unchanged. The
+        second object of a class has the name ``"mymodule.Block#2"``, and so on. If an object is
+        missing, the error lists the names, and where each is used.
     device : str, int or torch.device, default=None
         The parameter `device` of the embedder; None takes that of the file.
 
     Returns
     -------
     model : ContrastiveEmbedder, ContrastiveClassifier, ViewWhitening or Features
-        Its output equals that of what was saved.
+        The model, with the same output as the saved one.
 
     Raises
     ------
     OSError
         If the file cannot be read.
     ValueError
-        If it was not written by :func:`save`, is damaged or has another format, if something is
-        missing in `custom_objects` or has other weights or parameters, or if `device` is not
-        available.
+        If the file was not written by :func:`save`, is damaged or has another format, if an object
+        is missing in `custom_objects` or differs in its weights or parameters, or if `device` is
+        not available.
 
     See Also
     --------
-    save : Writes the file, and has an example.
+    save : Writes the file.
 
     Examples
     --------
-    A custom network is named in the file and passed:
+    Pass a custom network:
 
     >>> import tempfile
     >>> import numpy as np
@@ -245,7 +246,7 @@ def load(
     if device is not None:
         resolve_device(device, "load")
     custom = dict(custom_objects or {})
-    # All that fails here is a fault of the file, or of what was passed for it.
+    # Any error here is due to the file, or to the objects that were passed.
     try:
         content, tensors = read_file(Path(path), _HEADER)
         if content["format"] != _FORMAT:
@@ -255,9 +256,11 @@ def load(
             )
         if missing := sorted(content["custom_objects"].keys() - custom.keys()):
             expected = ", ".join(f"{name!r}: ..." for name in missing)
-            places = ", ".join(f"{name} at {content['custom_objects'][name]}" for name in missing)
+            missing_objects = ", ".join(
+                f"{name} at {content['custom_objects'][name]}" for name in missing
+            )
             raise ValueError(
-                f"it names custom objects, {places}. Pass them: "
+                f"it names custom objects, {missing_objects}. Pass them: "
                 f"load(path, custom_objects={{{expected}}})"
             )
         reader = Reader(classes(), tensors, custom)
@@ -280,85 +283,89 @@ def _model(content: dict[str, Any], reader: Reader, device: Any) -> Any:
     return _classifier(embedder, reader.read(content["classifier"]))
 
 
-def _output(estimator: Any) -> str | None:
-    """Return what set_output has left in an estimator."""
+def _output_config(estimator: Any) -> str | None:
+    """Return the setting that set_output has stored in an estimator."""
     return getattr(estimator, "_sklearn_output_config", {}).get("transform")
 
 
-def _inference_parts(fitted: Fitted) -> dict[str, Any]:
-    """Return what inference needs, by name; the history without its batches.
+def _inference_attributes(fitted: Fitted) -> dict[str, Any]:
+    """Return the attributes that inference needs, by name, and the history without batches.
 
-    The order is that of the parameters, so that custom objects have the same names in both.
+    They are in the order of the parameters, so that custom objects have the same names in both.
     """
-    alike = {"network": "encoder", "schema": "kind"}
-    parts = {key: part for key, part in vars(fitted).items() if key not in _NOT_FOR_INFERENCE}
-    parts["history"] = without_batches(fitted.history)
-    return dict(sorted(parts.items(), key=lambda item: alike.get(item[0], item[0])))
+    sort_names = {"network": "encoder", "schema": "kind"}
+    attributes = {
+        key: value for key, value in vars(fitted).items() if key not in _NOT_FOR_INFERENCE
+    }
+    attributes["history"] = without_batches(fitted.history)
+    return dict(sorted(attributes.items(), key=lambda item: sort_names.get(item[0], item[0])))
 
 
-def _fitted(parts: dict[str, Any]) -> Fitted:
-    """Return what `_inference_parts` has written."""
+def _fitted(attributes: dict[str, Any]) -> Fitted:
+    """Return a fit from the attributes of `_inference_attributes`."""
     from skorch.history import History
 
     from .._fit._setup import Fitted
 
-    return Fitted(**{**parts, "history": History(parts["history"])})
+    return Fitted(**{**attributes, "history": History(attributes["history"])})
 
 
-def _classifier_parts(model: ContrastiveClassifier) -> dict[str, Any]:
-    """Return what a classifier has besides its embedder."""
+def _classifier_content(model: ContrastiveClassifier) -> dict[str, Any]:
+    """Return the content of the file for a classifier, without its embedder."""
     if type(model.classifier_) not in LINEAR:
         raise TypeError(
             "save writes a classifier whose classifier_ is a LogisticRegression or a LinearSVC, "
             f"got {model.classifier_!r}. Save its embedder_, and the rest with joblib or skops."
         )
-    given, seed = model.get_params(deep=False), model.random_state
-    given["random_state"] = int(seed) if isinstance(seed, Integral) else None
-    if model.embedder is not None:  # for which embedder_ stands, as it is or to be trained
+    parameters, seed = model.get_params(deep=False), model.random_state
+    parameters["random_state"] = int(seed) if isinstance(seed, Integral) else None
+    if model.embedder is not None:  # `embedder_` is saved in its place
         is_used = getattr(model.embedder, "estimator", model.embedder) is model.embedder_
-        given["embedder"] = "fitted" if is_used else "trained"
+        parameters["embedder"] = "fitted" if is_used else "trained"
     if model.blocks is not None:
-        given["blocks"] = []  # clones of the fitted ones, when it is loaded
-    for one in model.transformers_:
-        _check_features(one)
-    parts = {"parameters": given, "scaler": model.scaler_, "fitted": model.classifier_}
+        parameters["blocks"] = []  # `load` clones the fitted blocks
+    for transformer in model.transformers_:
+        _check_features(transformer)
+    content = {"parameters": parameters, "scaler": model.scaler_, "fitted": model.classifier_}
     blocks = {"blocks": model.blocks_, "transformers": model.transformers_}
-    return parts | blocks | {"output": _output(model)}
+    return content | blocks | {"output": _output_config(model)}
 
 
-def _classifier(embedder: ContrastiveEmbedder, parts: dict[str, Any]) -> ContrastiveClassifier:
-    """Return a classifier from what is read of a file."""
-    parameters, fitted = parts["parameters"], parts["fitted"]
-    made = {"fitted": FrozenEstimator, "trained": clone, None: lambda embedder: None}
-    parameters["embedder"] = made[parameters["embedder"]](embedder)
+def _classifier(embedder: ContrastiveEmbedder, content: dict[str, Any]) -> ContrastiveClassifier:
+    """Return a classifier from the content of a file."""
+    parameters, fitted = content["parameters"], content["fitted"]
+    embedder_factories = {"fitted": FrozenEstimator, "trained": clone, None: lambda embedder: None}
+    parameters["embedder"] = embedder_factories[parameters["embedder"]](embedder)
     model = ContrastiveClassifier(**parameters)
-    model.set_output(transform=parts["output"])
-    model.embedder_, model.scaler_, model.classifier_ = embedder, parts["scaler"], fitted
-    model.blocks_, model.transformers_ = parts["blocks"], parts["transformers"]
+    model.set_output(transform=content["output"])
+    model.embedder_, model.scaler_, model.classifier_ = embedder, content["scaler"], fitted
+    model.blocks_, model.transformers_ = content["blocks"], content["transformers"]
     if model.blocks is not None:
-        model.blocks = [clone(one) for one in model.transformers_]
+        model.blocks = [clone(transformer) for transformer in model.transformers_]
     model.classes_ = fitted.classes_
     return model
 
 
-# The classes that a file may name, under names that do not depend on modules.
+# Names of classes in files do not depend on modules.
 @cache
 def classes() -> dict[str, type]:
-    """Return every class that a file may name, by its name there."""
-    ours = [cls for module in _modules() for cls in _defined_in(module)]
-    of_torch = [
+    """Return the classes that a file may name, by name."""
+    own_classes = [cls for module in _modules() for cls in _defined_in(module)]
+    torch_classes = [
         cls
-        for package, base in _OF_TORCH
+        for package, base in _TORCH_PACKAGES
         for _, cls in inspect.getmembers(package, inspect.isclass)
         if issubclass(cls, base) and not issubclass(cls, _RECURRENT)
     ]
-    named = {cls.__name__: cls for cls in (ContrastiveEmbedder, StandardScaler, *LINEAR, *ours)}
-    return named | {f"torch.{cls.__name__}": cls for cls in of_torch}
+    by_name = {
+        cls.__name__: cls for cls in (ContrastiveEmbedder, StandardScaler, *LINEAR, *own_classes)
+    }
+    return by_name | {f"torch.{cls.__name__}": cls for cls in torch_classes}
 
 
 def _modules() -> Iterator[ModuleType]:
     """Yield the packages and their modules."""
-    for name in _NAMING:
+    for name in _PACKAGES_OF_CLASSES:
         package = import_module(f"skcontrast.{name}")
         yield package
         for module in iter_modules(getattr(package, "__path__", ()), f"skcontrast.{name}."):

@@ -1,4 +1,4 @@
-"""One file: JSON in the header, tensors behind it, put in place at once."""
+"""A safetensors file with JSON in its header and a checksum, replaced atomically."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 _DIGITS = 64
-# What reading a file raises that is damaged, or holds values of wrong types and sizes.
+# Errors from reading a file that is damaged or holds values of wrong types or sizes.
 MALFORMED = (
     ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError,
     SafetensorError,
@@ -35,7 +35,7 @@ def pack(content: Any, tensors: Mapping[str, Tensor], key: str) -> bytes:
     tensors : dict of str to Tensor
         Contiguous, on the CPU.
     key : str
-        Identifies the owner: the header has the checksum and the content under this key.
+        The key of the header under which the checksum and the content are stored.
     """
     text = json.dumps(content, allow_nan=False)
     return safetensors.torch.save(dict(tensors), {key: _checksum(text, tensors) + text})
@@ -47,9 +47,9 @@ def read_file(path: Path, key: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
     Raises
     ------
     OSError
-        If it cannot be read.
+        If the file cannot be read.
     ValueError
-        If it is not a whole file of `pack` with this key.
+        If the file is not complete, or was not written by `pack` with this key.
     """
     try:
         with safe_open(path, framework="pt") as file:
@@ -57,15 +57,15 @@ def read_file(path: Path, key: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except SafetensorError as error:
         raise ValueError(
-            f"it is not a whole safetensors file ({error}). If it is a pickle, which runs code, "
-            "and you trust it, read it with joblib.load or torch.load"
+            f"it is not a complete safetensors file ({error}). If it is a pickle, which runs "
+            "code, and you trust it, read it with joblib.load or torch.load"
         ) from error
     if text is None:
         raise ValueError(f"it was not written as a file of {key}")
-    # Before the content is parsed: any change of the file is reported as such.
+    # Checked before the content is parsed, so that the error names the damage.
     if text[:_DIGITS] != _checksum(text[_DIGITS:], tensors):
         raise ValueError("its checksum is missing or does not match its content")
-    # Copies: the file may be replaced, which Windows refuses while it is mapped.
+    # Tensors are copied, because Windows cannot replace a file that is mapped.
     return json.loads(text[_DIGITS:]), {name: item.clone() for name, item in tensors.items()}
 
 
@@ -86,32 +86,32 @@ def problem_in(error: BaseException) -> str:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Write a temporary file and move it to its place, so that no part of a file is ever there.
+    """Write a temporary file and move it to its path, so that the file is always complete.
 
     The new file has the mode of the old one. If it is a link, its target is replaced.
 
     Raises
     ------
     OSError
-        With the path, if it cannot be written. A file that was there stays.
+        If the file cannot be written, with its path. An existing file is kept.
     """
     target = Path(os.path.realpath(path))
-    part = target.with_name(f".{target.name}.{uuid4().hex}.part")
+    temporary = target.with_name(f".{target.name}.{uuid4().hex}.part")
     try:
-        with part.open("wb") as file:
+        with temporary.open("wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
         if target.exists():
-            shutil.copymode(target, part)
-        part.replace(target)
+            shutil.copymode(target, temporary)
+        temporary.replace(target)
     except OSError as error:
         raise type(error)(error.errno, error.strerror, str(path)) from error
     finally:
         with suppress(OSError):
-            part.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
 
 
 def without_batches(history: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows of a history as a file has them."""
+    """Return the rows of a history without their batches."""
     return [{k: v for k, v in row.items() if k != "batches"} for row in history]

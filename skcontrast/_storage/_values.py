@@ -1,7 +1,7 @@
 """Objects as JSON and tensors, and back, without running any code that a file could name.
 
-JSON scalars, lists and dictionaries with names as keys are written unchanged. All else is a
-dictionary with one of these keys:
+JSON scalars, lists and dictionaries with names as keys are written unchanged. Every other value
+is a dictionary with one of these keys:
 
 =============  ====================================================================================
 ``$float``     "nan", "inf" or "-inf"
@@ -12,10 +12,10 @@ dictionary with one of these keys:
 ``$strings``   an array of strings
 ``$class``     the name of a class itself, such as an optimizer
 ``$object``    the name of a class, with the attributes of an object in ``state``
-``$library``   how a network of timm or transformers is built, with its ``state_dict``
-``$custom``    the name of something that is neither of skcontrast nor of torch, and is passed when
-               the file is read: a module with its ``state_dict``, an object with its ``params``,
-               or anything else, such as a function
+``$library``   the recipe of a network of timm or transformers, with its ``state_dict``
+``$custom``    the name of an object that belongs neither to skcontrast nor to torch and must be
+               passed when the file is read: a module with its ``state_dict``, an object with its
+               ``params``, or anything else, such as a function
 =============  ====================================================================================
 
 A file holds the ``state_dict`` of a module, the parameters of an object with parameters, such as a
@@ -39,7 +39,7 @@ from torch import Tensor, nn
 
 from .._layers._pretrained import built, recipe_of, without_head
 
-# The attributes that every module has, and those of them that a file holds.
+# The attributes of every module, and those of them that are saved.
 _MODULE = frozenset(vars(nn.Module()))
 _MEMBERS = ("_parameters", "_buffers", "_modules")
 
@@ -55,7 +55,7 @@ class Writer:
     Attributes
     ----------
     tensors : dict of str to Tensor
-        The numbers, by the names that the JSON has for them.
+        The numbers, by their names in the JSON.
     custom : dict of str to str
         Names of the objects that must be passed when the file is read, and where each occurs
         first.
@@ -66,16 +66,16 @@ class Writer:
         self.tensors: dict[str, Tensor] = {}
         self.custom: dict[str, str] = {}
         self._by_class: dict[str, list[Any]] = {}
-        # By id, with the object itself: the id of one that is freed may be given to the next.
+        # By id, with the object, because a freed object's id may be reused.
         self._seen: dict[int, tuple[str, Any]] = {}
 
     def write(self, value: Any, name: str) -> Any:
-        """Return a part of the file as JSON, in which custom objects are counted anew."""
+        """Return a section of the file as JSON; numbers of custom objects start again in each."""
         self._by_class = {}
         return self._write(value, name)
 
     def _write(self, value: Any, name: str) -> Any:
-        """Return an object as JSON; `name` is its place, for the names of tensors."""
+        """Return an object as JSON; `name` is its path in the file, which names its tensors."""
         if value is None or isinstance(value, (bool, int, str)):
             return value
         if isinstance(value, float):
@@ -91,11 +91,11 @@ class Writer:
             return self._dictionary(value, name)
         if inspect.isclass(value) and value in self.names:
             return {"$class": self.names[value]}
-        is_known = type(value) in self.names and not _is_changed(value)
+        is_known = type(value) in self.names and not _has_hooks(value)
         return (self._object if is_known else self._custom)(value, name)
 
     def _array(self, value: np.ndarray | Tensor, name: str) -> dict[str, Any]:
-        """Return where an array or tensor is kept; the same one is kept once."""
+        """Return a reference to a stored array or tensor; each is stored only once."""
         if isinstance(value, np.ndarray) and value.dtype.kind in "OUMm":
             if not all(isinstance(item, str) for item in value.flat) or value.ndim != 1:
                 raise TypeError(
@@ -109,7 +109,7 @@ class Writer:
             )
         if id(value) not in self._seen:
             self._seen[id(value)] = (name, value)
-            # torch takes neither read-only arrays nor those that run backwards.
+            # torch takes neither read-only arrays nor negative strides.
             array = np.array(value, order="C") if isinstance(value, np.ndarray) else value
             tensor = torch.as_tensor(array).detach().cpu()
             self.tensors[name] = tensor.clone(memory_format=torch.contiguous_format)
@@ -119,19 +119,19 @@ class Writer:
         role = "tensor"
         if isinstance(value, nn.Parameter):
             role = "parameter" if value.requires_grad else "frozen"
-        # Another layout takes another kernel, which rounds differently.
+        # A different layout selects another kernel, which rounds differently.
         channels_last = value.ndim == 4 and value.stride() != self.tensors[name].stride()
         return {"$tensor": name, "is": role, "channels_last": channels_last}
 
     def _dictionary(self, value: dict, name: str) -> Any:
-        """Return a dictionary, unchanged where its keys are names."""
+        """Return a dictionary as JSON, unchanged if its keys are names."""
         if all(isinstance(key, str) and not key.startswith("$") for key in value):
             return {key: self._write(item, f"{name}.{key}") for key, item in value.items()}
         items = list(value.items())
         return {"$pairs": [self._write([*item], f"{name}.{k}") for k, item in enumerate(items)]}
 
     def _object(self, value: Any, name: str) -> dict[str, Any]:
-        """Return an object of skcontrast, or a module of torch, with its attributes."""
+        """Return an object of skcontrast or a module of torch as JSON, with its attributes."""
         state = vars(value)
         left_out = set(getattr(value, "_samples", ()))
         if isinstance(value, nn.Module):
@@ -145,7 +145,7 @@ class Writer:
         return {"$object": self.names[type(value)], "state": written}
 
     def _custom(self, value: Any, name: str) -> dict[str, Any]:
-        """Return the name of something that the reader of the file must have, and its state."""
+        """Return the name and the state of an object that must be passed when the file is read."""
         check_custom(value, name)
         if not isinstance(value, nn.Module):
             written: dict[str, Any] = {"$custom": self._custom_name(value, name)}
@@ -160,24 +160,26 @@ class Writer:
         return {"$custom": name, "state_dict": state, "has_head": has_head}
 
     def _custom_name(self, value: Any, place: str) -> str:
-        """Return the name of a custom object, which is at a place in the file.
+        """Return the name of a custom object at a path in the file.
 
-        The second object of a class has the name of the class with ``#2``, and so on. They are
-        counted anew in each part of the file, so that a copy has the name of the original.
+        The second object of a class has the name of the class with ``#2``, and so on. Numbers
+        start again in each section of the file, so that a copy has the name of the original.
         """
-        base = own_name(value)
-        known = self._by_class.setdefault(base, [])
+        base = qualified_name(value)
+        objects = self._by_class.setdefault(base, [])
         is_copy = getattr(value, "is_copy_of_pretrained", False)
-        number = next((k for k, one in enumerate(known) if is_copy or one is value), len(known))
-        if number == len(known):
-            known.append(value)
+        number = next(
+            (k for k, other in enumerate(objects) if is_copy or other is value), len(objects)
+        )
+        if number == len(objects):
+            objects.append(value)
         name = f"{base}#{number + 1}" if number else base
         self.custom.setdefault(name, place)
         return name
 
 
 class Reader:
-    """Makes objects of JSON and tensors.
+    """Turns JSON and tensors into objects.
 
     Parameters
     ----------
@@ -186,7 +188,7 @@ class Reader:
     tensors : dict of str to Tensor
         The numbers.
     custom : dict of str to object
-        The objects that the user has passed, by their names in the JSON.
+        The objects that the user passes, by their names in the JSON.
     """
 
     def __init__(
@@ -215,7 +217,7 @@ class Reader:
             case {"$custom": name}:
                 return self._custom(self.custom[name], name, value)
             case {"$library": recipe}:
-                return rebuilt(recipe, self.read(value["state_dict"]))
+                return rebuild(recipe, self.read(value["state_dict"]))
             case {"$object": name}:
                 return self._object(self._known(name), self.read(value["state"]))
             case dict() if any(key.startswith("$") for key in value):
@@ -243,48 +245,48 @@ class Reader:
         return with_weights(passed, self.read(value["state_dict"]), name, value["has_head"])
 
     def _object(self, cls: Any, state: dict[str, Any]) -> Any:
-        """Return an object with attributes; parameters that are missing have their defaults."""
-        made = object.__new__(cls)
+        """Return an object with attributes; missing parameters have their defaults."""
+        result = object.__new__(cls)
         if issubclass(cls, nn.Module):
-            nn.Module.__init__(made)
-            made._non_persistent_buffers_set.update(state.pop("volatile"))
+            nn.Module.__init__(result)
+            result._non_persistent_buffers_set.update(state.pop("volatile"))
             for members in _MEMBERS:
-                getattr(made, members).update(state.pop(members))
-            made.eval()
+                getattr(result, members).update(state.pop(members))
+            result.eval()
         elif issubclass(cls, BaseEstimator):
             names = [name for name in cls._get_param_names() if name in state]
-            made = cls(**{name: state.pop(name) for name in names})
-        vars(made).update(state)
-        return made
+            result = cls(**{name: state.pop(name) for name in names})
+        vars(result).update(state)
+        return result
 
     def _known(self, name: str) -> type:
-        """Return the class of a name in a file."""
+        """Return the class with a name in a file."""
         if name not in self.classes:
             raise ValueError(f"it names {name!r}, which this version of skcontrast does not know")
         return self.classes[name]
 
 
-def _is_changed(value: Any) -> bool:
-    """Return whether a module does something that is not in its class."""
+def _has_hooks(value: Any) -> bool:
+    """Return whether a module has hooks or a ``forward`` of its own."""
     hooks = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
     is_module = isinstance(value, nn.Module)
     return is_module and ("forward" in vars(value) or any(getattr(value, key) for key in hooks))
 
 
-# Custom objects, of neither skcontrast nor torch
-def own_name(value: object) -> str:
+# Custom objects, which belong neither to skcontrast nor to torch
+def qualified_name(value: object) -> str:
     """Return the name of a class or a function, or of the class of an object."""
     cls = value if inspect.isclass(value) or inspect.isroutine(value) else type(value)
     return f"{cls.__module__}.{cls.__qualname__}"
 
 
 def has_parameters(value: Any) -> bool:
-    """Return whether a value is an object with parameters as scikit-learn has them."""
+    """Return whether a value is an object with scikit-learn's ``get_params``."""
     return hasattr(value, "get_params") and not inspect.isclass(value)
 
 
 def check_custom(value: Any, place: str) -> None:
-    """Raise TypeError for an object of which a file would lose something."""
+    """Raise TypeError for an object whose state a file would not keep."""
     is_known = isinstance(value, nn.Module) or callable(value) or has_parameters(value)
     if not is_known and getattr(value, "__dict__", None):
         raise TypeError(
@@ -301,15 +303,15 @@ def with_weights(passed: Any, state: dict[str, Any], name: str, has_head: bool) 
     if not has_head:
         without_head(module.float())
     try:
-        return filled(module, state)
+        return load_weights(module, state)
     except RuntimeError as error:
         raise ValueError(
             f"the module passed as custom_objects[{name!r}] differs: {error}"
         ) from error
 
 
-def filled(module: nn.Module, state: dict[str, Any]) -> nn.Module:
-    """Return a module with the weights of a file, in their layout, frozen as they were."""
+def load_weights(module: nn.Module, state: dict[str, Any]) -> nn.Module:
+    """Load weights of a file with their layout and ``requires_grad``, and return the module."""
     trained = {name for name, value in state.items() if getattr(value, "requires_grad", False)}
     module.load_state_dict(state, assign=True)  # sets requires_grad to that of the module
     for name, parameter in module.named_parameters():
@@ -324,18 +326,18 @@ def with_parameters(passed: Any, parameters: dict[str, Any], name: str) -> Any:
     return copy.copy(passed).set_params(**parameters)
 
 
-def rebuilt(recipe: Any, state: dict[str, Any]) -> nn.Module:
-    """Return the network of a recipe in a file, with the weights of the file.
+def rebuild(recipe: Any, state: dict[str, Any]) -> nn.Module:
+    """Build the network of a recipe in a file, and load the weights of the file.
 
     Raises
     ------
     ValueError
-        If the recipe names no network of the library itself.
+        If the recipe does not name a network of the library.
     RuntimeError
-        If the weights are not of it.
+        If the weights do not fit the network.
     ImportError
         If the library is not installed.
     """
     with torch.random.fork_rng(devices=[]):
         module = built(recipe)
-    return filled(module, state).eval()
+    return load_weights(module, state).eval()

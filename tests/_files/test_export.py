@@ -100,7 +100,7 @@ def test_the_exported_network_is_transform(case, suffix, tmp_path):
     path = tmp_path / f"network{suffix}"
     export(embedder, path, X)
     assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
-    run, rows = _export._WRITERS[suffix][1], _export._example(embedder, X)
+    run, rows = _export._WRITERS[suffix][1], _export._as_exported_dtype(embedder, X)
     for n in (1, 3, len(X)):
         close(run(path.read_bytes(), rows[:n]), embedder.transform(X[:n]))
 

@@ -20,7 +20,7 @@ from torch import nn
 import skcontrast
 from skcontrast import ContrastiveEmbedder
 from skcontrast._storage._file import pack
-from skcontrast._storage._values import own_name
+from skcontrast._storage._values import qualified_name
 from skcontrast.augmentation import (
     Augmentation,
     FunctionAugmentation,
@@ -337,7 +337,7 @@ def test_two_functions_of_one_name_have_a_name_each(tmp_path):
     chain = [FunctionAugmentation(function, kind="vectors") for function in functions]
     embedder = fitted(augmentation=chain, **SMALL)
     skcontrast.save(embedder, tmp_path / "a")
-    name = own_name(functions[0])
+    name = qualified_name(functions[0])
     own = {name: functions[0], f"{name}#2": functions[1]}
     loaded = skcontrast.load(tmp_path / "a", custom_objects=own)
     for chain in (loaded.augmentation, loaded._fitted.augmentation):
@@ -456,7 +456,7 @@ def test_files_of_others_are_refused(path):
     with pytest.raises(ValueError, match=message):
         skcontrast.load(path)
     path.write_bytes(b"something else entirely")
-    with pytest.raises(ValueError, match="it is not a whole safetensors file"):
+    with pytest.raises(ValueError, match="it is not a complete safetensors file"):
         skcontrast.load(path)
     save_file({"weight": torch.zeros(3)}, path)
     with pytest.raises(ValueError, match=r"it was not written as a file of skcontrast"):

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from torch import nn
 
 from skcontrast._files._save import classes
-from skcontrast._storage._values import Reader, Writer, own_name
+from skcontrast._storage._values import Reader, Writer, qualified_name
 
 
 def written(value):
@@ -76,8 +76,8 @@ class Holds:
 
 
 def test_a_custom_object_has_the_name_that_python_gives_its_class():
-    assert own_name(Block()) == own_name(Block) == f"{__name__}.Block"
-    assert own_name(own_name) == "skcontrast._storage._values.own_name"
+    assert qualified_name(Block()) == qualified_name(Block) == f"{__name__}.Block"
+    assert qualified_name(qualified_name) == "skcontrast._storage._values.qualified_name"
 
 
 def test_each_object_of_a_class_has_a_name():
@@ -157,9 +157,9 @@ def test_a_class_is_passed():
 
 
 def test_a_file_cannot_set_what_is_not_a_parameter():
-    reader = Reader(classes(), {}, {own_name(Rule): Rule()})
+    reader = Reader(classes(), {}, {qualified_name(Rule): Rule()})
     with pytest.raises(ValueError, match="Invalid parameter 'learned_'"):
-        reader.read({"$custom": own_name(Rule), "params": {"learned_": 1}})
+        reader.read({"$custom": qualified_name(Rule), "params": {"learned_": 1}})
 
 
 def test_an_object_does_not_put_what_it_has_learned_into_the_file():

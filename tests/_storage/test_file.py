@@ -60,7 +60,7 @@ def test_every_truncated_file_is_refused(path):
     whole = path.read_bytes()
     for length in range(0, len(whole), 5):
         path.write_bytes(whole[:length])
-        with pytest.raises(ValueError, match="it is not a whole safetensors file"):
+        with pytest.raises(ValueError, match="it is not a complete safetensors file"):
             read_file(path, "mine")
 
 
@@ -76,7 +76,7 @@ def test_a_large_file_of_zeros_takes_no_memory(path):
         file.truncate(2**28)
     tracemalloc.start()
     try:
-        with pytest.raises(ValueError, match="not a whole safetensors file"):
+        with pytest.raises(ValueError, match="not a complete safetensors file"):
             read_file(path, "mine")
         assert tracemalloc.get_traced_memory()[1] < 2**20
     finally:
