@@ -27,7 +27,7 @@ from skcontrast import ContrastiveClassifier, ViewWhitening
 
 NAMES = (
     "iris", "wine", "breast cancer", "digits as vectors", "digits", "PTC_MR", "ENZYMES",
-    "SyntheticControl", "CBF", "ECGFiveDays", "MedicalImages", "FacesUCR",
+    "SyntheticControl", "CBF", "ECGFiveDays", "MedicalImages",
 )  # fmt: skip
 N_TRAIN, N_TEST, N_LABELS, N_DRAWS = 600, 1000, 5, 10
 
