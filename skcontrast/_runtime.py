@@ -51,8 +51,7 @@ def resolve_device(device: Any, owner: str) -> torch.device:
     shown = repr(device) if name == str(device) else f"{device!r}, that is {name!r}"
     raise ValueError(
         f"The 'device' parameter of {owner} must be 'auto', 'cpu', 'cuda', 'cuda:N' or 'mps' and "
-        f"available, got {shown}: {reasons.get(kind, 'PyTorch has none here')}. "
-        "With device='auto', the embedder uses what this machine has."
+        f"available, got {shown}: {reasons.get(kind, 'PyTorch has none here')}."
     )
 
 

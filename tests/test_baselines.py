@@ -52,6 +52,13 @@ def rows(estimator, X=X, y=Y):
     return list(compared(estimator, X, y).scores)
 
 
+@pytest.fixture
+def without_scores(monkeypatch):
+    """Rows are made, but not scored."""
+    monkeypatch.setattr(_baselines._Repeat, "__call__", lambda *args: (0.5, 0.5, 0.5))
+
+
+@pytest.mark.usefixtures("without_scores")
 def test_each_kind_has_its_rows(embedder):
     ours = ["untrained", "embedder", "concatenated"]
     assert rows(embedder) == ["raw", *ours]
@@ -163,6 +170,7 @@ def test_a_recipe_is_fitted_once_without_labels_and_is_not_changed(embedder):
         compared(small(loss=Supervised()))
 
 
+@pytest.mark.usefixtures("without_scores")
 def test_a_pipeline_prepares_x_for_all_rows(embedder):
     images = X_DIGITS[:60]
     pipe = make_pipeline(Unflatten((1, 8, 8)), RandomAffine(), small(max_epochs=1))
@@ -172,12 +180,11 @@ def test_a_pipeline_prepares_x_for_all_rows(embedder):
 
 
 def test_the_same_seed_gives_the_same_table_and_another_one_other_draws(embedder):
-    first, again, other = (compared(embedder, random_state=seed) for seed in (0, 0, 5))
+    first, again, other = (compared(embedder, random_state=seed) for seed in (0, 0, 2**32 - 1))
     for row in first.scores:
         for column in (FEW, NEAR, LINEAR):
             np.testing.assert_array_equal(first.scores[row][column], again.scores[row][column])
     assert not np.array_equal(first.scores["raw"][FEW], other.scores["raw"][FEW])
-    compared(embedder, random_state=None), compared(embedder, random_state=2**32 - 1)
 
 
 def made(**rows):

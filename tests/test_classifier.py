@@ -234,7 +234,10 @@ def test_each_kind_has_default_blocks_and_a_file_of_them(name, tmp_path):
     np.testing.assert_array_equal(loaded.predict_proba(samples), found.predict_proba(samples))
 
 
-@pytest.mark.parametrize("name", ["images", pytest.param("series", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "name",
+    ["long vectors", *(pytest.param(k, marks=pytest.mark.slow) for k in ("images", "series"))],
+)
 def test_an_exported_one_has_its_blocks(name, tmp_path):
     load, embedder, _ = BY_KIND[name]
     samples = load().astype(np.float32)
@@ -538,6 +541,7 @@ def test_an_interrupt_keeps_the_epochs_of_the_embedder():
     assert not hasattr(found, "classifier_")
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_rows_times_classes(monkeypatch):
     monkeypatch.setattr(_label_spreading, "_LARGEST_GRAPH", 400)
     for module, name in ((_label_spreading, "_CHUNK"), (_blocks, "_BATCH")):
@@ -615,7 +619,7 @@ def test_the_default_is_not_behind_a_logistic_regression_on_the_embedding(name):
     X, y = load()
     embedder = small(encoder=None, kind=kind, max_epochs=4).fit(X)
     H, rng, ahead = embedder.transform(X), np.random.default_rng(1), []
-    for _ in range(12):
+    for _ in range(6):
         draws = [rng.choice(np.flatnonzero(y == k), 10, replace=False) for k in np.unique(y)]
         few, known = np.concatenate(draws), np.full(len(y), -1)
         known[few], test = y[few], np.setdiff1d(np.arange(len(y)), few)

@@ -122,9 +122,8 @@ def refuse_unordered(X: Any) -> None:
     # scikit-learn refuses a dok_matrix, which is a mapping too, as a sparse matrix.
     if hasattr(X, "map_partitions") or (is_unordered and not hasattr(X, "shape")):
         raise TypeError(
-            f"X must be an array, a sequence of samples or a Dataset, got a {type(X).__name__}. "
-            "To read an iterator, pass list(X); a dict, pass pandas.DataFrame(X); a DataLoader, "
-            "pass loader.dataset; Dask, pass X.compute()."
+            f"X must be an array, a sequence of samples or a Dataset, got a {type(X).__name__}: "
+            "pass list(X), pandas.DataFrame(X), loader.dataset or X.compute()."
         )
 
 
@@ -146,10 +145,9 @@ def _refuse_unread(X: Any) -> None:
         )
     if isinstance(first, str):
         raise TypeError(
-            f"X holds texts, such as {first[:40]!r}, not numbers. Molecules become graphs, see "
-            "'Molecules' on the page 'Graphs' of the user guide; other texts become vectors "
-            "first, by TfidfVectorizer or a language model; categories, by "
-            "skrub.TableVectorizer() or OneHotEncoder()."
+            f"X holds texts, such as {first[:40]!r}, not numbers. Pass molecules as graphs, see "
+            "'Molecules' in the user guide, other texts as vectors, by TfidfVectorizer or a "
+            "language model, and categories by skrub.TableVectorizer() or OneHotEncoder()."
         )
     # Read as a Dataset, pairs of samples would lose their second sample.
     shapes = {getattr(x, "shape", None) for x in first} if isinstance(first, tuple) else set()

@@ -332,9 +332,8 @@ def _check_statistics(name: str, channels: int, mean: Any, std: Any) -> None:
     """Raise ValueError unless a mean and a std are known and are of intensities in [0, 1]."""
     if mean is None or std is None:
         raise ValueError(
-            f"The network {name} of Pretrained needs the mean= and std= of the intensities in "
-            f"[0, 1] on which it was trained, or processor=, got {mean=}, {std=}. Most networks "
-            "of ImageNet have mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225)."
+            f"The network {name} of Pretrained needs mean= and std=, or processor=, got {mean=}, "
+            f"{std=}. Most have mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225)."
         )
     if max(np.abs(mean).max(), np.max(std)) > 2:  # of pixels from 0 to 255, about 120 and 60
         raise ValueError(

@@ -129,16 +129,13 @@ class Images(ArrayKind):
         shape = X.shape[1:]
         if not is_declared and type(self) is Images and len(shape) == 2 and is_long(*shape):
             warn(
-                f"X of shape {X.shape} looks like series of {min(shape)} channel(s) and "
-                f"{max(shape)} steps, but is read as images, because of the augmentation or the "
-                "encoder. For series, choose e.g. TimeCrop and SeriesNet; for images, pass "
-                "kind='images' or X[:, None]."
+                f"X of shape {X.shape} looks like series, but is read as images, because of the "
+                "augmentation or the encoder: pass kind='images', or choose them for series."
             )
         if not is_declared and len(shape) == 3 and _has_channels_last(*shape):
             raise ValueError(
-                f"X looks like channels-last images of shape {shape}; skcontrast expects "
-                "(n_samples, channels, height, width): pass X.transpose(0, 3, 1, 2). If the "
-                f"images do have {shape[0]} channels, pass kind='images'."
+                f"X looks like channels-last images of shape {shape}: pass X.transpose(0, 3, 1, "
+                f"2), or kind='images' if they do have {shape[0]} channels."
             )
 
     def scaler(self) -> ImageScaler:

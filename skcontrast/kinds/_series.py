@@ -134,16 +134,14 @@ class Series(ArrayKind):
             return
         if n_channels > n_times:
             raise ValueError(
-                f"X of shape {X.shape} looks like series of {n_times} channel(s) and {n_channels} "
-                "steps with the channels last; skcontrast expects (n_samples, n_channels, "
-                "n_times): pass X.transpose(0, 2, 1). If there are indeed "
+                f"X of shape {X.shape} looks like series with the channels last, not (n_samples, "
+                "n_channels, n_times): pass X.transpose(0, 2, 1). If there are indeed "
                 f"{n_channels} channels, pass kind='series', and kind='images' for images."
             )
         if n_channels == n_times:
             warn(
-                f"X of shape {X.shape} looks like grey images, but is read as series of "
-                f"{n_channels} channels, because of the augmentation or the encoder. For images, "
-                "choose e.g. RandomAffine and ConvNet; for series, pass kind='series'."
+                f"X of shape {X.shape} looks like grey images, but is read as series, because of "
+                "the augmentation or the encoder: pass kind='series', or choose them for images."
             )
 
     def scaler(self) -> SeriesScaler:
@@ -264,9 +262,8 @@ def trimmed(X: NDArray, names: Sequence[int]) -> NDArray:
                 channel, step = gaps[0]
                 raise ValueError(
                     f"Series {name} of X contains NaN in channel {channel} at step {step}, before "
-                    f"its end at step {length}. NaN may only pad the end, in all channels. Fill "
-                    "the gaps, for example by pandas.DataFrame(x.T).interpolate(), or transpose X "
-                    "to (n, n_channels, n_times)."
+                    f"its end at step {length}: fill gaps by pandas.DataFrame(x.T).interpolate(), "
+                    "or transpose X to (n, n_channels, n_times)."
                 )
         start += len(block)
     return X[..., :longest]

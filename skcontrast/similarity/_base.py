@@ -242,8 +242,7 @@ def _directions_of(named: dict[str, Any], similarity: Any) -> dict[str, Any]:
     for name, view in named.items():
         if not isinstance(view, tuple) or len(view) != 2:
             raise TypeError(
-                f"{', '.join(named)} must all be tuples (mu, kappa), or all be tensors: {name} is "
-                f"{f'a tuple of {len(view)}' if isinstance(view, tuple) else type(view).__name__}."
+                f"{', '.join(named)} must all be tuples (mu, kappa), or all tensors, not {name}."
             )
         mu, kappa = view
         _check_tensor(f"The directions of {name}", mu)
@@ -338,19 +337,14 @@ def check_similarity(similarity: Similarity, width: int = 64) -> None:
         )
     for what, together, alone in (("embed", u[:4], some), ("scores", scores[:4, :3], some_scores)):
         if not _are_close(together, alone):
-            raise ValueError(
-                f"{owner}.{what} must not depend on the other vectors, but its output "
-                "changes with them."
-            )
+            raise ValueError(f"{owner}.{what} must not depend on the other vectors.")
     if not similarity.n_extra and (equal < opposite - 1e-3).all():
         raise ValueError(
-            f"{owner} scores a vector and its opposite higher than a vector and itself: negate "
-            "a distance."
+            f"{owner} scores opposite vectors higher than equal ones: negate a distance."
         )
     if not _are_close(pairs, diagonal):
         raise ValueError(
-            f"{owner}.pairs(u, v) must be the diagonal of scores(u, v), got "
-            f"{pairs[:2].tolist()} and {diagonal[:2].tolist()}: override both."
+            f"{owner}.pairs(u, v) must be the diagonal of scores(u, v): override both."
         )
 
 

@@ -213,9 +213,8 @@ def export_without_room(path):
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGXFSZ"), reason="needs limits of processes")
-@pytest.mark.parametrize(
-    "suffix", [".pt2", pytest.param(".onnx", marks=[NEEDS_ONNX, pytest.mark.slow])]
-)
+@pytest.mark.parametrize("suffix", [".pt2", pytest.param(".onnx", marks=NEEDS_ONNX)])
+@pytest.mark.slow
 def test_without_room_nothing_is_left_and_the_error_names_the_file(suffix, tmp_path):
     path = str(tmp_path / f"network{suffix}")
     assert in_a_process(export_without_room, path) == (errno.EFBIG, path)

@@ -145,7 +145,11 @@ def test_a_fit_that_continues_from_a_different_embedder_is_refused(tmp_path):
         continued(2)
 
 
-@pytest.mark.parametrize("grid", [{"random_state": [0, 1]}, {"max_epochs": [1, 2]}], ids=str)
+@pytest.mark.parametrize(
+    "grid",
+    [{"random_state": [0, 1]}, pytest.param({"max_epochs": [1, 2]}, marks=pytest.mark.slow)],
+    ids=str,
+)
 def test_each_candidate_of_a_search_may_have_a_folder_of_its_own(grid, tmp_path):
     embedder = small(checkpoint=tmp_path / "{fit}")
     for _ in range(2):

@@ -14,6 +14,10 @@ class PowerFails(RuntimeError):
     """The process would be gone."""
 
 
+# What they keep, other cases keep too.
+LONG = {"images", "a dictionary of patches", "auto from few labels", "a Dataset"}
+
+
 class FailsAfter(Callback):
     """Lets a fit end in the middle of the epoch after some."""
 
@@ -25,7 +29,9 @@ class FailsAfter(Callback):
             raise PowerFails
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in CASES]
+)
 def test_a_fit_that_ends_after_every_epoch_is_resumed_to_the_same_bits(name, tmp_path):
     whole = fit_case(name)
     for k in range(1, whole.n_epochs_):  # each is resumed from where the last one ended

@@ -98,6 +98,8 @@ TOY = {
 
 
 SLOW = {"speed.augmentation", "speed.gpu", "speed.loss_engine", "speed.overhead"}
+SLOW |= {"studies.classifier", "studies.tables", "studies.worth", "speed.growth"}
+SLOW |= {"studies.estimation", "studies.groups", "studies.time_to_quality"}
 SLOW |= {"speed.peers_end_to_end", "speed.processes", "speed.soak"}
 SLOW |= {"studies.graph_worth", "studies.paper_losses", "studies.simulation"}
 SLOW |= {"studies.image_sizes", "studies.image_views", "studies.pretrained"}
