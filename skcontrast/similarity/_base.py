@@ -242,7 +242,8 @@ def _directions_of(named: dict[str, Any], similarity: Any) -> dict[str, Any]:
     for name, view in named.items():
         if not isinstance(view, tuple) or len(view) != 2:
             raise TypeError(
-                f"{', '.join(named)} must all be tuples (mu, kappa), or all tensors, not {name}."
+                f"{', '.join(named)} must all be tuples (mu, kappa), or all be tensors: {name} is "
+                f"{type(view).__name__}."
             )
         mu, kappa = view
         _check_tensor(f"The directions of {name}", mu)

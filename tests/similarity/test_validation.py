@@ -23,7 +23,7 @@ from tests.similarity.common import KAPPA, MU, VMF
         ([(MU, KAPPA), (MU, [1.0, 1.0])], {}, TypeError, "concentrations of view 2 must be"),
         ([(MU, KAPPA), (MU.long(), KAPPA)], {}, TypeError, "directions of view 2 must be"),
         ([(MU, KAPPA), MU], {}, TypeError, "all be tuples .*view 2 is Tensor"),
-        ([(MU, KAPPA), (MU, KAPPA, KAPPA)], {}, TypeError, "all tensors, not view 2"),
+        ([(MU, KAPPA), (MU, KAPPA, KAPPA)], {}, TypeError, "view 2 is tuple"),
         ([(MU, KAPPA), (MU[:, :2], KAPPA)], {}, ValueError, r"view 2 must have shape \(n, 3\)"),
         ([(MU, KAPPA), (MU[:2], KAPPA[:2])], {}, ValueError, "must hold the same samples"),
         ([(MU, KAPPA)] * 2, {"queue": MU}, TypeError, "queue is Tensor"),
