@@ -174,18 +174,30 @@ def growth():
 
 
 def paper_losses():
-    """Return how far losses at the values of their papers are from InfoNCE, by data."""
-    path, found, contents = "studies/results/paper_losses", [], []
-    names = ["loss", "5 labels", "Δ 5 labels", "95 %, 5 labels", "20-NN", "Δ 20-NN"]
-    names += ["95 %, 20-NN", "Δ linear", "95 %, linear", "n"]
-    for data in load(FOLDER / f"{path}.json"):
+    """Return how far losses are from InfoNCE, by data; bold where the interval excludes 0."""
+    path, found, contents = "studies/results/paper_losses", {}, []
+    for k, data in enumerate(tables := load(FOLDER / f"{path}.json")):
         content, rows = stored(path, data)
         contents.append(content)
         for row in rows:
             if int(row["n"]) > 1:
-                of = {"data": data, **row, "loss": row["row"]}
-                found.append({name: of.get(name, "–") for name in ("data", *names)})
-    return found, contents
+                cells, n = found.setdefault(row["row"], ({}, ["–"] * len(tables)))
+                cells[data] = "/".join(difference(row, c) for c in ("5 labels", "20-NN"))
+                n[k] = row["n"]
+    made = [
+        {"loss": row, **{data: cells.get(data, "–") for data in tables}, "n": "/".join(n)}
+        for row, (cells, n) in found.items()
+    ]
+    return made, contents
+
+
+def difference(row, column):
+    """Return a difference as text, or a reference's own figure."""
+    if f"Δ {column}" not in row:
+        return row[column]
+    low, high = row[f"95 %, {column}"].split(" to ")
+    text = row[f"Δ {column}"].replace("0.", ".")
+    return f"**{text}**" if low[0] == high[0] else text  # both have a sign
 
 
 def helps():

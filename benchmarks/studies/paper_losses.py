@@ -163,9 +163,9 @@ def measured(name, figures):
 
 def table_rows(found):
     """Return the rows of a table: means, and differences from InfoNCE with the same seeds."""
-    for row, runs in found.items():
+    for row, runs in ((row, runs) for row, runs in found.items() if runs):
         reference = f"{REFERENCE}, t .2" if row.endswith("t .2") else REFERENCE
-        columns = {c: [one[c] for one in runs.values()] for c in next(iter(runs.values()), ())}
+        columns = {c: [one[c] for one in runs.values()] for c in next(iter(runs.values()))}
         made = {"row": row, **{c: spread(of) for c, of in columns.items()}}
         seeds = [seed for seed in runs if seed in found[reference]]
         for c in columns if row != reference and len(seeds) > 1 else ():
