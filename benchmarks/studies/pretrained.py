@@ -26,7 +26,7 @@ class by cross-entropy and mild views; two draws. ``--in-fit SemiSupCon`` gives 
 of five labels to ``fit`` with that loss, ``no labels`` is the embedder without them, judged by
 these draws, and ``SetFit`` is the order of Tunstall et al. 2022: the labelled images alone are
 contrasted by their classes (SupCon) before the logistic regression.
-``--classifiers`` compares, by five draws of five labels a class, a logistic regression on frozen
+``--classifiers`` compares, by five draws of five labels per class, a logistic regression on frozen
 features, these with pseudo-labels, and ``ContrastiveClassifier`` without and with them.
 """
 
@@ -110,7 +110,7 @@ def labels_in_fit(data, network, way):
 
 
 def classifiers(data, network):
-    """Return accuracies by five labels a class, of five draws, for each of CLASSIFIERS."""
+    """Return accuracies by five labels per class, of five draws, for each of CLASSIFIERS."""
     X, y, X_test, y_test = data
     encoder = pretrained_encoder(network)
     frozen = ContrastiveEmbedder(pretrained_encoder(network, adapt=False)).fit(X)
