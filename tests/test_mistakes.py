@@ -156,7 +156,7 @@ MISTAKES = [
         "the string '-1.0': rename it",
     ),
     (lambda: fit(device="gpu"), "a GPU is 'cuda'"),
-    (lambda: fit(device="cuda:99"), "Write device='auto'"),
+    (lambda: fit(device="cuda:99"), "With device='auto'"),
     (lambda: fit(device="meta"), "meta holds no data"),
     (lambda: fit(precision="bfloat16"), "Mixed precision is 'bf16'"),
     (lambda: fit(precision="float16"), "Mixed precision is 'bf16'"),

@@ -42,6 +42,11 @@ class LazySamples:
     """
 
     def __init__(self, dataset: Any, size: int | None = None):
+        if not hasattr(dataset, "__len__"):
+            raise TypeError(
+                "X must be a Dataset with __len__ and __getitem__, since an iterable Dataset "
+                f"cannot be shuffled: got {type(dataset).__name__}."
+            )
         if not len(dataset):
             raise ValueError("Found a Dataset with 0 samples in X: at least 1 is required.")
         self.dataset, self.size = dataset, size

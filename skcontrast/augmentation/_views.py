@@ -212,7 +212,14 @@ class Unflatten(Transformer):
             numeric matrix.
         """
         validate_parameters(self)
-        self._validate(X, reset=True)
+        n_features = self._validate(X, reset=True).shape[1]
+        try:
+            np.empty((1, n_features)).reshape(1, *self.shape)
+        except (ValueError, TypeError) as error:
+            raise ValueError(
+                f"X has {n_features} features, which do not fit the 'shape' parameter "
+                f"{tuple(self.shape)}: pass (channels, height, width), one of which may be -1."
+            ) from error
         return self
 
     def transform(self, X: ArrayLike) -> NDArray:

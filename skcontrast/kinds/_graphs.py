@@ -92,7 +92,10 @@ class Graphs(Kind):
 
     def _check_encoder(self, module: nn.Module, samples: Callable, name: str) -> None:
         """Warn if a module ignores the features of edges."""
-        if samples(2).edges is not None and not getattr(module, "reads", ()):
+        edges, reads = samples(2).edges, getattr(module, "reads", ())
+        # Weights are one column.
+        is_read = "edge_attr" in reads or (edges and edges.width == 1 and "edge_weight" in reads)
+        if edges is not None and not is_read:
             warn(
                 f"The encoder {name} ignores the features of the edges in X: pass "
                 "kind=Graphs(edge_features=None), or an encoder that reads them, such as GIN()."

@@ -158,7 +158,7 @@ class Endless(IterableDataset):
     [
         (OddOne(X), ValueError, r"sample 7 has \(3,\), sample 0 has \(64,\)"),
         (Samples(np.where(np.arange(120)[:, None] == 5, np.nan, X)), ValueError, "contains NaN"),
-        (Endless(), TypeError, r"has no len\(\)"),
+        (Endless(), TypeError, "X must be a Dataset with __len__"),
         (Samples(X[:1]), ValueError, "1 sample.* minimum of 2"),
         (Samples(np.zeros((5, 2, 2, 2, 2))), ValueError, "X must have 2 dimensions"),
     ],

@@ -172,7 +172,7 @@ def test_a_step_without_pairs_does_not_count():
     z = torch.stack(random_views(40, 4)) + 2 * torch.eye(4)[labels]
     auto = AutoParameters(BCL(alpha=Auto(every=1)), labels)
     values = []
-    for steps in ([labels], [labels, torch.zeros(40)]):
+    for steps in ([labels], [labels, torch.zeros(40, dtype=torch.int64)]):
         auto.start_epoch(0)
         for known in steps:
             auto.observe(in_batch(Cosine().embed(z), known), Cosine())

@@ -334,8 +334,6 @@ def test_views_of_a_wrong_shape_and_nan_are_refused_by_name(returns, options, me
 def test_only_tensors_and_arrays_are_taken(returns, got):
     with pytest.raises(TypeError, match=rf"\(<lambda>\) must return a tensor .* got {got}"):
         wrong(returns)
-    with pytest.raises(TypeError, match="numbers, got dtype"):
-        wrong(lambda x: np.array(["a"]))
 
 
 # As a part of the package
@@ -423,7 +421,7 @@ def test_the_wrong_kind_and_wrong_parameters_are_refused():
 @pytest.mark.parametrize("given", [torch_noise, nn.Dropout(), Compose()], ids=type)
 def test_a_bare_function_as_augmentation_is_told_how_to_be_wrapped(given):
     for augmentation in (given, [GaussianNoise(), given]):
-        with pytest.raises(TypeError, match=r"wrap it, .*FunctionAugmentation\("):
+        with pytest.raises(TypeError, match=r"pass FunctionAugmentation\("):
             small(augmentation=augmentation).fit(vectors())
 
 

@@ -136,7 +136,7 @@ AXES: dict[str, tuple[float, list[Any]]] = {
     "lr": (0.15, [1e-3, 0.1, 1.0, 1e3, 1e30, 1e-30]),
     "weight_decay": (0.04, [1e-6, 0.0, 1.0, 1e30]),
     "lr_schedule": (0.1, ["cosine", "constant", Linear(1, 0)]),
-    "prepared": (0.25, ["auto", "unscaled", "degree", "constant", "attributes"]),
+    "prepared": (0.25, ["auto", "unscaled", "degree", "constant"]),
     "memory_budget": (0.1, [None, 0.0]),
     "precision": (0.1, ["auto", "bf16", "float32"]),
     "warm_start": (0.1, [False, True]),

@@ -437,17 +437,15 @@ class WithAttributes(Own):
 
 
 @pytest.mark.parametrize(
-    ("module", "unread"),
-    [(Own, "attributes or labels and weights"), (WithWeights, "attributes or labels"),
-     (WithAttributes, None)],
-)  # fmt: skip
-def test_modules_get_what_they_take(module, unread):
+    ("module", "ignores"), [(Own, True), (WithWeights, True), (WithAttributes, False)]
+)
+def test_modules_get_what_they_take(module, ignores):
     embedder = small(encoder=module(), kind=Graphs(node_features="constant"), max_epochs=1)
-    if unread is None:
-        embedder.fit(bonded())
-    else:
-        with pytest.warns(UserWarning, match=f"{module.__name__} ignores the {unread} of"):
+    if ignores:
+        with pytest.warns(UserWarning, match=f"{module.__name__} ignores the features of"):
             embedder.fit(bonded())
+    else:
+        embedder.fit(bonded())
     assert np.isfinite(embedder.transform(bonded())).all()
     # Without features of edges there is nothing that it ignores.
     kind = Graphs(node_features="constant", edge_features=None)
@@ -461,7 +459,7 @@ def test_models_of_pytorch_geometric_get_what_they_support():
         bonded()
     )
     assert np.isfinite(embedder.transform(bonded())).all()
-    with pytest.warns(UserWarning, match="GCN ignores the attributes or labels of"):
+    with pytest.warns(UserWarning, match="GCN ignores the features of"):
         small(
             encoder=models.GCN(1, 8, 2), kind=Graphs(node_features="constant"), max_epochs=1
         ).fit(bonded())
