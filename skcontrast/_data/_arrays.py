@@ -191,10 +191,9 @@ def as_array(X: torch.Tensor) -> NDArray:
 
 def column_scaler(X: NDArray | SparseSamples) -> StandardScaler:
     """Return scikit-learn's scaler of the columns of X, whose `scale_` is 1 for constant ones."""
-    is_sparse = isinstance(X, SparseSamples)
-    scaler = StandardScaler(with_mean=not is_sparse)
+    scaler = StandardScaler(with_mean=not isinstance(X, SparseSamples))
     with np.errstate(over="ignore", invalid="ignore"), naming("X", "numbers of finite variance"):
-        for rows in [X.matrix] if is_sparse else row_blocks(X):
+        for rows in [X.matrix] if isinstance(X, SparseSamples) else row_blocks(X):
             scaler.partial_fit(rows)
         assert_all_finite(scaler.var_)
     return scaler
