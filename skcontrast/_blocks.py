@@ -17,7 +17,6 @@ from .embedder import ContrastiveEmbedder
 from .encoders import Pretrained
 from .features import (
     Features,
-    Frozen,
     GraphProfile,
     MiniRocket,
     PatchDictionary,
@@ -45,7 +44,7 @@ class _Blocks(NamedTuple):
     embedding: float = 1.0
 
 
-_BLOCKS: dict[type[Kind], _Blocks] = {
+_BLOCKS: dict[type[Kind] | None, _Blocks] = {
     Vectors: _Blocks(others=(Raw,)),
     Images: _Blocks(lambda seed: PatchDictionary(random_state=seed)),
     Series: _Blocks(lambda seed: MiniRocket(random_state=seed), embedding=0.25),
@@ -61,10 +60,9 @@ _BATCH = 8192
 
 def blocks_of(embedder: ContrastiveEmbedder) -> _Blocks:
     """Return what suits the kind of data; only the embedder can read samples of a custom kind."""
-    blocks = _BLOCKS.get(type(embedder._fitted.schema.kind), _Blocks())
-    if isinstance(encoder := embedder.encoder, Pretrained):
-        return blocks._replace(whitened=lambda seed: Frozen(encoder, random_state=seed))
-    return blocks
+    is_pretrained = isinstance(embedder.encoder, Pretrained)
+    kind = None if is_pretrained else type(embedder._fitted.schema.kind)
+    return _BLOCKS.get(kind, _Blocks())
 
 
 def default_blocks(embedder: ContrastiveEmbedder, seed: int) -> list[Any]:

@@ -91,10 +91,10 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         is used as fitted. Each is scaled as a whole: put a ``StandardScaler`` behind one whose
         columns have several units. [] is the embedding alone. None is the default of the kind of
         data: ``Raw()`` for vectors of at most 4,096 numbers; ``PatchDictionary()`` for images,
-        ``MiniRocket()`` for series and ``GraphProfile()`` for graphs, or ``Frozen(encoder)`` for a
-        :class:`~skcontrast.encoders.Pretrained` encoder, in a :class:`~skcontrast.ViewWhitening`
-        with the augmentation of the embedder; and ``WeisfeilerLehman()`` for graphs. None for
-        custom kinds.
+        ``MiniRocket()`` for series and ``GraphProfile()`` for graphs, in a
+        :class:`~skcontrast.ViewWhitening` with the augmentation of the embedder; and
+        ``WeisfeilerLehman()`` for graphs. Nothing for custom kinds and with a
+        :class:`~skcontrast.encoders.Pretrained` encoder.
     use_labels : bool, default=False
         Whether the embedder is trained with the known labels too. If its `loss` is None, that is
         ``SemiSupCon()`` then. It takes a quarter longer, and gains little in addition to

@@ -258,6 +258,7 @@ class Pretrained(Encoder):
                 say(f"Pretrained leaves the network frozen: {reason}. adapt=True trains it.")
                 return
         network.original = copy.deepcopy(network).requires_grad_(False)
+        network.notes.append("added to a frozen copy")
         network.pixels.size = self._sizes(network.network, batch.shape[-2:])[1]
         with torch.no_grad():
             self._width(network, batch[:2])

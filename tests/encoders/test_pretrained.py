@@ -15,7 +15,7 @@ from skorch.callbacks import Callback
 from torch import nn
 
 import skcontrast
-from skcontrast import ContrastiveEmbedder
+from skcontrast import ContrastiveClassifier, ContrastiveEmbedder
 from skcontrast._checks import InvalidParameterError
 from skcontrast._fit import _defaults
 from skcontrast._fit._settings import resolve_settings
@@ -460,7 +460,7 @@ class Varied(Net):
 @pytest.mark.parametrize(
     "made, is_adapted, reason",
     [
-        (Net, True, r"adapted: features vary in \d+ ≤ 35 directions"),
+        (Net, True, r"adapted: features vary in \d+ ≤ 35 directions, added to a frozen copy"),
         (Varied, False, r"frozen: features vary in \d+ > 35 directions"),
         (Transformer, False, "frozen: no batch normalisation"),
     ],
@@ -526,6 +526,12 @@ def test_the_embedding_is_the_sum_of_the_frozen_and_the_adapted_network(net):
     module = embedder.encoder_[1]
     assert (module.original.pixels.size, module.pixels.size) == ((128, 128), (96, 96))
     assert small(encoder=encoder, n_components=3).fit_transform(larger).shape == (24, 3)
+
+
+def test_a_classifier_has_no_other_block(net):
+    embedder = small(encoder=pretrained(net), max_epochs=1)
+    model = ContrastiveClassifier(embedder, random_state=0).fit(X, np.arange(24) % 3 - 1)
+    assert model.blocks_ == {"embedding": 1}
 
 
 def test_names_reach_its_parameters_and_clones_are_equal(net):
