@@ -140,7 +140,7 @@ def test_wrong_pixels_are_refused(net, wrong, message):
 @pytest.mark.parametrize("given", [{"mean": 0.5}, {"std": 0.25}])
 def test_a_mean_alone_is_not_enough(given):
     (name,) = given
-    with pytest.raises(ValueError, match=rf"needs the mean= and std=.* got .*{name}=0\.\d+"):
+    with pytest.raises(ValueError, match=rf"needs mean= and std=.* got .*{name}=0\.\d+"):
         small(encoder=Pretrained(Net(), **given)).fit(X)
 
 
@@ -171,7 +171,7 @@ def test_pixels_that_were_divided_twice_are_warned_of(net):
 
 
 def test_what_is_not_known_is_asked_for(net):
-    with pytest.raises(ValueError, match=r"network Net of Pretrained needs the mean= and std="):
+    with pytest.raises(ValueError, match=r"network Net of Pretrained needs mean= and std="):
         small(encoder=Pretrained(net)).fit(X)
 
 
