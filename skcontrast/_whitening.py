@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from ._checks import Declared, HasMethods, Interval, parameter, validate_parameters
 from ._data._arrays import representative_array
 from ._data._modalities import labeled_output
-from ._fit._defaults import default_chain, missing
+from ._fit._defaults import default_chain, no_default_error
 from ._fit._settings import augmentations_of
 from ._fit._setup import shown_symmetries
 from ._runtime import resolve_seed
@@ -198,7 +198,7 @@ class ViewWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared)
                 symmetries = shown_symmetries(array, schema, scaler)
                 chain = default_chain(kind, shape, symmetries=symmetries)
             if chain is None:
-                raise missing("augmentation", kind)
+                raise no_default_error("augmentation", kind)
             chain = [clone(step).fit_checked(array, schema) for step in chain]
 
         def read(samples: Any) -> Any:

@@ -1,6 +1,6 @@
-"""The state of a running fit: copied, put back, and kept in the file from which it resumes.
+"""Checkpoints: the state of a running fit is copied, restored and written to a file.
 
-Random generators are not part of it, since each epoch seeds them by the fit's seed and its number.
+The state of random generators is not needed, because each epoch seeds them.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from .._network._inference import map_leaves
 from .._storage._file import replace_file, without_batches
 from ._net import ContrastiveNet
 from ._samples import TrainingData
-from ._settings import Settings, checksum, described
+from ._settings import Settings, checksum, description_of
 
-# Raised when a change makes older versions misread the files of this one.
+# Increased when other versions would misread the files of this one.
 _FORMAT = 1
 _ADVICE = "Pass a different folder as 'checkpoint', or delete the file to start again."
-# In `checkpoint`, replaced by a name that depends on parameters and data.
-_PLACE = "{fit}"
-# What is kept of the attributes of a callback, and what else a state may hold.
-_PLAIN = (type(None), bool, int, float, str, np.generic, Tensor)
-_NESTED = (*_PLAIN, list, tuple, dict)
-# What torch.load raises for a file that is damaged, or of something else.
+# Placeholder in `checkpoint`; a digest of parameters and data replaces it.
+_PLACEHOLDER = "{fit}"
+# Types of a callback's attributes that a file can store, and containers of them.
+_STORABLE = (type(None), bool, int, float, str, np.generic, Tensor)
+_NESTED = (*_STORABLE, list, tuple, dict)
+# Errors of torch.load for a file that is damaged or of another format.
 _UNREADABLE = (
     AttributeError, EOFError, IndexError, KeyError, RuntimeError, TypeError, ValueError,
     pickle.UnpicklingError,
@@ -48,26 +48,26 @@ _MAY_DIFFER = {
     "callbacks", "checkpoint", "device", "max_epochs", "memory_budget", "n_workers", "output",
     "random_state", "verbose", "warm_start",
 }  # fmt: skip
-# What `fit` calls metadata.
+# Names of metadata as arguments of `fit`.
 _ARGUMENTS = {"labels": "y", "weights": "sample_weight"}
 
 
 class EpochState:
     """The state at the end of the last finished epoch of a fit.
 
-    An interrupt returns to it. With a path it is written to a file, from which the same call
-    resumes.
+    After an interrupt, the fit returns to it. With a path, it is written to a file, from which the
+    same call resumes.
 
     Parameters
     ----------
     seed : int
         The seed of the fit.
     path : Path, default=None
-        The file, if the user wants one.
+        The file of the checkpoint, if there is one.
     identity : dict of str to str, default=None
-        Describes parameters and data in the file.
-    found : dict, default=None
-        The state in the file, if there is one.
+        Description of parameters and data, stored in the file.
+    loaded : dict, default=None
+        The state that was read from the file, if there is one.
     """
 
     def __init__(
@@ -75,28 +75,28 @@ class EpochState:
         seed: int,
         path: Path | None = None,
         identity: dict[str, str] | None = None,
-        found: dict[str, Any] | None = None,
+        loaded: dict[str, Any] | None = None,
     ):
-        self.seed, self.path, self.identity, self.found = seed, path, identity, found
+        self.seed, self.path, self.identity, self.loaded = seed, path, identity, loaded
         self.state: dict[str, Any] | None = None
 
     def resume(self, net: ContrastiveNet) -> None:
-        """Bring a net to the state of the file, if there is one."""
-        if self.found is None:
+        """Restore the state of the file, if there is one, in a net."""
+        if self.loaded is None:
             return
         try:
-            restore(net, self.found)
+            restore(net, self.loaded)
         except (KeyError, RuntimeError, TypeError, ValueError) as error:
-            raise _refusal(self.path, "does not fit this embedder") from error
-        self.state = self.found
+            raise _checkpoint_error(self.path, "does not fit this embedder") from error
+        self.state = self.loaded
 
     def keep(self, net: ContrastiveNet) -> None:
-        """Keep the state of an epoch that is finished, callbacks included."""
+        """Keep the state of a finished epoch, including the callbacks."""
         state = capture(net)
         if self.path is not None:
-            map_leaves(_check_plain, state)
+            map_leaves(_check_storable, state)
             content = {"format": _FORMAT, "identity": self.identity, "seed": self.seed}
-            rows = copied(without_batches(net.history))
+            rows = copy_to_cpu(without_batches(net.history))
             buffer = io.BytesIO()
             torch.save({**content, "state": {**state, "history": rows}}, buffer)
             replace_file(self.path, buffer.getvalue())
@@ -108,22 +108,22 @@ class EpochState:
             restore(net, self.state)
 
 
-def opened_state(settings: Settings, identity: dict[str, str] | None, n_epochs: int) -> EpochState:
-    """Return the state of a fit, with that of its checkpoint if there is one.
+def open_state(settings: Settings, identity: dict[str, str] | None, n_epochs: int) -> EpochState:
+    """Return the epoch state of a fit, read from its checkpoint if there is one.
 
     Parameters
     ----------
     settings : Settings
-        The user's parameters, checked.
+        The user's parameters, validated.
     identity : dict of str to str or None
-        Describes parameters and data; None if the fit has no checkpoint.
+        Description of parameters and data; None if the fit has no checkpoint.
     n_epochs : int
-        Epochs of the fit that it continues.
+        Epochs of the earlier fit that this one continues.
 
     Raises
     ------
     ValueError
-        If the folder cannot be written, or the file cannot be read or is of a different fit.
+        If the folder is not writable, or the file cannot be read or belongs to another fit.
     """
     if identity is None:
         return EpochState(settings.seed)
@@ -134,9 +134,11 @@ def opened_state(settings: Settings, identity: dict[str, str] | None, n_epochs: 
         content = torch.load(path, map_location="cpu", weights_only=True)
         is_known = content["format"] == _FORMAT
     except _UNREADABLE as error:
-        raise _refusal(path, "cannot be read: it is damaged or of something else") from error
+        raise _checkpoint_error(
+            path, "cannot be read: it is damaged or has another format"
+        ) from error
     if not is_known:
-        raise _refusal(path, "was written by a different version of skcontrast")
+        raise _checkpoint_error(path, "was written by another version of skcontrast")
     seed, before, n_finished = content["seed"], content["identity"], content["state"]["n_epochs"]
     now = dict(identity)
     if settings.random_state is not None:
@@ -144,42 +146,44 @@ def opened_state(settings: Settings, identity: dict[str, str] | None, n_epochs: 
     for name in sorted(before.keys() | now.keys()):
         old, new = (texts.get(name, "missing") for texts in (before, now))
         if old != new:
-            raise _refusal(path, f"is of a different fit: {name!r} was {old} and is {new} now")
+            raise _checkpoint_error(
+                path, f"belongs to another fit: {name!r} was {old} and is now {new}"
+            )
     if n_finished - n_epochs > settings.max_epochs:
         problem = f"has {n_finished - n_epochs} epochs, but 'max_epochs' is {settings.max_epochs}"
-        raise _refusal(path, problem)
+        raise _checkpoint_error(path, problem)
     return EpochState(seed, path, identity, content["state"])
 
 
 def _folder(settings: Settings, identity: dict[str, str]) -> Path:
-    """Return the folder, made and writable; the place holder in its name becomes a code."""
+    """Create the folder and return it; a digest replaces the placeholder in its name."""
     seed = None if settings.random_state is None else settings.seed
-    described = json.dumps([identity, settings.max_epochs, seed], sort_keys=True)
-    code = hashlib.sha256(described.encode()).hexdigest()[:16]
-    given = str(settings.checkpoint)
+    text = json.dumps([identity, settings.max_epochs, seed], sort_keys=True)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    checkpoint = str(settings.checkpoint)
     try:
-        folder = Path(given.replace(_PLACE, code)).expanduser()
+        folder = Path(checkpoint.replace(_PLACEHOLDER, digest)).expanduser()
         folder.mkdir(parents=True, exist_ok=True)
-        # Before hours of training, not after the first epoch.
+        # Fails before the training, not after its first epoch.
         with tempfile.TemporaryFile(dir=folder):
             return folder
     except (OSError, RuntimeError, ValueError) as error:
         raise ValueError(
             f"The 'checkpoint' parameter of {settings.owner} must be a folder that can be written "
-            f"to, got {given!r}: {error}."
+            f"to, got {checkpoint!r}: {error}."
         ) from error
 
 
-def _check_plain(value: Any) -> None:
-    """Raise TypeError for what torch would not load, which would be found out too late."""
-    if not isinstance(value, (*_PLAIN, torch.dtype, torch.device)):
+def _check_storable(value: Any) -> None:
+    """Raise TypeError for a value that torch could write but not load."""
+    if not isinstance(value, (*_STORABLE, torch.dtype, torch.device)):
         raise TypeError(
             "'checkpoint' keeps numbers, text and tensors, but the optimizer, the network or a "
             f"callback has a {type(value).__module__}.{type(value).__qualname__}."
         )
 
 
-def _refusal(path: Path | None, problem: str) -> ValueError:
+def _checkpoint_error(path: Path | None, problem: str) -> ValueError:
     return ValueError(f"The checkpoint {path} {problem}. {_ADVICE}")
 
 
@@ -189,21 +193,25 @@ def identity_of(settings: Settings, data: TrainingData, past: Any) -> dict[str, 
     Parameters
     ----------
     settings : Settings
-        The user's parameters, checked.
+        The user's parameters, validated.
     data : TrainingData
         The samples and their metadata.
     past : Fitted or None
-        The fit from which it continues.
+        The earlier fit that this one continues.
     """
-    given = {**settings.given, "augmentation": data.chain}
-    texts = {name: described(value) for name, value in given.items() if name not in _MAY_DIFFER}
-    parts = data.X.parts if isinstance(data.X, Modalities) else [data.X]
-    # A Dataset may draw its samples: then only their number is compared.
-    arrays = [] if any(map(_is_random, parts)) else data.schema.kind._arrays(data.X)
+    parameters = {**settings.given, "augmentation": data.chain}
+    texts = {
+        name: description_of(value)
+        for name, value in parameters.items()
+        if name not in _MAY_DIFFER
+    }
+    modalities = data.X.parts if isinstance(data.X, Modalities) else [data.X]
+    # If a Dataset returns random samples, only their number is compared.
+    arrays = [] if any(map(_is_random, modalities)) else data.schema.kind._arrays(data.X)
     texts["X"] = f"{len(data.X)} samples with checksum {fingerprint(arrays):08x}"
     for name, tensor in data.metadata.items():
         texts[_ARGUMENTS.get(name, name)] = f"an array with checksum {checksum([tensor]):08x}"
-    texts["the start"] = "new" if past is None else described(past.network)
+    texts["the start"] = "new" if past is None else description_of(past.network)
     return texts
 
 
@@ -214,16 +222,16 @@ def _is_random(X: Any) -> bool:
 
 
 def capture(net: ContrastiveNet) -> dict[str, Any]:
-    """Return a copy, on the CPU, of all that training changes, except the history.
+    """Return a copy, on the CPU, of the state that training changes, except the history.
 
     Parameters
     ----------
     net : ContrastiveNet
-        At the end of an epoch. The labels of its samples may have been completed.
+        A net at the end of an epoch.
     """
     named, spreads = net.module_.named_parameters(), net.spreader.has_some_labels
-    # Copies: the net trains on while this waits to be returned to.
-    return copied(
+    # The net goes on training, so the state is copied.
+    return copy_to_cpu(
         {
             "n_epochs": len(net.history),
             "is_stopped": net.is_stopped_,
@@ -233,27 +241,27 @@ def capture(net: ContrastiveNet) -> dict[str, Any]:
             "optimizer": net.optimizer_.state_dict(),
             "auto": dict(net.auto.values),
             "labels": net.sampler_.metadata["labels"] if spreads else None,
-            "callbacks": {name: _learned(callback) for name, callback in net.callbacks_},
+            "callbacks": {name: _callback_state(callback) for name, callback in net.callbacks_},
         }
     )
 
 
 def restore(net: ContrastiveNet, state: dict[str, Any]) -> None:
-    """Bring a net to a state that `capture` has returned; the state is not changed.
+    """Restore a state of `capture` in a net; the state is not changed.
 
     Parameters
     ----------
     net : ContrastiveNet
-        The same one, or one that was built in the same way, with the same samples.
+        The same net, or one that was built in the same way with the same samples.
     state : dict
-        May have the rows of the history as "history"; otherwise later rows are removed.
+        The state. If it has no "history", later rows are removed from that of the net.
 
     Raises
     ------
     KeyError, TypeError, ValueError, RuntimeError
-        If the state does not belong to such a net.
+        If the state does not fit the net.
     """
-    state = copied(state)
+    state = copy_to_cpu(state)
     net.module_.load_state_dict(state["module"])
     for name, parameter in net.module_.named_parameters():
         parameter.requires_grad_(name not in state["frozen"])
@@ -263,16 +271,16 @@ def restore(net: ContrastiveNet, state: dict[str, Any]) -> None:
     if state["labels"] is not None:
         net.sampler_.metadata["labels"] = state["labels"].to(net.sampler_.device)
     for name, callback in net.callbacks_:
-        _load(callback, state["callbacks"].get(name, {}))
-    # A file has the history; a state within the process is cut to the epochs it had.
+        _load_callback_state(callback, state["callbacks"].get(name, {}))
+    # Files contain the history; for a state in memory, later epochs are removed.
     if "history" in state:
         net.history_ = History({**row, "batches": []} for row in state["history"])
     else:
         del net.history_[state["n_epochs"] :]
 
 
-def copied(value: Any) -> Any:
-    """Return a copy of nested values, tensors on the CPU, numbers of numpy as plain ones."""
+def copy_to_cpu(value: Any) -> Any:
+    """Return a copy of nested values, with tensors on the CPU and numpy scalars as Python's."""
 
     def copy_of(leaf: Any) -> Any:
         if isinstance(leaf, Tensor):
@@ -282,37 +290,41 @@ def copied(value: Any) -> Any:
     return map_leaves(copy_of, value)
 
 
-def _learned(callback: Callback) -> dict[str, Any]:
-    """Return the state of a callback: its own, or its attributes whose names end in "_"."""
+def _callback_state(callback: Callback) -> dict[str, Any]:
+    """Return the ``state_dict`` of a callback, or its attributes whose names end in "_"."""
     if hasattr(callback, "state_dict"):
         return callback.state_dict()
-    own = {k: v for k, v in vars(callback).items() if k.endswith("_") and not k.startswith("_")}
-    # Not of classes, such as the `policy_` of skorch's LRScheduler.
-    keepers = {k for k, v in own.items() if hasattr(v, "state_dict") and not isinstance(v, type)}
-    own |= {name: own[name].state_dict() for name in keepers}
-    return {name: value for name, value in own.items() if isinstance(value, _NESTED)}
+    attributes = {
+        k: v for k, v in vars(callback).items() if k.endswith("_") and not k.startswith("_")
+    }
+    # Classes are left out, such as the `policy_` of skorch's LRScheduler.
+    stateful = {
+        k for k, v in attributes.items() if hasattr(v, "state_dict") and not isinstance(v, type)
+    }
+    attributes |= {name: attributes[name].state_dict() for name in stateful}
+    return {name: value for name, value in attributes.items() if isinstance(value, _NESTED)}
 
 
-def _load(callback: Callback, state: dict[str, Any]) -> None:
-    """Give a callback a state that `_learned` has returned."""
+def _load_callback_state(callback: Callback, state: dict[str, Any]) -> None:
+    """Load a state of `_callback_state` into a callback."""
     if hasattr(callback, "load_state_dict"):
         callback.load_state_dict(state)
         return
     for name, value in state.items():
-        held: Any = getattr(callback, name, None)
-        if hasattr(held, "load_state_dict"):
-            held.load_state_dict(value)
+        attribute: Any = getattr(callback, name, None)
+        if hasattr(attribute, "load_state_dict"):
+            attribute.load_state_dict(value)
         else:
             setattr(callback, name, value)
 
 
 def states_to_resume(net: ContrastiveNet, data: Any) -> dict[str, Any]:
-    """Return the states of the optimizer and of the session, if it has any, as `Fitted` has them.
+    """Return the states of the optimizer and of the framework's session for `Fitted`.
 
     Parameters
     ----------
     net : ContrastiveNet
-        At the end of a fit.
+        A net at the end of a fit.
     data : TrainingData
         The samples of the fit.
     """
@@ -327,15 +339,15 @@ def states_to_resume(net: ContrastiveNet, data: Any) -> dict[str, Any]:
 
 
 def resume(net: ContrastiveNet, past: Any, data: Any) -> None:
-    """Bring a new net to the state in which an earlier fit has left its own.
+    """Load the states of an earlier fit into a new net.
 
     Parameters
     ----------
     net : ContrastiveNet
-        Initialised, with a copy of the earlier network.
+        An initialised net with a copy of the earlier network.
     past : Fitted
-        The earlier fit. The state of a different optimizer or framework is left out, and that of
-        an optimizer of more or fewer parameters, because the framework has changed.
+        The earlier fit. Its states are ignored if the optimizer, the number of its parameters or
+        the framework has changed.
     data : TrainingData
         The samples of this fit.
     """
@@ -350,5 +362,5 @@ def resume(net: ContrastiveNet, past: Any, data: Any) -> None:
 
 
 def _sizes(optimizer: torch.optim.Optimizer) -> list[int]:
-    """Return the number of parameters in each group."""
+    """Return the number of parameters in each parameter group."""
     return [len(group["params"]) for group in optimizer.param_groups]

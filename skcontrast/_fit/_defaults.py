@@ -1,4 +1,4 @@
-"""What suits each kind of data, a table: encoder, views, features to compare with, and picture."""
+"""Defaults of each kind of data: encoder, augmentations, baselines and plots."""
 
 from __future__ import annotations
 
@@ -37,34 +37,33 @@ from ..features import (
 from ..kinds import Graphs, Images, Kind, MultimodalKind, Series, Vectors
 from ..kinds._base import Schema
 
-# Smaller images are little else than a patch, and a crop does not keep what they show.
-_LEAST_SIDE = 16
-# In smaller ones, a dictionary of patches is behind a network that learns its first layer.
-_LEAST_SIDE_OF_PATCHES = 24
-# Larger images have enough to be told by without their colours being changed much.
-_MOST_SIDE_FOR_STRONG_COLORS = 32
-# Half of the images are mirrored, and all are turned, where their symmetries allow it.
-_MIRROR = 0.5
-_TURN = RandomAffine(
+# In smaller images, a random crop does not keep the content.
+_MIN_SIDE_FOR_CROPS = 16
+# In smaller images, a dictionary of patches is less accurate than a trained first layer.
+_MIN_SIDE_FOR_PATCHES = 24
+# In larger images, strong changes of colour are not needed to distinguish samples by content.
+_MAX_SIDE_FOR_STRONG_COLORS = 32
+# If symmetries allow it, half of the images are flipped, and all are rotated.
+_FLIP_PROBABILITY = 0.5
+_ROTATION = RandomAffine(
     rotation=180, translate=0.0, scale=(1.0, 1.0), shear=0.0, padding="reflection"
 )
 
 
 @dataclass(frozen=True)
 class Defaults:
-    """What suits a kind; what is left out there is none of.
+    """Defaults of a kind of data.
 
     Attributes
     ----------
     encoder : callable, default=None
-        Returns an encoder for a shape of samples; see `default_encoder`.
+        Returns an encoder for the shape of a sample; None has no default.
     views : callable
-        Returns augmentations for a kind and a shape, by the conditions of `default_chain`.
+        Returns augmentations for a kind, a shape and the conditions of `default_chain`.
     features : callable
-        Returns, for a seed, training-free features, by the names of their rows among the
-        baselines.
+        Returns training-free features for a seed, by their names as baselines.
     picture : {"images", "series"} or None, default=None
-        How samples and their views are drawn.
+        How samples and their views are plotted; None cannot be plotted.
     """
 
     encoder: Callable[[tuple], Encoder] | None = None
@@ -74,12 +73,12 @@ class Defaults:
 
 
 def defaults_of(kind: Kind) -> Defaults:
-    """Return what suits a kind: the entry of its class, or of the nearest that it derives from."""
+    """Return the defaults of a kind's class, or of its nearest base class."""
     return next(DEFAULTS[base] for base in type(kind).__mro__ if base in DEFAULTS)
 
 
 def default_encoder(kind: Kind, sample_shape: tuple) -> Encoder:
-    """Return the encoder that suits samples of a kind and shape.
+    """Return the default encoder for samples of a kind and shape.
 
     Parameters
     ----------
@@ -89,12 +88,12 @@ def default_encoder(kind: Kind, sample_shape: tuple) -> Encoder:
         Shape of one sample.
     """
     if (choose := defaults_of(kind).encoder) is None:
-        raise missing("encoder", kind)
+        raise no_default_error("encoder", kind)
     return choose(sample_shape)
 
 
 def default_chain(kind: Kind, sample_shape: tuple, **conditions: Any) -> list[Augmentation] | None:
-    """Return the augmentations that suit samples of a kind and shape, None if there are none.
+    """Return the default augmentations for samples of a kind and shape, None without default.
 
     Parameters
     ----------
@@ -103,83 +102,94 @@ def default_chain(kind: Kind, sample_shape: tuple, **conditions: Any) -> list[Au
     sample_shape : tuple
         Shape of one sample.
     **conditions : dict
-        What may change the views: `mixes_channels`, False if channels are contrasted with each
-        other and must not be mixed; `takes_one_view`, whether the framework takes one view of
-        each graph, which needs no augmentation; `symmetries`, a tuple of the flips and rotations
-        that the images allow, None where they are not known.
+        `mixes_channels`, False if channels are contrasted and must not be mixed;
+        `takes_one_view`, whether the framework takes one view of each graph, which needs no
+        augmentation; `symmetries`, a tuple of the flips and rotations that the images allow, None
+        if they are unknown.
     """
     return defaults_of(kind).views(kind, sample_shape, **conditions)
 
 
 def pace_of(encoder: Any, schema: Schema, n_batches: int) -> tuple[float, int]:
-    """Return the rate and the epochs that suit the parameter `encoder`; see `Encoder.pace`."""
+    """Return the learning rate and the epochs for the parameter `encoder`; see `Encoder.pace`."""
     image = schema.kind._image_shape(schema.sample_shape)
     if encoder is None and image:
         encoder = default_encoder(schema.kind, image)
-    own = encoder if isinstance(encoder, Encoder) else Encoder()
-    return own.pace(n_batches, image[1:] if image else None)
+    paced_encoder = encoder if isinstance(encoder, Encoder) else Encoder()
+    return paced_encoder.pace(n_batches, image[1:] if image else None)
 
 
 def _encoder_of_images(shape: tuple) -> Encoder:
-    """Return the encoder of images, which looks for patches in all but small ones."""
-    least, most = min(shape[-2:]), max(shape[-2:])
-    return ConvNet() if least < _LEAST_SIDE or most < _LEAST_SIDE_OF_PATCHES else PatchNet()
+    """Return the default encoder of images: PatchNet, or ConvNet for small ones."""
+    shorter, longer = min(shape[-2:]), max(shape[-2:])
+    return (
+        ConvNet()
+        if shorter < _MIN_SIDE_FOR_CROPS or longer < _MIN_SIDE_FOR_PATCHES
+        else PatchNet()
+    )
 
 
 def _features_of_images(seed: int) -> dict[str, Features]:
-    """Return what is compared with embeddings of images."""
+    """Return training-free features of images."""
     return {"gradients": OrientedGradients(), "patches": PatchDictionary(random_state=seed)}
 
 
-def _views_of_parts(
+def _views_of_modalities(
     kind: MultimodalKind, sample_shape: tuple, *, takes_one_view: bool = False, **_: Any
 ) -> list[Augmentation] | None:
-    """Return the views of each part, None unless there are some for all."""
-    parts = zip(kind.kinds_, sample_shape, strict=True)
-    found = [default_chain(*part, takes_one_view=takes_one_view) for part in parts]
-    chains = [chain for chain in found if chain is not None]
-    return [PerModality(chains)] if len(chains) == len(found) else None
+    """Return the augmentations of all modalities, None if one has no default."""
+    modalities = zip(kind.kinds_, sample_shape, strict=True)
+    chains = [default_chain(*modality, takes_one_view=takes_one_view) for modality in modalities]
+    known_chains = [chain for chain in chains if chain is not None]
+    return [PerModality(known_chains)] if len(known_chains) == len(chains) else None
 
 
 def _views_of_images(
     kind: Kind, shape: tuple, *, mixes_channels: bool = True, symmetries: Any = None, **_: Any
 ) -> list[Augmentation]:
-    """Return the views of images; two views of a sample must not be alike in brightness.
+    """Return the augmentations of images.
 
-    Otherwise that is all the network learns to recognise. Where the images are too few or too
-    small to show their symmetries, colour ones are flipped like photographs, and grey ones, which
-    may be characters, are not.
+    They change the brightness, by which a network could recognise a sample. If symmetries are
+    unknown, because images are few or small, colour images are flipped horizontally, as
+    photographs are, and grey images, which may be characters, are not.
     """
     channels = shape[0] if len(shape) == 3 else 1
     takes_colors = channels == 3 and mixes_channels
     if symmetries is None:
         symmetries = SYMMETRIES[:1] if takes_colors else ()
-    mirror = _MIRROR if "left_right" in symmetries else 0.0
-    upset = _MIRROR if "up_down" in symmetries else 0.0
-    moves = _moves(mirror, upset, symmetries)
-    if takes_colors and max(shape[-2:]) > _MOST_SIDE_FOR_STRONG_COLORS:
-        return [RandomResizedCrop(scale=(0.4, 1.0)), *moves, ColorJitter(0.2, 0.2, 0.2, 0.02)]
+    horizontal = _FLIP_PROBABILITY if "left_right" in symmetries else 0.0
+    vertical = _FLIP_PROBABILITY if "up_down" in symmetries else 0.0
+    flips = _flips_and_rotations(horizontal, vertical, symmetries)
+    if takes_colors and max(shape[-2:]) > _MAX_SIDE_FOR_STRONG_COLORS:
+        return [RandomResizedCrop(scale=(0.4, 1.0)), *flips, ColorJitter(0.2, 0.2, 0.2, 0.02)]
     if takes_colors:
-        return [*_moves(0.0, upset, symmetries), SimCLRAugmentation(flip=mirror)]
+        return [
+            *_flips_and_rotations(0.0, vertical, symmetries),
+            SimCLRAugmentation(flip=horizontal),
+        ]
     if channels == 3:
-        return [*moves, RandomAffine()]
+        return [*flips, RandomAffine()]
     jitter = ColorJitter(brightness=0.6, contrast=0.6)
-    if min(shape[-2:]) < _LEAST_SIDE:
-        return [*moves, RandomAffine(), jitter]
-    return [*moves, RandomResizedCrop(scale=(0.5, 1.0)), jitter, GaussianBlur(p=0.3)]
+    if min(shape[-2:]) < _MIN_SIDE_FOR_CROPS:
+        return [*flips, RandomAffine(), jitter]
+    return [*flips, RandomResizedCrop(scale=(0.5, 1.0)), jitter, GaussianBlur(p=0.3)]
 
 
-def _moves(mirror: float, upset: float, symmetries: tuple[str, ...]) -> list[Augmentation]:
-    """Return mirrors of these probabilities, and turns by any angle if quarters are allowed."""
-    flips = [RandomFlip(horizontal=mirror, vertical=upset)] if mirror or upset else []
-    return [*flips, *([clone(_TURN)] if "quarter_turn" in symmetries else [])]
+def _flips_and_rotations(
+    horizontal: float, vertical: float, symmetries: tuple[str, ...]
+) -> list[Augmentation]:
+    """Return flips with two probabilities, and rotations if quarter turns are allowed."""
+    flips = (
+        [RandomFlip(horizontal=horizontal, vertical=vertical)] if horizontal or vertical else []
+    )
+    return [*flips, *([clone(_ROTATION)] if "quarter_turn" in symmetries else [])]
 
 
-def missing(parameter: str, kind: Kind) -> ValueError:
-    """Return the error of a kind without a default for a parameter."""
-    none = ", or [] for none" if parameter == "augmentation" else ""
+def no_default_error(parameter: str, kind: Kind) -> ValueError:
+    """Return the error for a kind without a default for a parameter."""
+    or_none = ", or [] for none" if parameter == "augmentation" else ""
     return ValueError(
-        f"There is no default {parameter!r} for {kind.name} ({kind!r}): pass one{none}."
+        f"There is no default {parameter!r} for {kind.name} ({kind!r}): pass one{or_none}."
     )
 
 
@@ -197,6 +207,6 @@ DEFAULTS: dict[type[Kind], Defaults] = {
         lambda *_, takes_one_view=False, **__: [] if takes_one_view else [NodeDrop()],
         lambda seed: {"profile": GraphProfile(), "colours": WeisfeilerLehman()},
     ),
-    MultimodalKind: Defaults(views=_views_of_parts),
-    Kind: Defaults(),  # a kind of one's own
+    MultimodalKind: Defaults(views=_views_of_modalities),
+    Kind: Defaults(),  # custom kinds
 }

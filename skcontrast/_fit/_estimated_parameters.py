@@ -16,18 +16,18 @@ from ..schedules import Schedule, at_progress
 from ..schedules._numbers import Auto, estimable_parameters, is_auto
 from ..similarity import Similarity
 
-# α = .5 trusts no ranks; τ⁺ = .1 is the default of the losses.
+# With α = .5, ranks have no effect; τ⁺ = .1 is the default of the losses.
 _INITIAL = {"alpha": 0.5, "tau_plus": 0.1}
-# At the ends of these ranges, a loss may lose all its negative or all its positive terms.
-_INSIDE = {"alpha": (0.5, 1 - 1e-6), "tau_plus": (0.001, 0.99)}
+# Beyond these ranges, a loss may lose all its negative or all its positive terms.
+_RANGES = {"alpha": (0.5, 1 - 1e-6), "tau_plus": (0.001, 0.99)}
 
 
 def auto_parameters(loss: Loss) -> dict[str, Auto]:
-    """Return, by name, the settings of the hyperparameters of a loss that are "auto"."""
+    """Return the settings of a loss's hyperparameters that are "auto", by name."""
     return {
-        name: found.value if isinstance(found.value, Auto) else Auto()
-        for name, found in estimable_parameters(loss).items()
-        if is_auto(found.value)
+        name: declared.value if isinstance(declared.value, Auto) else Auto()
+        for name, declared in estimable_parameters(loss).items()
+        if is_auto(declared.value)
     }
 
 
@@ -57,7 +57,7 @@ class AutoParameters:
         self.settings = auto_parameters(loss)
         self.declared = estimable_parameters(loss)
         self.values = {name: _INITIAL[self.declared[name].quantity] for name in self.settings}
-        # What an earlier fit has estimated is where this one starts.
+        # Start from the estimates of an earlier fit.
         past = past or {}
         self.values.update((name, past[name]) for name in self.settings if name in past)
         self.due = set(self.settings)
@@ -67,16 +67,16 @@ class AutoParameters:
         self.has_all_labels = labels is not None and 0 < len(known) == len(labels)
         if self.has_labels:
             counts = np.unique(known.numpy(), return_counts=True)[1]
-            self.take_shares(counts / counts.sum())
+            self.estimate_prior(counts / counts.sum())
 
     def at(
         self, loss: Loss, similarity: Similarity, progress: float
     ) -> tuple[Loss, Similarity, dict[str, float]]:
-        """Return loss and similarity with their values at a progress, and by name what varies."""
+        """Return loss and similarity at a progress, and the values that vary, by name."""
         values = {
             f"{role}__{name}": value(progress)
-            for role, piece in (("loss", loss), ("similarity", similarity))
-            for name, value in piece.get_params().items()
+            for role, component in (("loss", loss), ("similarity", similarity))
+            for name, value in component.get_params().items()
             if isinstance(value, Schedule)
         }
         values.update((f"loss__{name}", value) for name, value in self.values.items())
@@ -86,22 +86,22 @@ class AutoParameters:
         return at_progress(loss, progress), at_progress(similarity, progress), values
 
     def start_epoch(self, epoch: int) -> None:
-        """Find out which values are estimated from the steps of this epoch."""
+        """Determine which hyperparameters are estimated in this epoch."""
         self.due = {name for name, auto in self.settings.items() if (epoch + 1) % auto.every == 0}
         if self.has_all_labels:
             self.due -= self._of_quantity("tau_plus", self.due)
         self.observed = []
 
-    def take_shares(self, shares: NDArray) -> None:
+    def estimate_prior(self, shares: NDArray) -> None:
         """Estimate τ⁺ from the shares of the classes, shape (n_classes,), if that is due."""
         prior = float((shares**2).sum())
         self._set(self._of_quantity("tau_plus", self.due), "tau_plus", prior)
 
     def observe(self, contrast: Contrast, similarity: Similarity) -> None:
-        """Note the ranks of the positives in a step or, with labels, those of the classes."""
+        """Record the ranks of the positives in a step or, with labels, the AUCs of the anchors."""
         if not self.due:
             return
-        # Here and below, only now: most losses have nothing to estimate.
+        # Imported here and below, because most losses have nothing to estimate.
         from ..estimation._samples import class_aucs, count_outscored
 
         if self.has_labels:
@@ -127,24 +127,24 @@ class AutoParameters:
         """Make the due estimates of α from the AUCs of anchors, shape (n,)."""
         from ..estimation._estimates import alpha_from_auc, mean_auc
 
-        auc, given = mean_auc(aucs), loss.get_params()
+        auc, parameters = mean_auc(aucs), loss.get_params()
         for name in self._of_quantity("alpha", self.due):
-            printed = given.get(f"{self.declared[name].owner}form") == "printed"
-            self._set({name}, "alpha", (auc if printed else alpha_from_auc(auc)).value)
+            is_printed_form = parameters.get(f"{self.declared[name].owner}form") == "printed"
+            self._set({name}, "alpha", (auc if is_printed_form else alpha_from_auc(auc)).value)
 
     def _estimate_from_ranks(self, ranks: NDArray, loss: Loss) -> None:
-        """Make the due estimates, once for each object inside the loss that has any."""
+        """Make the due estimates from ranks, for each object in the loss that has some."""
         from ..estimation import estimate_alpha_and_tau_plus
 
         present = estimable_parameters(loss)
         for owner in {self.declared[name].owner for name in self.due}:
-            names = {name for name, found in self.declared.items() if found.owner == owner}
-            # A given τ⁺ is a fact about the classes; a given α is independent of the encoder.
-            given = self._of_quantity("tau_plus", names) - set(self.settings)
+            names = {name for name, declared in self.declared.items() if declared.owner == owner}
+            # A fixed τ⁺ is a property of the classes, and is used; a fixed α is not.
+            fixed = self._of_quantity("tau_plus", names) - set(self.settings)
             estimates = estimate_alpha_and_tau_plus(
                 ranks.clip(0, 1),
                 n_candidates=self.n_candidates,
-                tau_plus=present[min(given)].value if given else None,
+                tau_plus=present[min(fixed)].value if fixed else None,
             )
             for quantity, estimate in estimates.items():
                 due = self._of_quantity(quantity, names & self.due)
@@ -154,5 +154,5 @@ class AutoParameters:
         return {name for name in names if self.declared[name].quantity == quantity}
 
     def _set(self, names: Iterable[str], quantity: str, value: float) -> None:
-        low, high = _INSIDE[quantity]
+        low, high = _RANGES[quantity]
         self.values.update(dict.fromkeys(names, min(max(value, low), high)))

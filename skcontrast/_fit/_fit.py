@@ -1,4 +1,4 @@
-"""One fit: from checked parameters and X to the state of a fitted embedder."""
+"""Fit a network: from validated parameters and X to the state of a fitted embedder."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from .._warnings import say, warn
 from ..callbacks import Evaluation
 from ..frameworks import FitContext
 from ..kinds._recognise import is_custom, naming_kind
-from ._checkpoint import EpochState, identity_of, opened_state, resume, states_to_resume
+from ._checkpoint import EpochState, identity_of, open_state, resume, states_to_resume
 from ._estimated_parameters import AutoParameters
 from ._label_spreading import LabelSpreader
 from ._net import ContrastiveNet
-from ._processes import Processes, checksum_in_memory, joined
+from ._processes import Processes, checksum_in_memory, process_group
 from ._samples import TrainingData, read_training_data
 from ._settings import Settings, plain_callbacks
 from ._setup import Fitted, continued_setup, keeps_pretrained, new_setup
-from ._watch import Announcement, Epochs, ProgressBar, check_embeddings, description
+from ._watch import Announcement, Epochs, ProgressBar, check_embeddings, describe_fit
 
-# Warn if the previous fit had this many times the samples.
+# Warn if the replaced fit had at least this many times the samples.
 _FEWER = 10
 
 
@@ -41,13 +41,13 @@ def fit_network(
     Parameters
     ----------
     settings : Settings
-        The user's parameters, checked.
+        The user's parameters, validated.
     X, y, metadata : array-like or Views, array-like or None, dict
         The arguments of `fit`.
     past : Fitted or None
-        The fit that is continued; None starts with a new network.
+        The fit to continue; None starts with a new network.
     owner : ContrastiveEmbedder
-        Named in messages about X, and reports to the callbacks of scikit-learn.
+        Named in messages about X; reports to scikit-learn's callbacks.
 
     Returns
     -------
@@ -56,28 +56,28 @@ def fit_network(
     Raises
     ------
     KeyboardInterrupt
-        If the user interrupts before an epoch is finished.
+        If the user interrupts the fit before its first epoch is finished.
     """
-    processes = joined(settings.device)
+    processes = process_group(settings.device)
     data = read_training_data(settings, X, y, metadata, owner, past)
     settings = settings.for_samples(len(data.X), data.schema)
     n_samples = max(len(data.X), 0 if past is None else past.n_samples)
     if past is None:
         _warn_of_loss(n_samples, getattr(owner, "_fitted", None))
-    epoch_state = _opened_state(settings, data, past, processes)
-    # The caller may have turned gradients off.
+    epoch_state = _open_state(settings, data, past, processes)
+    # The caller may have disabled gradients.
     with torch.inference_mode(False), torch.enable_grad():
         settings = replace(settings, seed=epoch_state.seed)
         setup = _setup(settings, data, past)
         if keeps_pretrained(setup.network, settings.output):
             if settings.verbose:
-                say(description(settings, setup, len(data.X)))
+                say(describe_fit(settings, setup, len(data.X)))
             return replace(setup, network=setup.network.eval(), n_samples=n_samples)
         with processes.synced(setup.network, settings.device):
             net = _net(settings, setup, data, past, epoch_state, processes, owner)
             processes.copy_from_first(net.module_, net.criterion_)
             if hasattr(owner, "set_callbacks") and not settings.one_epoch:
-                # ScoringMonitor scores only where there is a y: -1 is an unknown class.
+                # ScoringMonitor needs a y: -1 is an unknown class.
                 y = np.full(len(data.X), -1) if y is None else y
                 net.callbacks_.append(("epochs", Epochs(X, y)))
             train(net)
@@ -94,19 +94,19 @@ def fit_network(
         )
 
 
-def _warn_of_loss(n_samples: int, lost: Fitted | None) -> None:
+def _warn_of_loss(n_samples: int, replaced: Fitted | None) -> None:
     """Warn if a fit to few samples replaces one to many, as in a Pipeline with few labels."""
-    if lost is not None and _FEWER * n_samples <= lost.n_samples:
+    if replaced is not None and _FEWER * n_samples <= replaced.n_samples:
         warn(
-            f"This fit on {n_samples:,} samples replaces the fit on {lost.n_samples:,}. Pass "
-            "FrozenEstimator(embedder) to keep it, or set warm_start=True to train on."
+            f"This fit on {n_samples:,} samples replaces the fit on {replaced.n_samples:,}. Pass "
+            "FrozenEstimator(embedder) to keep it, or set warm_start=True to continue training."
         )
 
 
-def _opened_state(
+def _open_state(
     settings: Settings, data: TrainingData, past: Fitted | None, processes: Processes
 ) -> EpochState:
-    """Return the state of the fit, with that of its checkpoint and the seed of the first process.
+    """Return the epoch state, read from the checkpoint if there is one, by the first process.
 
     Raises
     ------
@@ -116,22 +116,25 @@ def _opened_state(
     has_file = settings.checkpoint is not None and not settings.one_epoch
     identity = identity_of(settings, data, past) if has_file or processes.size > 1 else None
     if identity is not None and processes.size > 1:
-        # What a later call may change, but not one of several processes.
-        identical = {
+        # A later call may change these, but processes must have the same.
+        process_identity = {
             "all of X": checksum_in_memory(data.schema.kind._arrays(data.X)),
             "max_epochs": str(settings.max_epochs),
             "the method": "partial_fit" if settings.one_epoch else "fit",
         }
-        processes.check_same(identity | identical)
-    # A checkpoint of the same fit is found here; its seed replaces the one drawn.
-    n_before, known = 0 if past is None else past.n_epochs, identity if has_file else None
-    state = processes.of_first(lambda: opened_state(settings, known, n_before))
+        processes.check_same(identity | process_identity)
+    # If there is a checkpoint of the same fit, its seed replaces the drawn one.
+    n_before, checkpoint_identity = (
+        0 if past is None else past.n_epochs,
+        identity if has_file else None,
+    )
+    state = processes.value_of_first(lambda: open_state(settings, checkpoint_identity, n_before))
     state.path = None if processes.rank else state.path
     return state
 
 
 def _setup(settings: Settings, data: TrainingData, past: Fitted | None) -> Fitted:
-    """Return what training starts from."""
+    """Return the setup of a new or continued fit."""
     if past is None:
         setup = new_setup(settings, data.X, data.schema, data.chain)
     else:
@@ -150,13 +153,13 @@ def _net(
     processes: Processes,
     owner: Any,
 ) -> ContrastiveNet:
-    """Return a net about to train, where an earlier fit has left off if there is one."""
+    """Return a net that is ready to train, in the state of the earlier fit if there is one."""
     labels = data.metadata.get("labels")
     spreader = LabelSpreader(settings.loss.label_spreading(), labels)
     sampler = _sampler(settings, setup, data, spreader, processes)
     context = _context(settings, setup, data, processes)
     auto = AutoParameters(settings.loss, labels, None if past is None else past.estimates)
-    # What a framework adds to the network starts from different numbers than the network.
+    # A framework's own layers get a different seed than the network.
     with seeded_rng(settings.seed + 1, settings.device):
         net = ContrastiveNet(
             settings,
@@ -185,9 +188,9 @@ def _sampler(
     spreader: LabelSpreader,
     processes: Processes,
 ) -> BatchSampler:
-    """Return the samples, in memory or streamed, with their metadata, in random batches."""
+    """Return a sampler of random batches, with samples in memory or streamed."""
     X, to_tensor, device = data.X, setup.scaler.to_tensor, settings.device
-    # In memory, X becomes one tensor on the device; else batches are read while others train.
+    # X is one tensor on the device, or is read in batches during training.
     if is_streamed(X, setup.schema.kind._nbytes(X), device, settings.memory_budget):
         source = Source(X, device, to_tensor, settings.n_workers)
     else:
@@ -213,11 +216,11 @@ def _context(
 
     def prepare(module: Callable) -> Callable:
         run = partial(in_bf16, module) if bf16 else module
-        return processes.prepared(run, settings.framework)
+        return processes.prepare(run, settings.framework)
 
     module, groups = setup.network.to(device), data.metadata.get("groups")
     network = prepare(module)
-    # The width is that of the projection, with the concentrations behind it, of all parts.
+    # The width counts projections and concentrations of all modalities.
     return FitContext(
         module=module,
         network=naming_kind(kind)(network) if is_custom(kind) else network,
@@ -234,7 +237,7 @@ def _context(
 
 
 def _callbacks(settings: Settings) -> list[Any]:
-    """Return the user's callbacks, those first whose scores others may monitor."""
+    """Return the callbacks; evaluations come first, because others may monitor their scores."""
     callbacks = sorted(
         settings.callbacks,
         key=lambda item: not isinstance(plain_callbacks([item])[0], Evaluation),
@@ -243,7 +246,7 @@ def _callbacks(settings: Settings) -> list[Any]:
 
 
 def train(net: ContrastiveNet) -> None:
-    """Train, and drop an epoch that was not finished.
+    """Train, and remove an unfinished epoch from the history.
 
     Raises
     ------
@@ -253,7 +256,7 @@ def train(net: ContrastiveNet) -> None:
     n_before = len(net.history)
     try:
         net.partial_fit(net.sampler_)
-    except KeyboardInterrupt:  # while callbacks hear of the beginning or the end
+    except KeyboardInterrupt:  # raised in callbacks at the beginning or the end
         net.interrupted_ = True
     for row in reversed(net.history):
         if row.pop("batches", None) is None:  # the last row of an earlier fit

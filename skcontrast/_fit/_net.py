@@ -1,4 +1,4 @@
-"""The net of skorch: its training step draws views, encodes, contrasts and updates."""
+"""The training loop, as a net of skorch."""
 
 from __future__ import annotations
 
@@ -31,33 +31,34 @@ from ._watch import CollapseCheck, check_epoch
 if TYPE_CHECKING:
     from ._checkpoint import EpochState
 
-# What a framework returns is checked in the first step, and in the next, when a memory has filled.
+# The contrasts of a framework are checked in the first step, and in the second, because a memory
+# bank is empty in the first.
 _STEPS_CHECKED = 2
 
 
 class ContrastiveNet(NeuralNet):
-    """skorch's history and callbacks around a loop of contrastive training steps.
+    """A loop of contrastive training steps with skorch's history and callbacks.
 
     Parameters
     ----------
     settings : Settings
-        The user's parameters, checked; loss and similarity may hold schedules.
+        The user's parameters, validated; loss and similarity may have schedules.
     setup : Fitted
-        What the training starts from.
+        The setup of the fit.
     context : FitContext
         The fit's context for the framework's session.
     sampler : BatchSampler
         The training samples.
     auto : AutoParameters
-        The hyperparameters that are "auto".
+        Estimates the hyperparameters that are "auto".
     spreader : LabelSpreader
-        Completes the labels.
+        Assigns pseudo-labels.
     epoch_state : EpochState
         Keeps the state at the end of each epoch.
     processes : Processes
-        Those that train the network.
+        The processes that train the network.
     owner : ContrastiveEmbedder
-        Makes copies of itself that are fitted, for callbacks; never changed.
+        The embedder, of which callbacks get fitted copies; not changed.
     **kwargs : dict
         Parameters of ``skorch.NeuralNet``.
 
@@ -66,10 +67,10 @@ class ContrastiveNet(NeuralNet):
     draw : callable
         ``draw(batch, generator)`` returns one view of each sample of a batch.
     generator : torch.Generator
-        For the views, on the device.
-    draws : bool
-        Whether the network draws from torch's global generators, as dropout does. Each step seeds
-        them; between the steps, other threads have theirs.
+        The generator of the views, on the device.
+    uses_generator : bool
+        Whether the network uses torch's global generators, as dropout does. Each step seeds them;
+        other threads may use them between steps.
     interrupted_ : bool
         Whether the user has interrupted the training.
     """
@@ -92,7 +93,9 @@ class ContrastiveNet(NeuralNet):
         self.processes, self.owner = processes, owner
         self.generator = torch.Generator(device=settings.device)
         self.draw = setup.composed(setup.augmentation, settings.device)
-        self.draws = settings.framework.draws_random_numbers or draws_random_numbers(setup.network)
+        self.uses_generator = settings.framework.draws_random_numbers or draws_random_numbers(
+            setup.network
+        )
         self.interrupted_ = False
         super().__init__(
             setup.network,
@@ -115,7 +118,7 @@ class ContrastiveNet(NeuralNet):
         return self.epoch_ + 1 == self.settings.max_epochs
 
     def as_estimator(self) -> Any:
-        """Return a fitted embedder, a copy of what has been learned so far, to be judged."""
+        """Return a copy of the embedder, fitted with the current state of the network."""
         rows = History({**row, "batches": []} for row in self.history)
         fitted = replace(
             self.setup,
@@ -131,12 +134,12 @@ class ContrastiveNet(NeuralNet):
         self.is_stopped_ = True
 
     def initialize_criterion(self) -> Self:
-        """Start the framework's session, which takes the place of skorch's criterion."""
+        """Start the framework's session, which replaces skorch's criterion."""
         self.criterion_ = new_session(self.settings.framework, self.context)
         return self
 
     def get_all_learnable_params(self) -> Iterator[tuple[str, nn.Parameter]]:
-        """Yield the parameters of the network, and of the session those with a gradient."""
+        """Yield the parameters of the network, and the trainable ones of the session."""
         yield from self.module_.user_named_parameters()
         for name, parameter in self.criterion_.named_parameters():
             if parameter.requires_grad:
@@ -147,10 +150,10 @@ class ContrastiveNet(NeuralNet):
         return [parameter for _, parameter in self.get_all_learnable_params()]
 
     def initialize_optimizer(self, triggered_directly: Any = None) -> Self:
-        """Build the optimizer, whose groups match the names of the parameters."""
-        named, given = self.get_all_learnable_params(), self.settings
-        build = given.grouped_optimizer.build
-        self.optimizer_ = build(named, lr=given.lr, weight_decay=given.weight_decay)
+        """Build the optimizer, whose groups are patterns of parameter names."""
+        parameters, settings = self.get_all_learnable_params(), self.settings
+        build = settings.grouped_optimizer.build
+        self.optimizer_ = build(parameters, lr=settings.lr, weight_decay=settings.weight_decay)
         self.base_lr_ = [group["lr"] for group in self.optimizer_.param_groups]
         return self
 
@@ -162,50 +165,50 @@ class ContrastiveNet(NeuralNet):
         """Resolve the schedules and seed the epoch's generators."""
         super().on_epoch_begin(net, dataset_train=dataset_train, **kwargs)
         self.epoch_ = len(self.history) - 1 - self.first_epoch_
-        # skorch keeps a row for each batch, of which nobody reads those of earlier epochs.
+        # skorch keeps a row for each batch; those of earlier epochs are not needed.
         if self.epoch_:
             self.history[-2]["batches"].clear()
         settings, context, epoch = self.settings, self.context, self.first_epoch_ + self.epoch_
-        # Schedules count all epochs in partial_fit, and in fit those of this call.
+        # In partial_fit, schedules count all epochs; in fit, those of this call.
         progress = epoch_progress(
             epoch if settings.one_epoch else self.epoch_, settings.max_epochs
         )
-        pieces = self.auto.at(settings.loss, settings.similarity, progress)
-        self.loss_, self.similarity_, values = pieces
+        components = self.auto.at(settings.loss, settings.similarity, progress)
+        self.loss_, self.similarity_, values = components
         for name, value in values.items():
             self.history.record(name, value)
-        # Seeds depend on the epoch alone: a resumed fit draws what one without a break would.
-        # Processes draw the same batches, and each the views of its samples.
+        # Seeds depend only on the epoch, so a resumed fit draws the same batches and views. All
+        # processes draw the same batches; each draws the views of its samples.
         order, _, _, memory = epoch_seeds(settings.seed, epoch)
-        _, views, layers, _ = epoch_seeds(settings.seed, epoch, self.processes.rank)
+        _, view_seed, layer_seed, _ = epoch_seeds(settings.seed, epoch, self.processes.rank)
         self.sampler_.generator.manual_seed(order)
         context.generator.manual_seed(memory)
-        self.generator.manual_seed(views)
-        self.layer_seed_ = layers
+        self.generator.manual_seed(view_seed)
+        self.layer_seed_ = layer_seed
         self.auto.start_epoch(epoch)
         self._complete_labels(epoch)
         self.step_ = 0
 
     def _complete_labels(self, epoch: int) -> None:
-        """Assign pseudo-labels for the loss or for estimates, if either is due."""
+        """Assign pseudo-labels if the loss or an estimate needs them in this epoch."""
         spreader, settings, sampler = self.spreader, self.settings, self.sampler_
         is_for_loss = spreader.is_due(epoch, is_first=self.epoch_ == 0)
         is_for_estimates = spreader.has_some_labels and bool(self.auto.due)
         if not (is_for_loss or is_for_estimates):
             return
-        # One pass over all samples serves both: estimates take shares, the loss takes classes.
+        # One pass over all samples gives class shares for estimates and classes for the loss.
         self.processes.n_rows = sampler.n_samples
         h = encode_batches(self.module_.encoder, sampler.in_order(settings.batch_size))
-        h = self.processes.whole(h[None])[0]
+        h = self.processes.gather_rows(h[None])[0]
         spread = spreader.spread(h, [settings.seed, epoch])
         if is_for_estimates:
-            self.auto.take_shares(spreader.shares(spread))
+            self.auto.estimate_prior(spreader.shares(spread))
         if is_for_loss:
             labels = spreader.complete(spread)
         elif settings.loss.requires_y:
             return
         else:
-            # No loss reads them: estimates get classes drawn by how probable they are.
+            # For estimates only, classes are drawn by their probabilities.
             labels = spreader.draw(spread)
         sampler.metadata["labels"] = labels.to(sampler.device)
 
@@ -219,7 +222,7 @@ class ContrastiveNet(NeuralNet):
         super().on_epoch_end(net, **kwargs)
 
     def notify(self, method_name: str, **kwargs: Any) -> None:
-        """Notify the callbacks, which stop the training by a KeyboardInterrupt, as in skorch."""
+        """Notify the callbacks, which may stop training by a KeyboardInterrupt, as in skorch."""
         try:
             super().notify(method_name, **kwargs)
         except KeyboardInterrupt:
@@ -229,25 +232,25 @@ class ContrastiveNet(NeuralNet):
     def fit_loop(
         self, X: BatchSampler, y: Any = None, epochs: int | None = None, **kwargs: Any
     ) -> Self:
-        """Run the epochs that are left; after an interrupt, keep only the finished ones."""
-        # A callback may have loaded a checkpoint, and with it the history of earlier epochs.
+        """Run the remaining epochs; after an interrupt, keep only finished ones."""
+        # A callback may have loaded a checkpoint with a history of earlier epochs.
         self.is_stopped_, self.first_epoch_ = False, len(self.history)
-        told = {"dataset_train": X, "dataset_valid": None}
+        epoch_data = {"dataset_train": X, "dataset_valid": None}
         end = self.first_epoch_ + self.max_epochs
         with recorded_interrupts() as interrupts:
             try:
                 self.epoch_state.resume(self)
                 while len(self.history) < end and not self.is_stopped_:
-                    self.notify("on_epoch_begin", **told)
+                    self.notify("on_epoch_begin", **epoch_data)
                     self._run_steps(X)
-                    self.notify("on_epoch_end", **told)
+                    self.notify("on_epoch_end", **epoch_data)
                     self.is_stopped_ = self.processes.in_any(self.is_stopped_)
                     self.epoch_state.keep(self)
-                    if interrupts:  # by code that has ignored the exception
+                    if interrupts:  # code has suppressed the exception
                         raise KeyboardInterrupt
             except KeyboardInterrupt:
                 self.interrupted_ = bool(interrupts) or not self.is_stopped_
-                # An epoch whose steps are done is finished, if not all callbacks have heard of it.
+                # An epoch with all steps done is finished, even if callbacks missed its end.
                 if not len(self.history) or "train_loss" not in self.history[-1]:
                     self.epoch_state.go_back(self)
                 elif not self.interrupted_:
@@ -264,7 +267,7 @@ class ContrastiveNet(NeuralNet):
                 self.history.record_batch("train_loss", step["loss"].detach())
                 self.history.record_batch("train_batch_size", self.processes.n_rows)
                 self.notify("on_batch_end", batch=batch, training=True, **step)
-        # Read once, at the end: to read a loss is to wait for the device.
+        # Losses are read once, at the end, because reading waits for the device.
         losses = torch.stack([row["train_loss"] for row in rows]).tolist()
         for row, loss in zip(rows, losses, strict=True):
             row["train_loss"] = loss
@@ -273,7 +276,7 @@ class ContrastiveNet(NeuralNet):
     def train_step(self, batch: Batch, **fit_params: Any) -> dict[str, Any]:
         """Take a step of the optimizer, then update the framework's session."""
         seed = self.layer_seed_ + self.step_
-        with seeded_rng(seed, self.settings.device) if self.draws else nullcontext():
+        with seeded_rng(seed, self.settings.device) if self.uses_generator else nullcontext():
             step = super().train_step(batch, **fit_params)
             self.criterion_.update()
         return step
@@ -287,7 +290,7 @@ class ContrastiveNet(NeuralNet):
         views = [self.draw(batch.x, self.generator) for _ in range(self.context.n_views)]
         returned = self.criterion_.contrast(views, self.similarity_, batch)
         contrasts = as_contrasts(returned, framework)
-        # What users wrote is checked on the first batches, not on every one.
+        # Custom frameworks are checked on the first batches only.
         if self.epoch_ == 0 and self.step_ < _STEPS_CHECKED:
             check_contrasts(contrasts, batch, framework, self.similarity_)
         loss = self._mean_loss(contrasts)
@@ -297,19 +300,21 @@ class ContrastiveNet(NeuralNet):
         return {"loss": loss, "y_pred": None}
 
     def _mean_loss(self, contrasts: Sequence[Contrast]) -> Tensor:
-        """Return the mean loss of the anchors of all contrasts, or this process's share of it."""
-        parts, n_anchors = [], sum(len(c.anchors) for c in contrasts)
+        """Return the mean loss over the anchors of all contrasts, or this process's share."""
+        values, n_anchors = [], sum(len(c.anchors) for c in contrasts)
         objective, same_group = self.criterion_.objective, self.settings.same_group
         for contrast in contrasts:
             self.auto.observe(contrast, self.similarity_)
-            own = self.processes.own_anchors(contrast, self.settings.framework)
-            value = objective_value(own, self.loss_, self.similarity_, objective, same_group)
-            part = len(own.anchors) / n_anchors
-            parts.append(value if part == 1 else value * part)
-        return sum(parts[1:], start=parts[0])
+            own_contrast = self.processes.anchors_of_process(contrast, self.settings.framework)
+            value = objective_value(
+                own_contrast, self.loss_, self.similarity_, objective, same_group
+            )
+            share = len(own_contrast.anchors) / n_anchors
+            values.append(value if share == 1 else value * share)
+        return sum(values[1:], start=values[0])
 
     def _set_lr(self) -> None:
-        """Set the learning rates of this step by the schedule."""
+        """Set the learning rates of this step according to the schedule."""
         schedule = self.settings.lr_schedule
         if schedule is None or self.settings.one_epoch:
             return
@@ -321,8 +326,8 @@ class ContrastiveNet(NeuralNet):
 
 
 def epoch_seeds(seed: int, epoch: int, rank: int = 0) -> list[int]:
-    """Return seeds of an epoch: for the order, the views, the layers (dropout) and the framework.
+    """Return the seeds of an epoch: for the order, views, layers (dropout) and framework.
 
-    Epochs are counted over all fits of the network, so a resumed fit repeats no draws.
+    Epochs are counted over all fits of the network, so a continued fit does not repeat draws.
     """
     return np.random.SeedSequence([seed, epoch, rank]).generate_state(4).tolist()

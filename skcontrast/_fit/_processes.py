@@ -1,4 +1,4 @@
-"""The processes of a group of torch.distributed that train one network together."""
+"""Training of one network in several processes, by torch.distributed."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from .._objective._contrast import Contrast
 from ..frameworks._moco import BATCH_NORM
 
 T = TypeVar("T")
-_PLAIN = {nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d}
+_BATCH_NORM = {nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d}
 
 
 class _Sum(torch.autograd.Function):
-    """The sum over all processes. Its gradient is that of the sum of their losses."""
+    """The sum of a tensor over all processes, differentiable."""
 
     @staticmethod
     def forward(ctx: Any, tensor: Tensor) -> Tensor:
@@ -39,21 +39,21 @@ class _Sum(torch.autograd.Function):
 
 
 class Processes:
-    """The processes that train one network; by default, this one alone.
+    """The processes that train one network; by default, only this one.
 
-    All draw the same batches. Each encodes its share of the samples, gathers the projections of
-    all, and computes the loss of its share of the anchors. The sum of the gradients is then that
-    of one process with the whole batch.
+    All processes draw the same batches. Each encodes its share of the samples, gathers the
+    projections of all, and computes the loss of its share of the anchors. The sum of their
+    gradients is that of a single process with all samples.
 
     Parameters
     ----------
     rank, size : int
-        The number of this process, from 0 on, and that of all.
+        The number of this process, counted from 0, and the number of processes.
 
     Attributes
     ----------
     n_rows : int
-        The number of samples in the batch of this step, or those that `whole` returns.
+        The number of samples in the batch of this step, which is what `gather_rows` returns.
     """
 
     def __init__(self, rank: int = 0, size: int = 1):
@@ -68,90 +68,92 @@ class Processes:
             )
         self.n_rows, self.is_gathered = n_rows, False
 
-    def _part(self, n: int) -> slice:
-        """Return which of n rows are those of this process."""
+    def _rows_of_process(self, n: int) -> slice:
+        """Return the slice of this process among n rows."""
         return slice(n * self.rank // self.size, n * (self.rank + 1) // self.size)
 
     def share(self, rows: Tensor) -> Tensor:
         """Return the rows of this process."""
-        return rows[self._part(len(rows))]
+        return rows[self._rows_of_process(len(rows))]
 
-    def own_anchors(self, contrast: Contrast, framework: Any) -> Contrast:
+    def anchors_of_process(self, contrast: Contrast, framework: Any) -> Contrast:
         """Return the contrast of this process's share of the anchors."""
         if self.size == 1:
             return contrast
         if not self.is_gathered:
-            raise _refusal(framework)
-        return contrast.take(self._part(len(contrast.anchors)))
+            raise _framework_error(framework)
+        return contrast.take(self._rows_of_process(len(contrast.anchors)))
 
-    def prepared(self, module: Callable, framework: Any) -> Callable:
-        """Return a module that is called with a share of the batch, and returns all rows of it."""
+    def prepare(self, module: Callable, framework: Any) -> Callable:
+        """Return a function that encodes this process's share and returns the rows of all."""
         if self.size == 1:
             return module
 
-        def on_whole_batch(x: Any) -> Tensor:
+        def encode_share(x: Any) -> Tensor:
             z, n_own = module(x), len(self.share(torch.arange(self.n_rows)))
             if not isinstance(z, Tensor) or len(z) != len(x) or len(x) % n_own:
-                raise _refusal(framework)
+                raise _framework_error(framework)
             self.is_gathered = True
-            return self.whole(z.unflatten(0, (-1, n_own))).flatten(0, 1)
+            return self.gather_rows(z.unflatten(0, (-1, n_own))).flatten(0, 1)
 
-        return on_whole_batch
+        return encode_share
 
-    def whole(self, z: Tensor) -> Tensor:
-        """Return the rows of all processes, (k, n_rows, ...), from those of this one."""
+    def gather_rows(self, z: Tensor) -> Tensor:
+        """Return the rows (k, n_rows, ...) of all processes, given those of this one."""
         if self.size == 1:
             return z
-        part = self._part(self.n_rows)
-        sides = (*[0, 0] * (z.ndim - 2), part.start, self.n_rows - part.stop)
+        own_rows = self._rows_of_process(self.n_rows)
+        sides = (*[0, 0] * (z.ndim - 2), own_rows.start, self.n_rows - own_rows.stop)
         return _Sum.apply(pad(z, sides))
 
     def sum_gradients(self, loss: Tensor, parameters: Iterable[nn.Parameter]) -> Tensor:
-        """Give all processes the sum of their gradients, and return the sum of their losses."""
+        """Replace gradients by their sum over processes, and return the sum of the losses."""
         if self.size == 1:
             return loss
         gradients = [p.grad for p in parameters if p.grad is not None]
         total = _Sum.forward(None, torch.cat([loss.detach()[None], *map(torch.ravel, gradients)]))
         value, *sums = total.split([1, *(gradient.numel() for gradient in gradients)])
-        for gradient, found in zip(gradients, sums, strict=True):
-            gradient.copy_(found.view_as(gradient))
+        for gradient, gradient_sum in zip(gradients, sums, strict=True):
+            gradient.copy_(gradient_sum.view_as(gradient))
         return value[0]
 
     @torch.no_grad()
     def average_statistics(self, *modules: nn.Module) -> None:
-        """Give all processes the mean of the running statistics of batch normalisation."""
-        layers = [m for one in modules for m in one.modules() if isinstance(m, BATCH_NORM)]
-        found = [t for m in layers for t in (m.running_mean, m.running_var) if t is not None]
-        if self.size == 1 or not found:
+        """Average the running statistics of batch normalisation over processes."""
+        layers = [m for module in modules for m in module.modules() if isinstance(m, BATCH_NORM)]
+        statistics = [t for m in layers for t in (m.running_mean, m.running_var) if t is not None]
+        if self.size == 1 or not statistics:
             return
         # In float64, the mean of equal numbers is that number.
-        total = _Sum.forward(None, torch.cat(found).double()) / self.size
-        for mine, mean in zip(found, total.split([len(t) for t in found]), strict=True):
-            mine.copy_(mean)
+        total = _Sum.forward(None, torch.cat(statistics).double()) / self.size
+        for statistic, mean in zip(
+            statistics, total.split([len(t) for t in statistics]), strict=True
+        ):
+            statistic.copy_(mean)
 
     @torch.no_grad()
     def copy_from_first(self, *modules: nn.Module) -> None:
-        """Give all processes the weights of the first."""
+        """Copy the weights of the first process to all."""
         for value in (v for module in modules for v in module.state_dict().values()):
             if self.size > 1 and isinstance(value, Tensor):
-                same = value.contiguous()
-                dist.broadcast(same, 0)
-                value.copy_(same)
+                buffer = value.contiguous()
+                dist.broadcast(buffer, 0)
+                value.copy_(buffer)
 
-    def of_first(self, make: Callable[[], T]) -> T:
-        """Return what the first process makes."""
-        made: list[Any] = [make() if self.rank == 0 else None]
+    def value_of_first(self, make: Callable[[], T]) -> T:
+        """Call a function in the first process, and return its value in all."""
+        values: list[Any] = [make() if self.rank == 0 else None]
         if self.size > 1:
-            dist.broadcast_object_list(made, 0)
-        return made[0]
+            dist.broadcast_object_list(values, 0)
+        return values[0]
 
     def in_any(self, value: bool) -> bool:
-        """Return whether it is true in any process."""
-        return value if self.size == 1 else any(self._all(value))
+        """Return whether a value is true in any process."""
+        return value if self.size == 1 else any(self._gather_values(value))
 
     def check_same(self, texts: dict[str, str]) -> None:
-        """Raise ValueError if data or parameters, as texts by name, are not those of the first."""
-        first, *others = self._all(texts)
+        """Raise ValueError if texts that describe data and parameters differ between processes."""
+        first, *others = self._gather_values(texts)
         for rank, other in enumerate(others, 1):
             for name in sorted(first.keys() | other.keys()):
                 if first.get(name) != other.get(name):
@@ -160,32 +162,32 @@ class Processes:
                         f"{first.get(name)} in process 0 and {other.get(name)} in process {rank}."
                     )
 
-    def _all(self, value: Any) -> list[Any]:
-        """Return the values of all processes."""
-        found = [None] * self.size
-        dist.all_gather_object(found, value)
-        return found
+    def _gather_values(self, value: Any) -> list[Any]:
+        """Return the values that all processes pass."""
+        values = [None] * self.size
+        dist.all_gather_object(values, value)
+        return values
 
     @contextmanager
     def synced(self, network: nn.Module, device: torch.device) -> Iterator[None]:
-        """Normalise on GPUs by the statistics of the whole batch."""
+        """On GPUs, use batch statistics of all processes within the context."""
         modules = network.modules() if self.size > 1 and device.type == "cuda" else ()
-        # Not those that derive from torch's: the class would take their own forward from them.
-        layers: list[Any] = [layer for layer in modules if type(layer) in _PLAIN]
-        before = [type(layer) for layer in layers]
-        # Not by convert_sync_batchnorm, whose layers would stay in the fitted embedder.
+        # Subclasses of torch's layers are left out, because they may have another forward.
+        layers: list[Any] = [layer for layer in modules if type(layer) in _BATCH_NORM]
+        classes = [type(layer) for layer in layers]
+        # convert_sync_batchnorm is not used: its layers would stay in the fitted embedder.
         for layer in layers:
             layer.__class__, layer.process_group = nn.SyncBatchNorm, None
         try:
             yield
         finally:
-            for layer, own in zip(layers, before, strict=True):
+            for layer, original in zip(layers, classes, strict=True):
                 del layer.process_group
-                layer.__class__ = own
+                layer.__class__ = original
 
 
-def joined(device: torch.device) -> Processes:
-    """Return the processes of torch's group, which is made where torchrun has started this one."""
+def process_group(device: torch.device) -> Processes:
+    """Return torch's process group; start it if torchrun has started this process."""
     if not dist.is_available():
         return Processes()
     if not dist.is_initialized():
@@ -201,20 +203,20 @@ def joined(device: torch.device) -> Processes:
 
 
 def checksum_in_memory(arrays: Iterable[Any]) -> str:
-    """Return a checksum of all numbers of arrays in memory; files and Datasets are not read."""
-    found = 0
+    """Return a checksum of arrays in memory; files and Datasets are not read."""
+    checksum = 0
     for array in arrays:
         owner = array
         while isinstance(owner, np.ndarray):
             owner = owner.base
         if isinstance(array, np.ndarray) and not isinstance(owner, mmap.mmap):
-            found = zlib.crc32(np.ascontiguousarray(array).data, found)
-    return f"an array with checksum {found:08x}"
+            checksum = zlib.crc32(np.ascontiguousarray(array).data, checksum)
+    return f"an array with checksum {checksum:08x}"
 
 
-def _refusal(framework: Any) -> ValueError:
+def _framework_error(framework: Any) -> ValueError:
     return ValueError(
-        f"{type(framework).__name__} cannot be fitted in several processes, which gather what "
-        "`context.network` returns for whole samples: use SimCLR(), MoCo() or CMC(), or one "
-        "process."
+        f"{type(framework).__name__} cannot be fitted in several processes, which gather the "
+        "output of `context.network` for complete samples: use SimCLR(), MoCo() or CMC(), or "
+        "one process."
     )

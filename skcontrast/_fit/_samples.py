@@ -1,4 +1,4 @@
-"""The samples of a fit: read once and checked."""
+"""The training samples: read once and validated."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class TrainingData:
     Attributes
     ----------
     X : array-like of length n_samples
-        As its kind returns it.
+        Samples that their kind has validated.
     schema : Schema
-        Its schema.
+        The schema of X.
     chain : list of Augmentation or None
-        The augmentations that draw the views, if the user has chosen them.
+        The augmentations that draw the views, if the user passes them.
     metadata : dict of str to Tensor
         Fields of a `Batch`.
     """
@@ -50,7 +50,7 @@ class TrainingData:
 
     @cached_property
     def fingerprint(self) -> int:
-        """A number that differs, almost surely, for other samples or labels."""
+        """A hash of samples and labels."""
         labels = [t.numpy() for name, t in self.metadata.items() if name == "labels"]
         return fingerprint([*self.schema.kind._arrays(self.X), *labels])
 
@@ -58,31 +58,31 @@ class TrainingData:
 def read_training_data(
     settings: Settings, X: Any, y: Any, metadata: dict[str, Any], owner: Any, past: Any
 ) -> TrainingData:
-    """Return the arguments of `fit`, checked.
+    """Validate the arguments of `fit`.
 
     Parameters
     ----------
     settings : Settings
-        The user's parameters, checked.
+        The user's parameters, validated.
     X, y, metadata : array-like or Views, array-like or None, dict
-        The arguments.
+        The arguments of `fit`.
     owner : estimator
-        Named in messages about X; never changed.
+        Named in messages about X; not changed.
     past : Fitted or None
-        An earlier fit that this one continues.
+        The earlier fit that this one continues.
     """
     X, schema, chain = read_training_samples(settings, X, owner, past)
-    X = _decoded(settings, X)
+    X = _load_into_memory(settings, X)
     uses_classes = bool(auto_parameters(settings.loss))
     tensors = read_metadata(y, metadata, len(X), settings.loss, uses_classes=uses_classes)
     if settings.same_group != "neutral" and "groups" not in tensors:
         warn("same_group has no effect: fit got no groups. Pass them by name, fit(X, groups=...).")
     framework = settings.framework
-    # Negatives of other domains would differ by the domain alone.
+    # Negatives of other domains could be distinguished by the domain.
     if "domains" in tensors and framework.remembers_samples:
         raise ValueError(
-            "domains needs a framework whose negatives are all of the batch, such as SimCLR(): "
-            f"{type(framework).__name__} remembers samples of other domains."
+            "domains needs a framework whose negatives are all in the batch, such as SimCLR(): "
+            f"{type(framework).__name__} stores samples of other domains."
         )
     return TrainingData(X, schema, chain, tensors)
 
@@ -90,7 +90,7 @@ def read_training_data(
 def read_training_samples(
     settings: Settings, X: Any, owner: Any, past: Any
 ) -> tuple[Any, Schema, list[Augmentation] | None]:
-    """Return X ready to be cut into batches, its schema, and the chain that draws its views."""
+    """Return X validated by its kind, its schema, and the augmentations that draw views."""
     X, chain, inputs = _split_views(settings, X)
     if past is not None:
         check_same_network(settings, past)
@@ -99,52 +99,56 @@ def read_training_samples(
         return X, schema, chain
     X = Modalities(*X) if isinstance(X, tuple) and settings.framework.takes_parts else X
     hint = kind_hint(settings, X, chain)
-    if inputs is not None and len(inputs[0]) > 1 and _is_read_by(settings, hint, inputs[1].kind):
-        X, schema = inputs  # as an augmentation has checked it
+    if (
+        inputs is not None
+        and len(inputs[0]) > 1
+        and _is_validated_by(settings, hint, inputs[1].kind)
+    ):
+        X, schema = inputs  # validated by an augmentation
     else:
         X, schema = read_samples(X, settings.kind, hint=hint, owner=owner, min_samples=2)
     for encoder in encoders_of(settings.encoder):
-        wanted = getattr(encoder, "kind", None)
-        if isinstance(wanted, Images) and type(schema.kind) is Images:
-            # The encoder says whether pixels are standardised, the user which size they have.
-            kind = clone(wanted).set_params(size=schema.kind.size)
+        encoder_kind = getattr(encoder, "kind", None)
+        if isinstance(encoder_kind, Images) and type(schema.kind) is Images:
+            # The encoder determines whether pixels are standardised; the user, their size.
+            kind = clone(encoder_kind).set_params(size=schema.kind.size)
             schema = replace(schema, kind=kind)
     schema.kind._check_unusual(X, is_declared=settings.kind is not None)
     return X, schema, chain
 
 
-def _decoded(settings: Settings, X: Any) -> Any:
-    """Return images from files or of Pillow that fit in memory, read once; others unchanged."""
+def _load_into_memory(settings: Settings, X: Any) -> Any:
+    """Load images of files or of Pillow if they fit in memory; return other X unchanged."""
     if not isinstance(X, LazySamples) or X.dtype != np.uint8:
         return X
-    from ..datasets import ImageFolder  # only now, because X is rarely a Dataset
+    from ..datasets import ImageFolder  # imported here, because X is rarely a Dataset
 
-    # Other Datasets may draw an image anew each time.
+    # Other Datasets may return a random image on each access.
     is_stored = isinstance(getattr(X, "dataset", None), (Sequence, ImageFolder))
-    allowed = bytes_allowed(torch.device("cpu"), settings.memory_budget)
-    if not is_stored or math.prod(X.shape) > allowed:
+    n_bytes = bytes_allowed(torch.device("cpu"), settings.memory_budget)
+    if not is_stored or math.prod(X.shape) > n_bytes:
         return X
     return load_images(X, np.empty(X.shape, np.uint8), max(1, settings.n_workers), "images")
 
 
 def _split_views(settings: Settings, X: Any) -> tuple[Any, list[Augmentation] | None, Any]:
-    """Split the X of `fit` into the data and the chain that draws views of it.
+    """Split the X of `fit` into the samples and the augmentations that draw views.
 
     Returns
     -------
     X : array-like
-        The plain data.
+        The samples.
     chain : list of Augmentation or None
-        None leaves the choice to the kind of X.
+        None takes the default of the kind.
     inputs : tuple (array-like, Schema) or None
-        X as an augmentation has checked it.
+        X as an augmentation has validated it.
     """
     if not isinstance(X, Views):
         return X, settings.augmentation, None
     if settings.augmentation is not None:
         raise ValueError(
             f"X comes from augmentation steps, and {settings.owner} has augmentation=: "
-            "keep one of the two."
+            "remove one of them."
         )
     return X.base, list(X.chain), X.inputs
 
@@ -155,19 +159,19 @@ def kind_hint(settings: Settings, X: Any, chain: list[Augmentation] | None) -> K
     Raises
     ------
     ValueError
-        If samples have several parts, and the framework has one encoder.
+        If samples have several modalities, and the framework has one encoder.
     """
     declared = settings.kind or declared_kind(*(chain or ()), *encoders_of(settings.encoder))
-    several = [one for one in (declared, X) if isinstance(one, (MultimodalKind, Modalities))]
-    if several and not settings.framework.takes_parts:
+    multimodal = [item for item in (declared, X) if isinstance(item, (MultimodalKind, Modalities))]
+    if multimodal and not settings.framework.takes_parts:
         raise ValueError(
-            f"{several[0]!r}: samples of several parts need a framework with an encoder for each, "
+            f"{multimodal[0]!r}: several modalities need a framework with an encoder for each, "
             f"such as framework=CMC(), got {settings.framework!r}."
         )
     return declared
 
 
-def _is_read_by(settings: Settings, hint: Kind | None, kind: Kind) -> bool:
-    """Return whether an augmentation has read X as the embedder would."""
+def _is_validated_by(settings: Settings, hint: Kind | None, kind: Kind) -> bool:
+    """Return whether an augmentation has validated X as the embedder would."""
     is_free = settings.kind is None and (hint is None or not is_custom(hint))
     return is_free or same_kind(kind, hint)

@@ -1,4 +1,4 @@
-"""The settings of a fit: the parameters of an embedder, checked, cloned and resolved."""
+"""The settings of a fit: the parameters of an embedder, validated, cloned and resolved."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ COMPONENTS = {
     "similarity": (Similarity, Cosine),
 }
 
-# What messages say where such a parameter has no structure of its own, None, to name.
+# Descriptions, in messages, of values that do not change the network (None).
 _UNNAMED = {"framework": "one with one encoder", "similarity": "one without concentrations"}
 # max_epochs="auto" before the samples are known.
 _EPOCHS = 100
@@ -53,22 +53,22 @@ _EPOCHS = 100
 
 @dataclass(frozen=True)
 class Settings:
-    """The parameters of an embedder, checked and resolved.
+    """The parameters of an embedder, validated and resolved.
 
-    Those that are not listed here are as the user gave them: each is an attribute, too.
+    Parameters that are not listed are attributes, too, with the user's values.
 
     Attributes
     ----------
     owner : str
         The name of the estimator's class, for messages.
     given : dict
-        All parameters as the user gave them; once the samples are known, `lr` is a number.
+        All parameters with the user's values; once the samples are known, `lr` is a number.
     loss, framework, similarity : Loss, Framework, Similarity
         Clones, validated.
     kind : Kind or None
         None detects it.
     max_epochs : int
-        If it is "auto", 100 until the samples are known.
+        100 for "auto" until the samples are known.
     augmentation : list of Augmentation or None
         None takes the augmentations that come with X, or the default of its kind.
     optimizer : Optimizer
@@ -76,11 +76,11 @@ class Settings:
     lr_schedule : Schedule or None
         None keeps the learning rate constant.
     device : torch.device
-        Where the network is trained.
+        The device of the training.
     callbacks : list
-        Those of the user, and what reports to scikit-learn's callbacks.
+        The user's callbacks.
     seed : int
-        Drawn from `random_state`.
+        The seed from `random_state`.
     one_epoch : bool
         Whether this is `partial_fit`: one epoch, and a constant learning rate.
     """
@@ -101,14 +101,14 @@ class Settings:
     one_epoch: bool = False
 
     def __getattr__(self, name: str) -> Any:
-        """Return a parameter that is used as the user gave it."""
+        """Return a parameter that is not resolved."""
         try:
             return vars(self)["given"][name]
         except KeyError:
             raise AttributeError(name) from None
 
     def for_samples(self, n_samples: int, schema: Schema) -> Settings:
-        """Return the same with the rate and the epochs that suit `n_samples` of a schema."""
+        """Return settings with the learning rate and the epochs for `n_samples` of a schema."""
         n_batches = math.ceil(n_samples / self.batch_size)
         paces = [pace_of(encoder, schema, n_batches) for encoder in encoders_of(self.encoder)]
         lr, n_epochs = map(min, zip(*paces, strict=True))
@@ -119,14 +119,14 @@ class Settings:
 
     @property
     def grouped_optimizer(self) -> Optimizer:
-        """The optimizer, with a group for each encoder that has a rate of its own."""
+        """The optimizer, with a parameter group for each encoder if their rates differ."""
         rates = [getattr(encoder, "relative_rate", 1.0) for encoder in encoders_of(self.encoder)]
         if self.optimizer.param_groups is not None or all(rate == 1 for rate in rates):
             return self.optimizer
-        several = isinstance(self.encoder, (list, tuple))
+        is_list = isinstance(self.encoder, (list, tuple))
         groups = [
-            (f"encoder.{place}.*" if several else "encoder.*", {"lr": rate * self.lr})
-            for place, rate in enumerate(rates)
+            (f"encoder.{index}.*" if is_list else "encoder.*", {"lr": rate * self.lr})
+            for index, rate in enumerate(rates)
         ]
         return clone(self.optimizer).set_params(param_groups=groups)
 
@@ -137,9 +137,9 @@ def epoch_progress(epoch: int, n_epochs: int) -> float:
 
 
 def default_with(role: str, parameters: dict[str, Any], framework: Any = None) -> Any:
-    """Return the default loss, framework or similarity with other parameters.
+    """Return the default loss, framework or similarity with some parameters set.
 
-    The framework of the embedder decides which similarity is the default.
+    The default similarity depends on the embedder's framework.
     """
     base, default = COMPONENTS[role]
     if role == "similarity" and isinstance(framework, Framework):
@@ -161,7 +161,7 @@ def default_with(role: str, parameters: dict[str, Any], framework: Any = None) -
 
 
 def resolve_settings(estimator: Any) -> Settings:
-    """Check the parameters of an embedder and resolve them.
+    """Validate the parameters of an embedder and resolve them.
 
     Raises
     ------
@@ -170,12 +170,12 @@ def resolve_settings(estimator: Any) -> Settings:
         the parameter.
     """
     owner = type(estimator).__name__
-    # The __init__ of a subclass may take fewer.
+    # The __init__ of a subclass may have fewer parameters.
     declared = dict.fromkeys(estimator._parameter_constraints)
     given = {name: getattr(estimator, name) for name in declared | estimator.get_params(False)}
-    _refuse_mistakes(given, owner)
+    _check_common_mistakes(given, owner)
     validate_parameters(estimator)
-    # Those in a list are not reached from the estimator.
+    # validate_parameters does not reach encoders in a list.
     for encoder in encoders_of(given["encoder"]):
         if isinstance(encoder, Encoder):
             validate_parameters(encoder)
@@ -205,8 +205,8 @@ def resolve_settings(estimator: Any) -> Settings:
     )
 
 
-def _refuse_mistakes(given: dict[str, Any], owner: str) -> None:
-    """Refuse two mistakes of which the constraints would not say what to write instead."""
+def _check_common_mistakes(given: dict[str, Any], owner: str) -> None:
+    """Refuse two mistakes with messages that name the right argument."""
     optimizer, callbacks = given["optimizer"], given["callbacks"]
     if isinstance(optimizer, torch.optim.Optimizer):
         name = type(optimizer).__name__
@@ -226,11 +226,11 @@ def _component(
 ) -> Any:
     """Return a validated clone of the loss, framework or similarity.
 
-    Schedules are evaluated at every epoch to find values out of range before training starts.
+    Schedules are evaluated at every epoch, so that values out of range fail before training.
     """
-    base, usual = COMPONENTS[role]
+    base, package_default = COMPONENTS[role]
     value = check_component(
-        given[role], base, owner=owner, parameter=role, default=default or usual
+        given[role], base, owner=owner, parameter=role, default=default or package_default
     )
     value = clone(value)
     validate_parameters(value)
@@ -242,12 +242,12 @@ def _component(
 
 def plain_callbacks(callbacks: Any) -> list[Any]:
     """Return callbacks without their names."""
-    given = callbacks or ()
-    return [item[1] if isinstance(item, tuple) and len(item) == 2 else item for item in given]
+    items = callbacks or ()
+    return [item[1] if isinstance(item, tuple) and len(item) == 2 else item for item in items]
 
 
 def _check_callbacks(callbacks: list[Any], lr_schedule: Schedule | None, owner: str) -> None:
-    """Refuse what is no callback of skorch, and callbacks that a fit cannot serve."""
+    """Refuse objects that are not callbacks of skorch, and callbacks that need other data."""
     is_evaluated = any(isinstance(callback, Evaluation) for callback in callbacks)
     for callback in callbacks:
         if not isinstance(callback, Callback):
@@ -256,7 +256,7 @@ def _check_callbacks(callbacks: list[Any], lr_schedule: Schedule | None, owner: 
                 f"EarlyStopping(), got {callback!r}."
             )
         name = type(callback).__name__
-        # These would run, but see no data that they are for, or undo what the embedder does.
+        # These would run without the data that they need, or override the schedule.
         if isinstance(callback, ScoringBase):
             raise ValueError(
                 f"The callback {name} of skorch scores the predictions of a classifier: pass "
@@ -276,12 +276,12 @@ def _check_callbacks(callbacks: list[Any], lr_schedule: Schedule | None, owner: 
 
 
 def encoders_of(encoder: Any) -> list[Any]:
-    """Return the encoders of the parts of samples, or the only one."""
+    """Return the encoders of the modalities as a list; one encoder gives a list of one."""
     return list(encoder) if isinstance(encoder, (list, tuple)) else [encoder]
 
 
 def augmentations_of(augmentation: Any, owner: str) -> list[Augmentation] | None:
-    """Return an augmentation, a list or a Pipeline of them as a checked list; None stays None."""
+    """Return an augmentation, a list or a Pipeline as a validated list; None stays None."""
     if augmentation is None:
         return None
     if isinstance(augmentation, Pipeline):
@@ -301,7 +301,7 @@ def augmentations_of(augmentation: Any, owner: str) -> list[Augmentation] | None
 
 
 def _lr_schedule(given: str | Schedule, n_epochs: int, owner: str) -> Schedule | None:
-    """Return the schedule of the learning rate, whose factors are checked; None is constant."""
+    """Return the validated schedule of the learning rate; None is constant."""
     if isinstance(given, str):
         return CosineDecay() if given == "cosine" else None
     validate_parameters(given)
@@ -315,13 +315,14 @@ def _lr_schedule(given: str | Schedule, n_epochs: int, owner: str) -> Schedule |
     return given
 
 
-def described(value: Any) -> str:
-    """Return a text that differs, in every process, for other parameters of an object.
+def description_of(value: Any) -> str:
+    """Return a description of an object that is the same in every process.
 
-    Functions, and objects without parameters, count by their names; networks also by weights.
+    It differs for other parameters; for networks, also for other weights. Functions, and objects
+    without parameters, are described by their names.
     """
     if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(described, value))}]"
+        return f"[{', '.join(map(description_of, value))}]"
     text = re.sub(" at 0x[0-9a-fA-F]+", "", repr(value))
     if not isinstance(value, nn.Module):
         return text
@@ -330,14 +331,14 @@ def described(value: Any) -> str:
 
 
 def checksum(values: Iterable[Any]) -> int:
-    """Return a checksum of arrays and tensors; others, such as extra state, do not count."""
+    """Return a checksum of arrays and tensors; other values are ignored."""
     tensors = [torch.as_tensor(v) for v in values if isinstance(v, (np.ndarray, Tensor))]
     known = [tensor for tensor in tensors if not nn.parameter.is_lazy(tensor)]
     return fingerprint(tensor.detach().cpu().double().numpy() for tensor in known)
 
 
 def network_parameters(settings: Settings) -> dict[str, Any]:
-    """Return, by name, the parameters that the network depends on, except the kind."""
+    """Return the parameters, by name, that determine the network, except the kind."""
     return {
         "encoder": ", ".join(map(_named, encoders_of(settings.encoder))),
         "n_components": settings.n_components,
@@ -348,18 +349,18 @@ def network_parameters(settings: Settings) -> dict[str, Any]:
 
 
 def _named(encoder: Any) -> str:
-    """Return what an encoder is built from."""
+    """Return a description of an encoder."""
     is_named = encoder is None or isinstance(encoder, Encoder)
     return repr(encoder) if is_named else type(encoder).__name__
 
 
 def same_kind(kind: Kind | None, other: Kind | None) -> bool:
     """Return whether two kinds are of one class and have the same parameters."""
-    return type(kind) is type(other) and described(kind) == described(other)
+    return type(kind) is type(other) and description_of(kind) == description_of(other)
 
 
 def check_same_network(settings: Settings, past: Any) -> None:
-    """Raise ValueError if the parameters ask for a different network than that of a fit."""
+    """Raise ValueError if the parameters require another network than an earlier fit has."""
     now: dict[str, Any] = network_parameters(settings)
     before = dict(past.built_from)
     if settings.kind is not None and not same_kind(settings.kind, past.schema.kind):

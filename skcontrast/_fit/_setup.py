@@ -1,4 +1,4 @@
-"""What a fit starts from, a new network or a copy of a trained one, and what it leaves."""
+"""The setup of a fit: a new network, or a copy of a trained one; and the fitted state."""
 
 from __future__ import annotations
 
@@ -38,42 +38,42 @@ from ..kinds._base import Kind, Request, Schema, in_units_of_X, with_scaler
 from ..kinds._images import Images
 from ..losses import Loss
 from ..similarity import Similarity
-from ._defaults import default_chain, default_encoder, missing
+from ._defaults import default_chain, default_encoder, no_default_error
 from ._samples import read_training_samples
 from ._settings import Settings, augmentations_of, network_parameters, resolve_settings
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fitted:
-    """What a fit starts from and, with the trained network, all that an embedder takes over.
+    """The setup of a fit and, after training, the fitted state of an embedder.
 
     Attributes
     ----------
     loss, framework, similarity : Loss, Framework, Similarity
-        The validated choices.
+        The validated components.
     schema : Schema
         The schema of X.
     scaler : object
-        The fitted map from X to batches.
+        The fitted scaler, which converts X to batches.
     network : Network
-        Encoder and projection head; after the training in inference mode.
+        Encoder and projection head; in inference mode after the training.
     widths : Widths
-        The widths of its outputs.
+        The widths of the network's outputs.
     augmentation : list of Augmentation
         The fitted chain that draws the views.
     mixes_channels : bool
-        Whether augmentations may mix channels, which are not contrasted with each other.
+        Whether augmentations may mix channels; False if channels are contrasted.
     symmetries : tuple of str or None
-        Flips and rotations that the images allow, which the default chain follows; None where they
-        are too few or too small to tell, and for all other kinds.
+        Flips and rotations that leave the distribution of the images unchanged, for the default
+        augmentations; None if images are too few or too small to test, and for other kinds.
     built_from : dict
-        The parameters that the network depends on.
+        The parameters that determine the network.
     history : History
-        A row per epoch.
+        The history, with a row for each epoch.
     estimates : dict of str to float
-        The last values of what was estimated from the data.
+        The last values of the hyperparameters that are estimated from the data.
     n_samples : int
-        The most samples of a fit.
+        The number of samples in the largest fit.
     optimizer_state, framework_state : dict or None
         The states from which a later fit resumes.
     interrupted : bool
@@ -100,24 +100,24 @@ class Fitted:
 
     @property
     def n_epochs(self) -> int:
-        """Epochs trained in all."""
+        """Number of epochs in all fits."""
         return len(self.history)
 
     def on_cpu(self) -> Fitted:
-        """Return the same with all tensors on the CPU."""
+        """Return a copy with all tensors on the CPU."""
         names = ("network", "optimizer_state", "framework_state")
         return replace(self, **{name: on_cpu(getattr(self, name)) for name in names})
 
     def read(self, X: Any, owner: Any, min_samples: int = 1) -> Any:
-        """Check what is passed to a fitted embedder as X, also as `Views`; see `Request`."""
+        """Validate an X, or `Views`, that is passed to a fitted embedder; see `Request`."""
         return self.schema.kind._read(base_of(X), Request(owner, self.schema, min_samples))[0]
 
     def composed(
         self, chain: list[Augmentation], device: torch.device, *, is_for_network: bool = True
     ) -> Composition:
-        """Return a fitted chain as one callable on batches on a device.
+        """Return a fitted chain as one function of batches on a device.
 
-        Views for the network have no more pixels than it reads.
+        Views for the network are reduced to the size of images that it reads.
         """
         draw: Any = compose(
             chain,
@@ -126,12 +126,14 @@ class Fitted:
             convert=lambda samples: self.scaler.to_tensor(samples, device),
         )
         if is_for_network and draw.image_shape and draw.takes_any_size:
-            layers = (one for one in self.network.encoder.modules() if isinstance(one, Reduced))
-            draw.sides = next((one.sides for one in layers), None)
+            reducing_layers = (
+                layer for layer in self.network.encoder.modules() if isinstance(layer, Reduced)
+            )
+            draw.sides = next((layer.sides for layer in reducing_layers), None)
         return draw
 
     def use_threads(self) -> None:
-        """Compute in all threads if the network is large, within `one_thread`."""
+        """Within `one_thread`, compute in all threads if the network is large."""
         schemas = self.schema.parts or (self.schema,)
         kinds = ((schema.kind, schema.sample_shape) for schema in schemas)
         use_threads_for(self.network.encoder, *kinds)
@@ -144,13 +146,15 @@ class Fitted:
     def score(
         self, network: nn.Module, X: Any, measure: Measure, chain: list[Augmentation], device: Any
     ) -> float:
-        """Return a measure of what a network on a device makes of two views of each sample."""
+        """Return a measure of the embeddings of two views of each sample."""
 
         def read(rows: NDArray) -> Any:
             return self.scaler.to_tensor(X[rows], device)
 
-        parts = embedded_views(network.eval(), self.composed(chain, device), len(X), read, device)
-        return score_views(measure, parts, len(X))
+        view_blocks = embedded_views(
+            network.eval(), self.composed(chain, device), len(X), read, device
+        )
+        return score_views(measure, view_blocks, len(X))
 
 
 def new_setup(
@@ -161,9 +165,9 @@ def new_setup(
     Parameters
     ----------
     settings : Settings
-        The user's parameters, checked.
+        The user's parameters, validated.
     X : array-like of length n_samples
-        As its kind returns it.
+        Samples that their kind has validated.
     schema : Schema
         The schema of X.
     chain : list of Augmentation or None
@@ -185,7 +189,7 @@ def new_setup(
             symmetries=symmetries,
         )
     if chain is None:
-        raise missing("augmentation", kind)
+        raise no_default_error("augmentation", kind)
     return Fitted(
         loss=settings.loss,
         framework=settings.framework,
@@ -194,7 +198,7 @@ def new_setup(
         scaler=scaler,
         network=network,
         widths=widths,
-        augmentation=_fitted(chain, settings, array, schema),
+        augmentation=_fit_chain(chain, settings, array, schema),
         mixes_channels=mixes_channels,
         symmetries=symmetries,
         built_from=network_parameters(settings),
@@ -202,12 +206,12 @@ def new_setup(
 
 
 def shown_symmetries(array: Any, schema: Schema, scaler: Any) -> tuple[str, ...] | None:
-    """Return the flips and rotations that images allow, None where they are not known.
+    """Return the flips and rotations that X allows, None if they are unknown.
 
-    They depend on X alone, so that embedders of the same X are scored by the same views.
+    They depend only on X, so that embedders of the same X are scored by the same views.
     """
-    can_tell = may_show_symmetries(len(array), schema.kind._image_shape(schema.sample_shape))
-    return symmetries_of(array, scaler, seed=0).shown if can_tell else None
+    is_detectable = may_show_symmetries(len(array), schema.kind._image_shape(schema.sample_shape))
+    return symmetries_of(array, scaler, seed=0).shown if is_detectable else None
 
 
 def continued_setup(
@@ -218,18 +222,18 @@ def continued_setup(
     Parameters
     ----------
     settings : Settings
-        The user's parameters, checked.
+        The user's parameters, validated.
     X : array-like of length n_samples
-        As its kind returns it.
+        Samples that their kind has validated.
     chain : list of Augmentation or None
-        The augmentations that draw the views; None keeps the fitted ones, of which those saved
+        The augmentations that draw the views; None keeps the fitted ones. Those that were saved
         without their samples take samples of X.
     past : Fitted
         The setup of the earlier fit.
     """
     past.use_threads()
-    # Augmentations stay as they were learned; only those read from a file without their samples
-    # learn from the new X.
+    # Fitted augmentations are kept; only those loaded without their samples are fitted to the new
+    # X.
     if chain is None:
         augmentation = [
             clone(step).fit_checked(representative_array(X), past.schema)
@@ -238,7 +242,7 @@ def continued_setup(
             for step in past.augmentation
         ]
     else:
-        augmentation = _fitted(chain, settings, representative_array(X), past.schema)
+        augmentation = _fit_chain(chain, settings, representative_array(X), past.schema)
     return replace(
         past,
         loss=settings.loss,
@@ -256,16 +260,15 @@ def scored_views(setup: Fitted, X: Any, augmentation: Any = None) -> list[Augmen
     Parameters
     ----------
     setup : Fitted
-        The fitted embedder's.
+        The fitted state of the embedder.
     X : array-like of length n_samples
-        The samples that are scored, as their kind returns them; the augmentations are fitted to
-        them.
+        The samples to score, validated by their kind; the augmentations are fitted to them.
     augmentation : augmentation, list, Pipeline or None
-        None takes the default of the kind or, where it has none, those of the training.
+        None takes the default of the kind or, if it has none, the augmentations of the training.
     """
     schema = setup.schema
     chain = augmentations_of(augmentation, "make_view_scorer")
-    if chain is None:  # by the default, embedders that were trained with others can be compared
+    if chain is None:  # the default compares embedders that had different augmentations
         chain = default_chain(
             schema.kind,
             schema.sample_shape,
@@ -278,18 +281,18 @@ def scored_views(setup: Fitted, X: Any, augmentation: Any = None) -> list[Augmen
     return [clone(step).fit_checked(array, schema) for step in chain]
 
 
-def _fitted(
+def _fit_chain(
     chain: list[Augmentation], settings: Settings, array: Any, schema: Schema
 ) -> list[Augmentation]:
-    """Return augmentations fitted to X; the steps of a Pipeline already are.
+    """Return augmentations fitted to X.
 
-    These are fitted again only if they read X as a different kind.
+    Steps of a Pipeline are fitted already, and are fitted again only for a different kind.
     """
     from_pipeline = settings.augmentation is None
 
     def is_fitted(step: Augmentation) -> bool:
-        read_as = getattr(step, "_schema", schema).kind
-        return step.__sklearn_is_fitted__() and _types(read_as) == _types(schema.kind)
+        step_kind = getattr(step, "_schema", schema).kind
+        return step.__sklearn_is_fitted__() and _kind_types(step_kind) == _kind_types(schema.kind)
 
     return [
         step if from_pipeline and is_fitted(step) else clone(step).fit_checked(array, schema)
@@ -297,9 +300,9 @@ def _fitted(
     ]
 
 
-def _types(kind: Kind) -> list[type]:
-    """Return the class of a kind, or those of the kinds of parts."""
-    return [type(one) for one in getattr(kind, "kinds_", [kind])]
+def _kind_types(kind: Kind) -> list[type]:
+    """Return the class of a kind, or those of the kinds of modalities."""
+    return [type(item) for item in getattr(kind, "kinds_", [kind])]
 
 
 def _new_network(
@@ -309,13 +312,13 @@ def _new_network(
     batch: Any,
     split: Split | NoSplit | None,
 ) -> tuple[Network, Widths]:
-    """Return a network with fresh weights, which has something to train, and its widths."""
+    """Return a network with new weights, checked to be trainable, and its widths."""
 
-    def choose_encoder(place: int, kind: Kind, shape: tuple) -> Any:
-        several = isinstance(settings.encoder, (list, tuple))
-        encoder = settings.encoder[place] if several else settings.encoder
+    def choose_encoder(index: int, kind: Kind, shape: tuple) -> Any:
+        is_list = isinstance(settings.encoder, (list, tuple))
+        encoder = settings.encoder[index] if is_list else settings.encoder
         encoder = default_encoder(kind, shape) if encoder is None else encoder
-        # Labels and pairs tell more about the images than the frozen network can.
+        # Labels and pairs are worth adapting a pretrained network to.
         has_relations = settings.loss.requires_y or settings.same_group == "positive"
         if getattr(encoder, "adapt", None) == "auto" and has_relations:
             encoder = copy.copy(encoder)
@@ -323,7 +326,7 @@ def _new_network(
         return encoder
 
     _check_encoders(settings, split, schema)
-    # The encoder depends on what a part holds: each part asks for its own while it is built.
+    # The default encoder depends on the kind and shape of each modality.
     network, widths = build_network(
         batch,
         schema.kind,
@@ -340,27 +343,28 @@ def _new_network(
 
 
 def keeps_pretrained(network: Network, output: str) -> bool:
-    """Return whether `transform` returns what a pretrained network returned before the fit."""
+    """Return whether `transform` returns the output of an unchanged pretrained network."""
     encoder = network.encoder
-    is_pretrained = any(isinstance(one, PretrainedNetwork) for one in encoder.modules())
-    is_open = any(weights.requires_grad for weights in encoder.parameters())
-    return is_pretrained and not is_open and output == "representation"
+    is_pretrained = any(isinstance(item, PretrainedNetwork) for item in encoder.modules())
+    is_trainable = any(weights.requires_grad for weights in encoder.parameters())
+    return is_pretrained and not is_trainable and output == "representation"
 
 
 def _check_encoders(settings: Settings, split: Split | NoSplit | None, schema: Schema) -> None:
-    """Raise ValueError if there is a list of encoders, but not one for each part."""
+    """Raise ValueError if a list of encoders does not have one for each modality."""
     if not isinstance(settings.encoder, (list, tuple)):
         return
     n_parts = len(split.shapes if isinstance(split, Split) else schema.parts) or 1
     if len(settings.encoder) != n_parts:
         raise ValueError(
             f"The 'encoder' parameter of {settings.owner} has {len(settings.encoder)} encoders, "
-            f"but samples have {n_parts} part(s) with an encoder each in {settings.framework!r}."
+            f"but samples have {n_parts} modalities with an encoder each in "
+            f"{settings.framework!r}."
         )
 
 
 def _check_trainable(network: Network, settings: Settings) -> None:
-    """Raise ValueError if nothing can be trained; warn if `transform` would not show it."""
+    """Raise ValueError if nothing is trainable; warn if training cannot change `transform`."""
     if keeps_pretrained(network, settings.output):
         return
     if not any(parameter.requires_grad for parameter in network.parameters()):
@@ -371,8 +375,8 @@ def _check_trainable(network: Network, settings: Settings) -> None:
     encoder = [parameter.requires_grad for parameter in network.encoder.parameters()]
     if encoder and not any(encoder) and settings.given["output"] == "representation":
         warn(
-            "All parameters of 'encoder' are frozen: fit trains the projection head alone, and "
-            "transform with output='representation' does not show it. Pass output='projection'."
+            "All parameters of 'encoder' are frozen: fit trains only the projection head, which "
+            "transform with output='representation' does not use. Pass output='projection'."
         )
 
 
@@ -384,11 +388,11 @@ class DrawnViews(NamedTuple):
     views : tuple of n_views array-likes of length n
         The views.
     samples : array-like of length n
-        Their originals.
+        The original samples.
     X : array-like of length n_samples
-        All samples, as their kind reads them.
+        All samples, validated by their kind.
     schema : Schema
-        Their schema.
+        The schema of X.
     """
 
     views: tuple[Any, ...]
@@ -398,12 +402,12 @@ class DrawnViews(NamedTuple):
 
 
 def drawn_views(embedder: Any, X: Any, n_views: int, rows: Any, random_state: Any) -> DrawnViews:
-    """Draw views as `ContrastiveEmbedder.views` documents it.
+    """Draw the views that `ContrastiveEmbedder.views` returns.
 
     Parameters
     ----------
     embedder : ContrastiveEmbedder
-        Fitted, or not fitted; never changed.
+        The embedder, fitted or not, which is not changed.
     X, n_views, rows, random_state : array-like, int, array-like or slice, int
         As in `ContrastiveEmbedder.views`.
     """
@@ -416,11 +420,11 @@ def drawn_views(embedder: Any, X: Any, n_views: int, rows: Any, random_state: An
             X = setup.read(X, embedder)
         else:
             settings = resolve_settings(embedder)
-            X, schema, given = read_training_samples(settings, X, embedder, None)
+            X, schema, chain = read_training_samples(settings, X, embedder, None)
             with torch.inference_mode(False):
-                # Before a fit, augmentations learn as in it; where none learns, two samples do.
-                subset = X if _is_learned_from(X, schema, given) else X[:2]
-                setup = new_setup(settings, subset, schema, given)
+                # Augmentations are fitted as in `fit`; if none is, two samples are enough.
+                subset = X if _needs_all_samples(X, schema, chain) else X[:2]
+                setup = new_setup(settings, subset, schema, chain)
         samples = X[:] if rows is None else X[chosen_rows(rows, len(X))]
         if not len(samples):
             raise ValueError("The 'rows' parameter of views must choose at least one sample.")
@@ -429,21 +433,23 @@ def drawn_views(embedder: Any, X: Any, n_views: int, rows: Any, random_state: An
 
 
 def chosen_rows(rows: Any, n_samples: int) -> NDArray[np.int64]:
-    """Return the numbers of the samples that an index, a slice, indices or a mask choose."""
+    """Return the row numbers that an index, a slice, indices or a mask choose."""
     with naming("rows", f"a slice, ints below {n_samples} or a mask of {n_samples} bools", rows):
-        chosen = np.arange(n_samples)[rows]
-        if np.ndim(chosen) > 1:
+        numbers = np.arange(n_samples)[rows]
+        if np.ndim(numbers) > 1:
             raise TypeError(f"got {rows!r}")
-        return np.atleast_1d(chosen)
+        return np.atleast_1d(numbers)
 
 
-def _is_learned_from(X: Any, schema: Schema, chain: list[Augmentation] | None) -> bool:
-    """Return whether views of X depend on further samples, or these need not be read.
+def _needs_all_samples(X: Any, schema: Schema, chain: list[Augmentation] | None) -> bool:
+    """Return whether the views depend on samples other than those to draw.
 
-    The scale of uint8 images is known; the default augmentation follows what symmetries they show.
+    uint8 images have a known scale; the default augmentation depends on their symmetries.
     """
-    is_known = isinstance(X, LazySamples) and type(schema.kind) is Images and X.dtype == np.uint8
-    if not is_known:
+    has_known_scale = (
+        isinstance(X, LazySamples) and type(schema.kind) is Images and X.dtype == np.uint8
+    )
+    if not has_known_scale:
         return True
     if chain is None:
         return may_show_symmetries(len(X), schema.sample_shape)
@@ -452,14 +458,14 @@ def _is_learned_from(X: Any, schema: Schema, chain: list[Augmentation] | None) -
 
 @torch.no_grad()
 def _draw(setup: Fitted, samples: Any, n_views: int, seed: int, device: Any) -> tuple[Any, ...]:
-    """Return views of samples; the first ones are the same for any number of views."""
+    """Return views of samples; the first are the same for any number of views."""
     batches = list(row_blocks(samples, setup.schema.kind._rows_per_call(samples)))
     draw = setup.composed(setup.augmentation, device, is_for_network=False)
     generator = torch.Generator(device=device).manual_seed(seed)
     views = []
-    # View by view, not batch by batch: the first views are the same however many there are.
+    # View by view, not batch by batch, so that the first views do not depend on their number.
     for _ in range(n_views):
         drawn = [draw(setup.scaler.to_tensor(batch, device), generator) for batch in batches]
-        together = torch.cat([batch.to("cpu") for batch in drawn])
-        views.append(in_units_of_X(setup.scaler, together, samples))
+        concatenated = torch.cat([batch.to("cpu") for batch in drawn])
+        views.append(in_units_of_X(setup.scaler, concatenated, samples))
     return tuple(views)

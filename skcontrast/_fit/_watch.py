@@ -1,4 +1,4 @@
-"""Watches a fit: collapse, divergence, the progress bar and the callbacks of scikit-learn."""
+"""Callbacks that watch a fit: collapse, divergence, progress, and scikit-learn's callbacks."""
 
 from __future__ import annotations
 
@@ -21,34 +21,34 @@ from ..callbacks import Evaluation
 from ._defaults import default_encoder
 from ._settings import encoders_of
 
-# Samples that are looked at.
+# Samples of which the effective rank is computed.
 _SAMPLES = 128
-# A representation has collapsed if its effective rank is below this, and has halved.
+# A representation has collapsed if its effective rank is below this value and has halved.
 _LOWEST_RANK = 2.0
 
 
 class CollapseCheck(Callback):
     """Warns if the representation collapses, after epochs 1, 2, 4, 8, … and the last.
 
-    The effective rank of the representations of samples of the first batch is compared with
-    that before the training, since one feature, two samples or many equal ones have a low rank by
-    themselves.
+    The effective rank of the representations of samples in the first batch is compared with that
+    before the training, because few features, few samples or equal samples have a low rank
+    anyway.
     """
 
     def on_train_begin(self, net: Any, **kwargs: Any) -> None:
-        """Forget an earlier fit."""
+        """Reset the state of an earlier fit."""
         self.rows_: Any = None
         self.rank_ = np.nan
 
     def on_batch_begin(self, net: Any, batch: Any = None, **kwargs: Any) -> None:
-        """Choose samples of the first batch before the network has learned from them."""
+        """Choose samples of the first batch, and compute their rank before training."""
         if self.rows_ is None:
             self.rows_ = batch.rows[:_SAMPLES].cpu()
             if net.max_epochs > 1 or _is_due(net):
                 self.rank_ = _rank(net, self.rows_)
 
     def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
-        """Warn, once, if the rank is low now and was not before."""
+        """Warn once if the rank has become low."""
         if not (self.rank_ >= 1 and _is_due(net)):
             return
         rank = _rank(net, self.rows_)
@@ -63,7 +63,7 @@ class CollapseCheck(Callback):
 
 
 def _is_due(net: Any) -> bool:
-    """Return whether the number of the epoch is a power of 2, or the epoch the last."""
+    """Return whether the epoch's number is a power of 2, or the epoch is the last."""
     epoch = len(net.history)
     return epoch & (epoch - 1) == 0 or net.is_last_epoch
 
@@ -81,42 +81,42 @@ _SAMPLES_CHECKED = 16
 
 
 def check_epoch(epoch: int, losses: Sequence[float], network: nn.Module) -> None:
-    """Raise ValueError if a loss of an epoch, or a weight after it, is not finite.
+    """Raise ValueError if a loss of an epoch, or a weight at its end, is not finite.
 
     Parameters
     ----------
     epoch : int
-        Counted from 1.
+        The number of the epoch, from 1.
     losses : sequence of float
         The loss of each step.
     network : Network
-        The network that is trained.
+        The trained network.
     """
     values = [t for t in network.state_dict().values() if isinstance(t, torch.Tensor)]
     state = [t.sum() for t in values if t.is_floating_point()]
     if not (np.isfinite(losses).all() and bool(torch.stack(state).isfinite().all())):
-        raise _diverged(epoch, "loss or weights")
+        raise _divergence_error(epoch, "loss or weights")
 
 
 def check_embeddings(net: Any) -> None:
-    """Raise ValueError if the last step has made the embedding of a training sample infinite.
+    """Raise ValueError if the embedding of a training sample is not finite after the last step.
 
-    The loss of a step is that of the weights before it, and huge weights are still finite.
+    The last loss is computed before the last step, and weights may be huge but finite.
 
     Parameters
     ----------
     net : ContrastiveNet
-        At the end of the training.
+        A net at the end of the training.
     """
     projecting = net.setup.projecting(net.module_)
     h = encode_batches(projecting[0], [net.sampler_.samples(_SAMPLES_CHECKED)])
     z = encode_batches(projecting[1:], [h])
     if not bool(h.isfinite().all() & z.isfinite().all()):
-        raise _diverged(len(net.history), "embeddings")
+        raise _divergence_error(len(net.history), "embeddings")
 
 
-def _diverged(epoch: int, what: str) -> ValueError:
-    """Return the error of a fit in which something is not finite after an epoch."""
+def _divergence_error(epoch: int, what: str) -> ValueError:
+    """Return the error of a fit whose losses, weights or embeddings are not finite."""
     return ValueError(
         f"Training diverged in epoch {epoch}: {what} are not finite. Lower 'lr' or "
         "'weight_decay', raise the similarity's 'temperature', or check that 'encoder', "
@@ -125,47 +125,47 @@ def _diverged(epoch: int, what: str) -> ValueError:
     )
 
 
-# The first steps, which allocate and compile, do not count in an estimate of the time of a fit,
-# for which at least this number of steps and of seconds is measured.
+# To estimate the time of a fit, the first steps, which allocate and compile, are skipped, and at
+# least this number of steps and seconds is measured.
 _WARM_UP, _STEPS, _MEASURED = 3, 10, 1.0
-# Seconds from which a fit is announced, where nothing is shown and where a bar is, and from which
-# a warning is issued.
+# A fit of at least these seconds is announced, without and with a progress bar, and a longer one
+# is warned of.
 _LONG, _TOO_LONG = (600.0, 10.0), 3600.0
 
 
 class Announcement(Callback):
-    """Says in one line how long the fit will take, as measured in the first steps, if long."""
+    """Prints the expected time of a long fit, measured in its first steps."""
 
     def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
-        """Forget the times of an earlier fit."""
+        """Reset the times of an earlier fit."""
         self.steps_: list[float] | None = []
 
     def on_batch_end(self, net: Any, **kwargs: Any) -> None:
-        """Say, once, how long the fit will take."""
+        """Print the expected time once."""
         if self.steps_ is None:
             return
         self.steps_.append(time.perf_counter())
         measured = self.steps_[_WARM_UP - 1 :]
         if len(measured) <= _STEPS or measured[-1] - measured[0] < _MEASURED:
             return
-        seconds = float(np.median(np.diff(measured)))  # of a machine that was busy for a while
+        seconds = float(np.median(np.diff(measured)))  # the median is robust to a busy machine
         n_steps, n_epochs = len(net.sampler_), net.max_epochs - net.epoch_
         self.steps_ = None
-        if (whole := seconds * n_steps * n_epochs) >= _LONG[bool(net.settings.verbose)]:
-            text = f"about {tqdm.format_interval(whole)} for {n_epochs} epochs of {n_steps} steps"
+        if (total := seconds * n_steps * n_epochs) >= _LONG[bool(net.settings.verbose)]:
+            text = f"about {tqdm.format_interval(total)} for {n_epochs} epochs of {n_steps} steps"
             text = f"{net.settings.owner}: {text}, {seconds:.2g} s each"
-            if whole < _TOO_LONG:
+            if total < _TOO_LONG:
                 say(text)
             else:
                 warn(f"{text}. Lower 'max_epochs', or pass smaller samples or a smaller encoder.")
 
 
 class ProgressBar(Callback):
-    """A line on what is trained, a bar over epochs, and a line with the last scores."""
+    """Prints a line on the data and the network, a bar over epochs, and a line with scores."""
 
     def on_train_begin(self, net: Any, **kwargs: Any) -> None:
-        """Say what is trained, and show the bar."""
-        say(description(net.settings, net.setup, len(net.sampler_.source)))
+        """Print the data and the network, and show the bar."""
+        say(describe_fit(net.settings, net.setup, len(net.sampler_.source)))
         options = {"unit": "epoch", "desc": net.settings.owner, "leave": False}
         self.bar_ = progress(total=net.max_epochs, is_asked_for=True, **options)
 
@@ -180,7 +180,7 @@ class ProgressBar(Callback):
         self.bar_.update(net.epoch_ + 1 - self.bar_.n)
 
     def on_train_end(self, net: Any, **kwargs: Any) -> None:
-        """Say how long it took, and the last loss and scores."""
+        """Print the time, the last loss and the scores."""
         self.bar_.close()
         time_taken = tqdm.format_interval(self.bar_.format_dict["elapsed"])
         text = f"{self.bar_.n} of {self.bar_.total} epochs in {time_taken}"
@@ -188,14 +188,16 @@ class ProgressBar(Callback):
         say(f"{net.settings.owner}: {text}. {scores or ''}")
 
 
-def description(settings: Any, setup: Any, n_samples: int) -> str:
-    """Return the data, the encoder, its size and the device."""
-    modules = [one for one in setup.network.modules() if isinstance(one, PretrainedNetwork)]
-    # Of several parts, the first.
+def describe_fit(settings: Any, setup: Any, n_samples: int) -> str:
+    """Return a line on the data, the encoder, its size and the device."""
+    modules = [
+        module for module in setup.network.modules() if isinstance(module, PretrainedNetwork)
+    ]
+    # Of several modalities, the first.
     schema, encoder = (setup.schema.parts or [setup.schema])[0], encoders_of(settings.encoder)[0]
     encoder = default_encoder(schema.kind, schema.sample_shape) if encoder is None else encoder
     name = modules[0].description if modules else getattr(encoder, "__name__", None)
-    n_parameters = sum(one.numel() for one in setup.network.encoder.parameters())
+    n_parameters = sum(module.numel() for module in setup.network.encoder.parameters())
     return (
         f"{settings.owner}: {n_samples:,} {schema.kind.name} of shape "
         f"{schema.sample_shape}; {name or type(encoder).__name__}, {n_parameters:,} parameters, "
@@ -209,7 +211,7 @@ class Epochs(Callback):
     Parameters
     ----------
     X, y : array-like or Views, array-like
-        What callbacks get: the arguments of `fit`, or -1 for each sample as y.
+        The arguments of `fit` for the callbacks; without y, -1 for each sample.
     """
 
     def __init__(self, X: Any, y: Any):
@@ -234,6 +236,6 @@ class Epochs(Callback):
         self.fit.call_on_fit_task_end(**self._data(net))
 
     def _data(self, net: Any) -> dict[str, Any]:
-        """Return what callbacks may ask for; a function makes a fitted embedder if one does."""
+        """Return the arguments of callbacks; a function returns a fitted embedder on demand."""
         fitted = {"reconstruction_attributes": lambda: vars(net.as_estimator())}
         return {"estimator": net.owner, "X": self.X, "y": self.y, **fitted}

@@ -45,20 +45,20 @@ def finished(tmp_path):
 @pytest.mark.parametrize(
     "params, message",
     [
-        ({"lr": 0.5}, "'lr' was 0.001 and is 0.5 now"),
+        ({"lr": 0.5}, "'lr' was 0.001 and is now 0.5"),
         (
             {"encoder": MLP((8,))},
             r"'encoder' was MLP\(widths=\(16,\)\) and is MLP\(widths=\(8",
         ),
-        ({"loss": DCL()}, r"'loss' was None and is DCL\(\) now"),
+        ({"loss": DCL()}, r"'loss' was None and is now DCL\(\)"),
         ({"augmentation": GaussianNoise()}, r"'augmentation' was None and is \[GaussianNoise"),
-        ({"optimizer": "sgd"}, "'optimizer' was 'adam' and is 'sgd' now"),
-        ({"random_state": 1}, "'random_state' was seed .* and is seed .* now"),
+        ({"optimizer": "sgd"}, "'optimizer' was 'adam' and is now 'sgd'"),
+        ({"random_state": 1}, "'random_state' was seed .* and is now seed .*"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
 def test_a_fit_with_a_different_parameter_is_refused(finished, params, message):
-    refused(finished, f"is of a different fit: {message}", **params)
+    refused(finished, f"belongs to another fit: {message}", **params)
 
 
 def test_parameters_that_only_say_how_a_fit_runs_may_differ(finished):
@@ -194,7 +194,7 @@ def test_a_truncated_file_is_refused(finished, share):
     path = finished / NAME
     whole = path.read_bytes()
     path.write_bytes(whole[: int(share * len(whole))])
-    refused(finished, "cannot be read: it is damaged or of something else")
+    refused(finished, "cannot be read: it is damaged or has another format")
 
 
 class RunsCode:
@@ -206,13 +206,13 @@ class RunsCode:
 def test_a_file_of_something_else_is_refused_and_runs_no_code(finished, content, monkeypatch):
     torch.save(content, finished / NAME)
     monkeypatch.setattr(os, "system", lambda command: pytest.fail("code was run"))
-    refused(finished, "cannot be read: it is damaged or of something else")
+    refused(finished, "cannot be read: it is damaged or has another format")
 
 
 def test_a_file_of_a_later_version_is_refused(finished):
     content = torch.load(finished / NAME, weights_only=True)
     torch.save({**content, "format": 99}, finished / NAME)
-    refused(finished, "was written by a different version of skcontrast")
+    refused(finished, "was written by another version of skcontrast")
 
 
 def test_a_state_of_a_different_network_is_refused(finished):

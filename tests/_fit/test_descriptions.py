@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from skcontrast._fit._settings import described, same_kind
+from skcontrast._fit._settings import description_of, same_kind
 from skcontrast.kinds import Images, Vectors
 from skcontrast.losses import DCL
 from skcontrast.optimizers import Optimizer
@@ -48,20 +48,20 @@ MADE = {
 @pytest.mark.parametrize("name", MADE)
 def test_what_is_made_alike_has_one_description_and_other_things_another(name):
     first, again, other = (MADE[name](k) for k in (1, 1, 2))
-    assert described(first) == described(again) != described(other)
+    assert description_of(first) == description_of(again) != description_of(other)
 
 
 def test_what_a_function_does_is_not_compared():
-    assert described(scales(1)) == described(scales(2))
+    assert description_of(scales(1)) == description_of(scales(2))
 
 
 def test_a_description_names_the_parameters():
-    assert described(DCL(tau_plus=0.2)) == "DCL(tau_plus=0.2)"
-    assert described(["a", 0.5, None]) == "['a', 0.5, None]"
+    assert description_of(DCL(tau_plus=0.2)) == "DCL(tau_plus=0.2)"
+    assert description_of(["a", 0.5, None]) == "['a', 0.5, None]"
 
 
 def descriptions():
-    return [described(make(1)) for make in MADE.values()]
+    return [description_of(make(1)) for make in MADE.values()]
 
 
 def test_a_description_is_the_same_in_every_process():

@@ -53,7 +53,7 @@ def encoder():
 
 def weights(embedder):
     """Return the weights by the names that the user knows."""
-    named = embedder._fitted.network.own_named_parameters()
+    named = embedder._fitted.network.user_named_parameters()
     return {name: parameter.detach().clone() for name, parameter in named}
 
 

@@ -17,7 +17,7 @@ from skorch.callbacks import Callback, EarlyStopping, PrintLog
 from torch import nn
 from torch.utils.data import Dataset
 
-from skcontrast._fit._processes import Processes, joined
+from skcontrast._fit._processes import Processes, process_group
 from skcontrast.augmentation import FunctionAugmentation, GaussianNoise
 from skcontrast.encoders import GIN, MLP
 from skcontrast.frameworks import CMC, Framework, InfoGraph, MoCo, SimCLR
@@ -269,12 +269,12 @@ def test_the_first_process_prints(found, folder):
 def joined_in_a_worker():
     """Return how many processes train together, in a worker that a script of torchrun starts."""
     os.environ.update(TORCHELASTIC_RUN_ID="a test", WORLD_SIZE="2", RANK="0", LOCAL_RANK="0")
-    return joined(CPU).size
+    return process_group(CPU).size
 
 
 def test_a_worker_of_a_search_trains_alone():
     assert in_a_process(joined_in_a_worker) == 1
-    assert joined(CPU).size == 1
+    assert process_group(CPU).size == 1
 
 
 def test_batch_normalisation_on_gpus_is_synchronised_during_the_fit_alone():
