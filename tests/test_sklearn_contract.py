@@ -260,7 +260,7 @@ def test_out_of_order_augmentation_is_refused(digits, pipe, message):
 
 def test_augmentation_in_the_pipeline_and_in_the_embedder_is_refused(digits):
     pipe = make_pipeline(GaussianNoise(), small(augmentation=GaussianNoise()))
-    with pytest.raises(ValueError, match=r"has augmentation=: keep one of the two"):
+    with pytest.raises(ValueError, match=r"has augmentation=: remove one of them"):
         pipe.fit(digits[0])
 
 

@@ -165,8 +165,8 @@ def kind_hint(settings: Settings, X: Any, chain: list[Augmentation] | None) -> K
     multimodal = [item for item in (declared, X) if isinstance(item, (MultimodalKind, Modalities))]
     if multimodal and not settings.framework.takes_parts:
         raise ValueError(
-            f"{multimodal[0]!r}: several modalities need a framework with an encoder for each, "
-            f"such as framework=CMC(), got {settings.framework!r}."
+            f"{multimodal[0]!r}: samples of several parts need a framework with an encoder "
+            f"for each, such as framework=CMC(), got {settings.framework!r}."
         )
     return declared
 

@@ -358,7 +358,7 @@ def _check_encoders(settings: Settings, split: Split | NoSplit | None, schema: S
     if len(settings.encoder) != n_parts:
         raise ValueError(
             f"The 'encoder' parameter of {settings.owner} has {len(settings.encoder)} encoders, "
-            f"but samples have {n_parts} modalities with an encoder each in "
+            f"but samples have {n_parts} part(s) with an encoder each in "
             f"{settings.framework!r}."
         )
 

@@ -348,7 +348,9 @@ def test_the_negatives_of_a_fit_are_of_the_same_domain(tmp_path):
 @pytest.mark.parametrize("framework", [MoCo(queue_size=40), CMC(n_negatives=10)])
 def test_what_remembers_other_domains_is_refused(framework):
     embedder = small(framework=framework, n_components=4)
-    with pytest.raises(ValueError, match=f"domains needs .* {type(framework).__name__} remembers"):
+    with pytest.raises(
+        ValueError, match=f"domains needs .* {type(framework).__name__} stores samples"
+    ):
         embedder.fit(X_DIGITS, domains=np.arange(len(X_DIGITS)) % 2)
 
 

@@ -48,10 +48,10 @@ def finished(tmp_path):
         ({"lr": 0.5}, "'lr' was 0.001 and is now 0.5"),
         (
             {"encoder": MLP((8,))},
-            r"'encoder' was MLP\(widths=\(16,\)\) and is MLP\(widths=\(8",
+            r"'encoder' was MLP\(widths=\(16,\)\) and is now MLP\(widths=\(8",
         ),
         ({"loss": DCL()}, r"'loss' was None and is now DCL\(\)"),
-        ({"augmentation": GaussianNoise()}, r"'augmentation' was None and is \[GaussianNoise"),
+        ({"augmentation": GaussianNoise()}, r"'augmentation' was None and is now \[GaussianNoise"),
         ({"optimizer": "sgd"}, "'optimizer' was 'adam' and is now 'sgd'"),
         ({"random_state": 1}, "'random_state' was seed .* and is now seed .*"),
     ],
@@ -80,7 +80,7 @@ def test_other_samples_are_refused(finished):
     other = X.copy()
     other[37, 5] += 1
     for data in (other, X[:-1], X.astype(np.float32)):
-        refused(finished, r"'X' was 90 samples with checksum \w{8} and is \d\d samples", data)
+        refused(finished, r"'X' was 90 samples with checksum \w{8} and is now \d\d samples", data)
     with pytest.raises(ValueError, match="'X' was 45 samples"):
         cross_val_score(small(checkpoint=finished / "cv"), X, cv=2, error_score="raise")
 
