@@ -31,8 +31,13 @@ def module_name(path):
 FILES = {module_name(path): path for path in PACKAGE.rglob("*.py")}
 
 
+@cache
 def imports(name):
-    """Yield modules that a module imports, at its top or later, and what it takes from each."""
+    """Return the modules that a module imports, at its top or later, and what it takes of each."""
+    return tuple(imported(name))
+
+
+def imported(name):
     path = FILES[name]
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

@@ -24,6 +24,7 @@ from skcontrast._data._pictures import SUFFIXES, as_pixels, read_image
 from skcontrast.augmentation import RandomFlip
 from skcontrast.datasets import ImageFolder
 from skcontrast.encoders import Pretrained
+from skcontrast.features import Raw
 from skcontrast.kinds import Images
 from tests.common import small, small_images
 
@@ -311,7 +312,7 @@ def test_a_column_of_paths_stands_among_others_in_a_cross_validation(paths):
 
 def test_a_classifier_takes_paths(paths):
     y = np.where(np.arange(24) < 16, np.arange(24) % 2, -1)
-    model = ContrastiveClassifier(small_images(max_epochs=1), random_state=0).fit(paths, y)
+    model = ContrastiveClassifier(small_images(max_epochs=1), blocks=[Raw()]).fit(paths, y)
     assert len(model.predict(paths[:3])) == 3
 
 

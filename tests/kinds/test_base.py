@@ -126,13 +126,16 @@ TESTED_FOR = {
 }
 
 
+CHECKS = ("isinstance", "issubclass")
+
+
 def kinds_tested_for(path):
     """Return the names of kinds in ``isinstance(x, kind)`` and ``type(x) is kind`` of a file."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         tested = []
-        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("isinstance", "issubclass"):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in CHECKS:
             tested = node.args[1:]
-        elif isinstance(node, ast.Compare) and ast.unparse(node.left).startswith("type("):
+        elif isinstance(node, ast.Compare) and isinstance(node.left, ast.Call):
             tested = node.comparators
         for name in (part for one in tested for part in ast.walk(one)):
             if isinstance(name, ast.Name) and name.id in set(skcontrast.kinds.__all__) - {"Kind"}:
