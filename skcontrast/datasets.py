@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch.utils.data import Dataset
 
-from ._checks import POSITIVE_INT, InvalidParameterError, StrOptions, validated
+from ._checks import POSITIVE_INT, Numbers, StrOptions, naming, validated
 from ._data._modalities import Modalities, along_rows
 from ._data._pictures import SUFFIXES, check_pillow, existing_files, load_images, read_image
 
@@ -114,6 +114,7 @@ class ImageFolder(Dataset):
 
     @validated(
         folder=[str, os.PathLike],
+        size=[*POSITIVE_INT, Numbers(*POSITIVE_INT)],
         files=[list, tuple, np.ndarray, None],
         classes=[list, tuple, np.ndarray, None],
         mode=[StrOptions({"RGB", "L"})],
@@ -131,13 +132,8 @@ class ImageFolder(Dataset):
     ):
         check_pillow()
         self.folder = Path(folder).expanduser()
-        sides = size if isinstance(size, (tuple, list)) and len(size) == 2 else (size, size)
-        if not all(map(POSITIVE_INT[0].is_satisfied_by, sides)):
-            raise InvalidParameterError(
-                "The 'size' parameter of ImageFolder must be an int or (height, width), at least "
-                f"1, got {size!r}."
-            )
-        self.size = int(sides[0]), int(sides[1])
+        with naming("size", "an int or (height, width)", size):
+            self.size: tuple[int, ...] = tuple(np.broadcast_to(size, 2).tolist())
         self.mode, self.resize = mode, resize
         if not self.folder.is_dir():
             raise NotADirectoryError(f"{self.folder} is not a folder.")

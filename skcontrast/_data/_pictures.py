@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path, PurePath
@@ -73,10 +72,6 @@ def pictures_in(X: Any) -> Sequence[Any] | None:
 def existing_files(files: Sequence[Any], folder: Path | None = None) -> list[Path]:
     """Return paths, relative to a folder if there is one, or raise an error."""
     check_pillow()
-    for row, file in enumerate(files):
-        if not isinstance(file, (str, os.PathLike)):
-            name = "X" if folder is None else "files"
-            raise TypeError(f"{name} must hold paths of image files, got {file!r} in row {row}.")
     paths = [Path(file) if folder is None else folder / file for file in files]
     missing = [path for path in paths if not path.is_file()]
     if missing:

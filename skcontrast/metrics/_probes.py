@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -92,9 +92,8 @@ def linear_probe(
     probe = _make_probe(scale, C)
     if labeled.H_test is not None:
         return _accuracy(probe, labeled)
-    folds = StratifiedKFold(cv, shuffle=True, random_state=0).split(labeled.H, labeled.y)
-    accuracies = [_accuracy(probe, _split(labeled, *fold)) for fold in folds]
-    return float(np.mean(accuracies))
+    folds = StratifiedKFold(cv, shuffle=True, random_state=0)
+    return float(cross_val_score(probe, labeled.H, labeled.y, cv=folds).mean())
 
 
 @measure(
@@ -197,14 +196,12 @@ def _few_rows(y: NDArray[np.int64], n_labels: int, seed: int) -> NDArray[np.int6
     return np.concatenate(drawn)
 
 
-def _split(
-    labeled: LabeledEmbeddings, train: NDArray[np.int64], test: NDArray[np.int64] | None = None
-) -> LabeledEmbeddings:
+def _split(labeled: LabeledEmbeddings, train: NDArray[np.int64]) -> LabeledEmbeddings:
     """Return training rows, with the test set if there is one, else `test` or all other rows."""
     H, y = labeled.H[train], labeled.y[train]
     if labeled.H_test is not None:
         return LabeledEmbeddings(H, y, labeled.H_test, labeled.y_test)
-    test = np.setdiff1d(np.arange(len(labeled.y)), train) if test is None else test
+    test = np.setdiff1d(np.arange(len(labeled.y)), train)
     if not len(test):
         raise ValueError("n_labels leaves no samples to test on: all were drawn.")
     return LabeledEmbeddings(H, y, labeled.H[test], labeled.y[test])
