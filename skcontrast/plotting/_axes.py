@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._optional_dependencies import check_matplotlib_support
 
 from .._checks import naming
 from .._data._metadata import entries, split_known
@@ -64,9 +63,10 @@ def one_per_sample(values: Any, name: str, n_samples: int, *, is_flat: bool = Fa
 
 def pyplot() -> Any:
     """Import matplotlib.pyplot, which is optional, and return it."""
-    check_matplotlib_support("skcontrast.plotting")
-    import matplotlib.pyplot as plt
-
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError("plotting needs matplotlib: pip install 'skcontrast[plot]'.") from error
     return plt
 
 
