@@ -51,7 +51,8 @@ def resolve_device(device: Any, owner: str) -> torch.device:
     shown = repr(device) if name == str(device) else f"{device!r}, that is {name!r}"
     raise ValueError(
         f"The 'device' parameter of {owner} must be 'auto', 'cpu', 'cuda', 'cuda:N' or 'mps' and "
-        f"available, got {shown}: {reasons.get(kind, 'PyTorch has none here')}."
+        f"available, got {shown}: {reasons.get(kind, 'PyTorch has none here')}. "
+        "With device='auto', the embedder uses what this machine has."
     )
 
 

@@ -122,8 +122,9 @@ def refuse_unordered(X: Any) -> None:
     # scikit-learn refuses a dok_matrix, which is a mapping too, as a sparse matrix.
     if hasattr(X, "map_partitions") or (is_unordered and not hasattr(X, "shape")):
         raise TypeError(
-            f"X must be an array, a sequence of samples or a Dataset, got a {type(X).__name__}: "
-            "pass list(X), pandas.DataFrame(X), loader.dataset or X.compute()."
+            f"X must be an array, a sequence of samples or a Dataset, got a {type(X).__name__}. "
+            "To read an iterator, pass list(X); a dict, pass pandas.DataFrame(X); a DataLoader, "
+            "pass loader.dataset; Dask, pass X.compute()."
         )
 
 

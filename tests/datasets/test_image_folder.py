@@ -126,7 +126,7 @@ def test_files_outside_the_folder_have_no_class(folder, tmp_path):
         ),
         (lambda f: ImageFolder(f, size=0), ValueError, "'size' parameter of ImageFolder"),
         (lambda f: ImageFolder(f, size=(8, 8.5)), ValueError, "'size' parameter"),
-        (lambda f: ImageFolder(f, size=(8, 8, 8)), ValueError, "'size' parameter"),
+        (lambda f: ImageFolder(f, size=(8, 8, 8)), ValueError, "size must be an int or"),
         (lambda f: ImageFolder(f)[True], IndexError, "can only be indexed by samples"),
         (lambda f: ImageFolder(f)[[[0]]], IndexError, "can only be indexed by samples"),
         (lambda f: ImageFolder(f, mode="CMYK"), ValueError, "'mode' parameter"),
