@@ -234,7 +234,7 @@ class Holds(Session):
     "held", [lambda c: c.module, lambda c: torch.nn.ModuleList([c.module.encoder])]
 )
 def test_a_session_that_registers_the_network_is_refused(held):
-    with pytest.raises(ValueError, match=r"Holds registers the network of the fit as 'held'.*call self"):
+    with pytest.raises(ValueError, match=r"Holds registers the network .*'held'.*call self"):
         small(framework=Starts(lambda context: Holds(context, held(context)))).fit(X)
 
 
@@ -295,7 +295,7 @@ def test_a_framework_passes_on_made_vectors(framework):
         (Own(changed("positives", lambda s: 30 * s)), ValueError, "have a score of"),
         (Returns(lambda z: z), TypeError, "must return a Contrast"),
         (Starts(lambda context: None), TypeError, "must return a .*Session"),
-        (Starts(lambda context: Holds(context, context.module)), ValueError, "registers the network"),
+        (Starts(lambda context: Holds(context, context.module)), ValueError, "registers the"),
         (SimCLR, TypeError, "Write framework=SimCLR"),
         (CMC(), ValueError, r"CMC\(\) needs a network"),
     ],
