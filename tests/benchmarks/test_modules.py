@@ -16,6 +16,7 @@ from sklearn.datasets import load_digits
 
 import benchmarks
 from benchmarks._synthetic_graphs import made_graphs
+from skcontrast.encoders import Pretrained
 
 ROOT = Path(benchmarks.__file__).parents[1]
 MODULES = {
@@ -47,6 +48,13 @@ def small_network(name):
 
 
 SMALL = {"SETS": {"digits": few_digits, "Fashion-MNIST": few_digits}}
+
+
+def small_encoder(name, kind=Pretrained, **parameters):
+    """Return what `pretrained_encoder` returns."""
+    return kind(small_network(name), mean=0.5, std=0.5, **parameters)
+
+
 NETWORK = {"pretrained_network": small_network}
 ONE = ["--seeds", "1", "--epochs", "1"]
 # module: (its options, its constants that are replaced)
@@ -85,8 +93,8 @@ TOY = {
     "studies.paper_losses": (["--sets", "digits", "--fits", "OUT/fits", *ONE], SMALL),
     "studies.papers_axes": (["--axes", "theorem", "--seeds", "2"], {}),
     "studies.pretrained": (
-        ["--sets", "steel", "--variants", "max_epochs=1", "--fine-tune"],
-        NETWORK | {"STEPS_OF_FINE_TUNING": 1},
+        ["--sets", "steel", "--variants", "max_epochs=1", "--fine-tune", "--classifiers"],
+        {"pretrained_encoder": small_encoder, "STEPS_OF_FINE_TUNING": 1},
     ),
     "studies.real_scores": (["--sets", "digits", "--seeds", "1", "--lengths", "0", "1"], {}),
     "studies.series": (["--sets", "CBF", "--rows", "default", "--data-home", "DATA", *ONE], {}),
