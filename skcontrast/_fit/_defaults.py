@@ -122,11 +122,8 @@ def pace_of(encoder: Any, schema: Schema, n_batches: int) -> tuple[float, int]:
 def _encoder_of_images(shape: tuple) -> Encoder:
     """Return the default encoder of images: PatchNet, or ConvNet for small ones."""
     shorter, longer = min(shape[-2:]), max(shape[-2:])
-    return (
-        ConvNet()
-        if shorter < _MIN_SIDE_FOR_CROPS or longer < _MIN_SIDE_FOR_PATCHES
-        else PatchNet()
-    )
+    is_small = shorter < _MIN_SIDE_FOR_CROPS or longer < _MIN_SIDE_FOR_PATCHES
+    return ConvNet() if is_small else PatchNet()
 
 
 def _features_of_images(seed: int) -> dict[str, Features]:

@@ -371,6 +371,7 @@ def test_a_device_of_torch_is_stored_as_text(tmp_path):
     assert skcontrast.load(tmp_path / "a").device == "cpu"
 
 
+@pytest.mark.slow
 def test_a_file_loads_in_a_process_that_knows_nothing_of_this_one(path):
     loaded, expected = in_a_process(skcontrast.load, path), skcontrast.load(path)
     np.testing.assert_array_equal(loaded.transform(VECTORS), expected.transform(VECTORS))

@@ -164,11 +164,11 @@ def test_grid_search_reaches_into_the_framework():
     assert search.best_estimator_.framework_.momentum == search.best_params_["framework__momentum"]
 
 
-# Contract checks: some of the product by default, all of it among the slow tests
+# Contract checks; by default, those of test_sklearn_contract and of MoCo on graphs are run
 
 
 SOME = [
-    pytest.param(small(framework=CMC(), max_epochs=1), marks=pytest.mark.slow),
+    small(framework=CMC(), max_epochs=1),
     small(
         framework=MoCo(queue_size=8, symmetric=True),
         loss=SupCon(),
@@ -182,6 +182,7 @@ PRODUCT = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", SOME, ids=lambda e: repr(e.framework))
 def test_estimator_checks(estimator):
     check_sklearn_contract(estimator)
