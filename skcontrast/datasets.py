@@ -133,7 +133,8 @@ class ImageFolder(Dataset):
         check_pillow()
         self.folder = Path(folder).expanduser()
         with naming("size", "an int or (height, width)", size):
-            self.size: tuple[int, ...] = tuple(np.broadcast_to(size, 2).tolist())
+            height, width = np.broadcast_to(size, 2).tolist()
+        self.size = height, width
         self.mode, self.resize = mode, resize
         if not self.folder.is_dir():
             raise NotADirectoryError(f"{self.folder} is not a folder.")
