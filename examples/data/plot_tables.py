@@ -77,6 +77,8 @@ figure, axis = plt.subplots(figsize=(6, 4.2), layout="constrained")
 points = PCA(2).fit_transform(pipe.transform(X))
 for k, name in enumerate(kinds):
     axis.plot(*points[kind == k].T, ".", label=name)
-axis.set(xlabel="first principal component", ylabel="second", title="The embedded customers")
+axis.set(
+    xlabel="principal component 1", ylabel="principal component 2", title="embedded customers"
+)
 axis.legend(frameon=False)
 plt.show()

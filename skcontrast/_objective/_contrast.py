@@ -23,8 +23,8 @@ class Contrast:
     candidates : Tensor of shape (n_candidates, k)
         The same for the candidate negatives.
     positives : Tensor of shape (n_anchors, n_positives) or (n_anchors,)
-        Scores of each anchor's positives; or, as int64, their places among the candidates, all of
-        which must be excluded then.
+        Scores of each anchor's positives; or, as int64, their indices among the candidates, all of
+        which must then be excluded.
     excluded : Tensor of shape (n_anchors, n_excluded) or (n_anchors,), dtype int64
         For each anchor, the different candidates that are not its negatives: itself, other views
         of its sample. At least one candidate must be left.
@@ -36,9 +36,9 @@ class Contrast:
         Groups of samples that are known to belong together, integers; negative where there is
         none.
     pair_weights : Tensor of shape (n_anchors, n_candidates) or None
-        Factors ≥ 0 on what each candidate adds to the loss of each anchor, without gradient; 0
-        leaves it out, as one that is known to be a false negative. As weights by rank they change
-        the estimate, not its N.
+        Factors ≥ 0 on the contribution of each candidate to the loss of each anchor, without
+        gradient; 0 leaves a candidate out, such as a known false negative. Like weights by rank,
+        they change the estimate, not its N.
 
     See Also
     --------
@@ -60,20 +60,20 @@ class Contrast:
     def __post_init__(self) -> None:
         for name in ("positives", "excluded"):
             value = getattr(self, name)
-            if isinstance(value, Tensor) and value.ndim == 1:  # one for each anchor
+            if isinstance(value, Tensor) and value.ndim == 1:  # a single one for each anchor
                 object.__setattr__(self, name, value[:, None])
 
     def same_class(self, rows: slice) -> Tensor:
         """Return where anchor and candidate are known to share a class, dtype bool."""
         if self.anchor_labels is None or self.candidate_labels is None:
             raise ValueError("The contrast has no labels.")
-        return _same(self.anchor_labels[rows], self.candidate_labels, self.excluded[rows])
+        return _share_value(self.anchor_labels[rows], self.candidate_labels, self.excluded[rows])
 
     def same_group(self, rows: slice) -> Tensor | None:
         """Return where anchor and candidate are of one group, None without groups."""
         if self.anchor_groups is None or self.candidate_groups is None:
             return None
-        return _same(self.anchor_groups[rows], self.candidate_groups, self.excluded[rows])
+        return _share_value(self.anchor_groups[rows], self.candidate_groups, self.excluded[rows])
 
     def scores_of_positives(self, rows: slice, scores: Tensor) -> Tensor:
         """Return the scores of the positives, (n, n_positives), of anchors with these scores."""
@@ -82,16 +82,19 @@ class Contrast:
 
     def take(self, rows: slice | Tensor) -> Contrast:
         """Return the contrast of a subset of the anchors with all candidates."""
-        required, known = ("anchors", "positives", "excluded"), ("anchor_labels", "anchor_groups")
-        parts = {k: getattr(self, k) for k in (*required, *known, "weights", "pair_weights")}
-        taken = {name: part[rows] for name, part in parts.items() if part is not None}
+        required, optional = (
+            ("anchors", "positives", "excluded"),
+            ("anchor_labels", "anchor_groups"),
+        )
+        tensors = {k: getattr(self, k) for k in (*required, *optional, "weights", "pair_weights")}
+        taken = {name: tensor[rows] for name, tensor in tensors.items() if tensor is not None}
         return replace(self, **taken)
 
 
-def _same(of_anchors: Tensor, of_candidates: Tensor, excluded: Tensor) -> Tensor:
-    # Unknown ones differ from all. On a CPU, ^ is several times as fast as ==.
-    of_candidates = of_candidates.masked_fill(of_candidates < 0, -2)
-    differences = of_anchors.clamp_min(-1)[:, None] ^ of_candidates
+def _share_value(anchors: Tensor, candidates: Tensor, excluded: Tensor) -> Tensor:
+    # Unknown values differ from all others. On a CPU, ^ is several times as fast as ==.
+    candidates = candidates.masked_fill(candidates < 0, -2)
+    differences = anchors.clamp_min(-1)[:, None] ^ candidates
     return differences.bool().logical_not_().scatter_(1, excluded, False)
 
 
@@ -121,17 +124,16 @@ def in_batch(
     """
     n_views, n = views.shape[:2]
     flat = views.flatten(0, 1)
-    # The views of the sample of row i are rows i, i + n, i + 2n, …, of the first view again after
-    # those of the last.
+    # Row i + v·n is view v of sample i; indices are modulo the number of rows.
     rows, steps = (torch.arange(0, len(flat), step, device=views.device) for step in (1, n))
-    own = (rows[:, None] + steps) % len(flat)
+    same_sample = (rows[:, None] + steps) % len(flat)
     labels = None if labels is None else labels.repeat(n_views)
     groups = None if groups is None else groups.repeat(n_views)
     return Contrast(
         anchors=flat,
         candidates=flat,
-        positives=own[:, 1:],
-        excluded=own,
+        positives=same_sample[:, 1:],
+        excluded=same_sample,
         weights=None if weights is None else weights.flatten(),
         anchor_labels=labels,
         candidate_labels=labels,
@@ -141,12 +143,12 @@ def in_batch(
 
 
 def pairs_with(u: Tensor, others: Iterable[Tensor], similarity: Similarity) -> Tensor:
-    """Return the scores (n, n_others) of vectors (n, k) with the matching rows of several."""
+    """Return the scores (n, n_others) of vectors (n, k) with the same rows of other tensors."""
     return torch.stack([similarity.pairs(u, other) for other in others], 1)
 
 
 def embed_views(views: Sequence[Any], similarity: Similarity) -> Tensor:
-    """Return views, tensors or tuples of them, as a similarity embeds them, (n_views, n, k)."""
+    """Apply a similarity's ``embed`` to views, tensors or tuples; shape (n_views, n, k)."""
     if isinstance(views[0], tuple):
         return torch.stack([similarity.embed(view) for view in views])
     return similarity.embed(torch.stack(list(views)))

@@ -5,8 +5,8 @@ Every loss of the package estimates, for a function :math:`\varphi` of the score
 .. math:: \hat E^-[\varphi] = a \cdot \frac1N \sum_j w_j\, \varphi(s_j)
     - b \cdot \frac1M \sum_m \varphi(s^+_m), \qquad w_j \propto e^{c_j + \beta s_j}
 
-and gives (c, β, a, b). The rest is the same for all of them and is written once. This module is
-the way in for custom training loops.
+and defines (c, β, a, b). The rest is common to all losses. `contrastive_loss` is the entry point
+for custom training loops.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from ..similarity._base import check_views, in_one_dtype
 from ._contrast import Contrast, embed_views, in_batch, pairs_with
 from ._mean_loss import SameGroup, objective_value
 
-# Embeddings; for a similarity with concentrations, directions and concentrations.
+# Embeddings, or for a similarity with concentrations, directions and concentrations.
 View: TypeAlias = Tensor | tuple[Tensor, Tensor]
-# Classes or groups of the samples and of the queue.
-_Marks: TypeAlias = tuple[Tensor | None, Tensor | None]
+# Classes or groups of the samples, and those of the queue.
+_LabelPair: TypeAlias = tuple[Tensor | None, Tensor | None]
 _F = TypeVar("_F", bound=Callable[..., Tensor])
 _SAME_GROUP = [StrOptions({"neutral", "positive"})]
 
 
 def _uncompiled(function: _F) -> _F:
-    """Return a function that runs uncompiled, between the compiled parts of its caller."""
+    """Return a function that ``torch.compile`` does not compile."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Tensor:
@@ -152,28 +152,27 @@ def contrastive_loss(
     for component in (loss, similarity):
         check_hyperparameters(component)
     check_argument(owner, "same_group", same_group, _SAME_GROUP)
-    # Views and queue have to be comparable before they get one dtype.
+    # Views and queue are validated before they are converted to one dtype.
     check_views(views, queue, similarity)
     tensors = in_one_dtype(views if queue is None else [*views, queue])
     views, queue = tuple(tensors[: len(views)]), None if queue is None else tensors[-1]
-    first, n_queue = _first(views[0]), None if queue is None else len(_first(queue))
+    anchors_view, n_queue = _tensor_of(views[0]), None if queue is None else len(_tensor_of(queue))
     reason = f"{type(loss).__name__} needs labels" if loss.requires_y else None
-    # What is known of the rows: classes where the loss asks for them, groups of all or of none.
-    labels = _checked_marks("y", (y, queue_y), first, n_queue, reason)
+    # Classes are needed if the loss reads them; groups are those of all samples or of none.
+    labels = _validate_pair("y", (y, queue_y), anchors_view, n_queue, reason)
     if reason is None and (y is not None or queue_y is not None):
         warn(f"{type(loss).__name__} ignores y: pass a loss that reads classes, or no y.")
-    marks = groups, queue_groups
-    are_given = any(found is not None for found in marks)
+    group_pair = groups, queue_groups
+    are_given = any(values is not None for values in group_pair)
     reason = "groups are those of all samples" if are_given else None
-    marks = _checked_marks("groups", marks, first, n_queue, reason)
-    weights = _check_weights(sample_weight, first)
-    # From here on it is a step of a fit: a contrast, and one value for all its anchors.
-    with plain_modes(first.device):
-        contrast = _contrast(views, similarity, queue, weights, labels, marks)
+    group_pair = _validate_pair("groups", group_pair, anchors_view, n_queue, reason)
+    weights = _check_weights(sample_weight, anchors_view)
+    with plain_modes(anchors_view.device):
+        contrast = _contrast(views, similarity, queue, weights, labels, group_pair)
         return objective_value(contrast, loss, similarity, same_group=same_group)
 
 
-def _first(view: View) -> Tensor:
+def _tensor_of(view: View) -> Tensor:
     return view[0] if isinstance(view, tuple) else view
 
 
@@ -182,8 +181,8 @@ def _contrast(
     similarity: Similarity,
     queue: View | None,
     sample_weight: Tensor | None,
-    labels: _Marks,
-    groups: _Marks,
+    labels: _LabelPair,
+    groups: _LabelPair,
 ) -> Contrast:
     """Return the contrast of views with each other or, if there is a queue, with the queue."""
     embedded = embed_views(views, similarity)
@@ -191,16 +190,16 @@ def _contrast(
         if sample_weight is not None:
             sample_weight = sample_weight.expand(len(views), -1)
         return in_batch(embedded, labels[0], sample_weight, groups[0])
-    # With a queue only view 1 has anchors: its positives are the other views (n, M), and no key
-    # of the queue is of the same sample, so none is excluded.
+    # With a queue, only view 1 gives anchors. Their positives are the other views (n, M); the
+    # queue has no keys of the same samples, so none is excluded.
     positives = pairs_with(embedded[0], embedded[1:], similarity)
-    none = torch.empty(len(positives), 0, dtype=torch.int64, device=positives.device)
+    no_columns = torch.empty(len(positives), 0, dtype=torch.int64, device=positives.device)
     keys = similarity.embed(queue)
     return Contrast(
         anchors=embedded[0],
         candidates=keys,
         positives=positives,
-        excluded=none,
+        excluded=no_columns,
         weights=sample_weight,
         anchor_labels=labels[0],
         candidate_labels=labels[1],
@@ -209,23 +208,23 @@ def _contrast(
     )
 
 
-def _checked_marks(
-    what: str, marks: _Marks, first: Tensor, n_queue: int | None, reason: str | None
-) -> _Marks:
-    """Return the classes or groups of samples and queue, checked if there is a reason for them."""
-    if marks[1] is not None and n_queue is None:
-        raise ValueError(f"queue_{what} is about the samples of a queue: pass queue too.")
+def _validate_pair(
+    name: str, pair: _LabelPair, first: Tensor, n_queue: int | None, reason: str | None
+) -> _LabelPair:
+    """Validate classes or groups of samples and queue if there is a reason to need them."""
+    if pair[1] is not None and n_queue is None:
+        raise ValueError(f"queue_{name} describes the samples of a queue: pass queue, too.")
     lengths = len(first), n_queue
-    for name, found, n in zip((what, f"queue_{what}"), marks, lengths, strict=True):
+    for argument, values, n in zip((name, f"queue_{name}"), pair, lengths, strict=True):
         if reason is None or n is None:
             continue
-        if found is None:
-            raise ValueError(f"{reason}: pass {name}.")
-        if not isinstance(found, Tensor) or found.is_floating_point() or found.ndim != 1:
-            raise TypeError(f"{name} must be a tensor of integers of shape ({n},).")
-        if len(found) != n:
-            raise ValueError(f"{name} must have {n} entries, got {len(found)}.")
-    return (None, None) if reason is None else marks
+        if values is None:
+            raise ValueError(f"{reason}: pass {argument}.")
+        if not isinstance(values, Tensor) or values.is_floating_point() or values.ndim != 1:
+            raise TypeError(f"{argument} must be a tensor of integers of shape ({n},).")
+        if len(values) != n:
+            raise ValueError(f"{argument} must have {n} entries, got {len(values)}.")
+    return (None, None) if reason is None else pair
 
 
 def _check_weights(weights: Any, first: Tensor) -> Tensor | None:
@@ -238,7 +237,7 @@ def _check_weights(weights: Any, first: Tensor) -> Tensor | None:
         raise ValueError(f"sample_weight must be a tensor of shape ({n},), got {got}.")
     if weights.requires_grad:
         raise ValueError("sample_weight must not require a gradient: pass sample_weight.detach().")
-    # To look at numbers on a GPU would mean to wait for it.
+    # Values on a GPU are not checked, because that would wait for the GPU.
     if weights.device.type == "cpu" and not ((weights >= 0) & weights.isfinite()).all():
         raise ValueError("sample_weight must hold no negative numbers, no infinity and no NaN.")
     return weights.to(first.dtype)

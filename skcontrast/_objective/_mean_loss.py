@@ -1,8 +1,8 @@
-"""The mean loss of a contrast and its gradient: one walk over tiles of anchors.
+"""The mean loss of a contrast and its gradient, computed in tiles of anchors.
 
-A tile is a few anchors with all their candidates. Its scores, its loss and its gradient are
-computed together and then forgotten, so that memory grows with the number of samples and not with
-its square. The sums over candidates, and their slopes, are those of ``losses/_rows.py``.
+A tile is a few anchors with all their candidates. Its scores, loss and gradient are computed
+together and then discarded, so that memory grows with the number of samples, not with its square.
+``losses/_rows.py`` has the sums over candidates and their derivatives.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from ._contrast import Contrast
 ObjectiveName: TypeAlias = Literal["contrastive", "jensen-shannon"]
 SameGroup: TypeAlias = Literal["neutral", "positive"]
 
-# Scores in a tile: few enough for the cache of a CPU; a GPU takes more, as each call has to start.
+# Scores in a tile: few enough for the cache of a CPU; more on a GPU, where each call has overhead.
 _TILE_ELEMENTS = 2**19
 _GPU_TILE_ELEMENTS = 2**24
-_LEAST_ROWS = 16
+_MIN_ROWS = 16
 
 
 def objective_value(
@@ -62,16 +62,16 @@ def objective_value(
         )
     losses_of = _contrastive if objective == "contrastive" else _jensen_shannon
 
-    def evaluate(part: slice, u: Tensor, scores: Tensor) -> tuple[Rows, Tensor]:
-        """Return what the loss reads of a tile, and the sum of its losses."""
-        rows = _rows(contrast, loss, similarity, same_group, part, u, scores)
+    def evaluate(tile: slice, u: Tensor, scores: Tensor) -> tuple[Rows, Tensor]:
+        """Return the rows of a tile, and the sum of its losses."""
+        rows = _rows(contrast, loss, similarity, same_group, tile, u, scores)
         pulls_group = same_group == "positive" and not loss.pulls
-        losses = losses_of(rows, loss, contrast.same_group(part) if pulls_group else None)
+        losses = losses_of(rows, loss, contrast.same_group(tile) if pulls_group else None)
         if contrast.weights is not None:
-            losses = losses * contrast.weights[part]
+            losses = losses * contrast.weights[tile]
         return rows, losses.sum()
 
-    # Under autocast the products would be taken in half precision, which 1/temperature magnifies.
+    # Autocast would compute products in half precision, whose error 1/temperature magnifies.
     with torch.autocast(contrast.anchors.device.type, enabled=False):
         tensors = contrast.anchors, contrast.candidates, contrast.positives
         return _MeanLoss.apply(similarity, evaluate, *tensors)
@@ -89,47 +89,47 @@ class _MeanLoss(torch.autograd.Function):
         candidates: Tensor,
         positives: Tensor,
     ) -> Tensor:
-        *_, of_candidates, of_positives = ctx.needs_input_grad
+        *_, needs_candidates, needs_positives = ctx.needs_input_grad
         needs_gradient = any(ctx.needs_input_grad)
         value, d_anchors = anchors.new_zeros(()), torch.zeros_like(anchors)
-        # Anchors that are the candidates have one gradient.
+        # If anchors and candidates are the same tensor, so are their gradients.
         d_candidates = d_anchors if anchors is candidates else None
-        if of_candidates and d_candidates is None:
+        if needs_candidates and d_candidates is None:
             d_candidates = torch.zeros_like(candidates)
-        d_positives = torch.zeros_like(positives) if of_positives else None
-        for part in tiles(anchors, len(candidates)):
-            u = anchors[part].detach().requires_grad_(needs_gradient)
-            v = candidates.detach().requires_grad_(of_candidates)
+        d_positives = torch.zeros_like(positives) if needs_positives else None
+        for tile in tiles(anchors, len(candidates)):
+            u = anchors[tile].detach().requires_grad_(needs_gradient)
+            v = candidates.detach().requires_grad_(needs_candidates)
             with torch.set_grad_enabled(needs_gradient and not similarity.bilinear):
                 scores = similarity.scores(u, v)
             check_returned(f"{type(similarity).__name__}.scores", scores, (len(u), len(v)))
             with torch.set_grad_enabled(needs_gradient):
-                # A loss writes into its scores, and autograd may need those of a similarity.
-                own = scores if similarity.bilinear else scores.detach().clone()
-                rows, of_tile = evaluate(part, u, own)
-            value += of_tile.detach()
+                # Rows overwrite the scores, which autograd of the similarity may need.
+                tile_scores = scores if similarity.bilinear else scores.detach().clone()
+                rows, tile_loss = evaluate(tile, u, tile_scores)
+            value += tile_loss.detach()
             if not needs_gradient:
                 continue
             further = [u] if isinstance(rows.highest, Tensor) else []
-            d_scores, d_positive, d_further = rows._gradients(of_tile, *further)
+            d_scores, d_positive, d_further = rows._gradients(tile_loss, *further)
             if d_positives is not None:
-                d_positives[part] = d_positive
-            elif not positives.is_floating_point():  # places among the candidates
-                d_scores.scatter_add_(1, positives[part], d_positive)
-            _add_gradients(similarity, scores, u, v, d_scores, d_anchors[part], d_candidates)
-            for found in d_further:
-                d_anchors[part] += found
+                d_positives[tile] = d_positive
+            elif not positives.is_floating_point():  # indices of candidates
+                d_scores.scatter_add_(1, positives[tile], d_positive)
+            _add_gradients(similarity, scores, u, v, d_scores, d_anchors[tile], d_candidates)
+            for d_tensor in d_further:
+                d_anchors[tile] += d_tensor
         ctx.gradients = d_anchors, None if d_candidates is d_anchors else d_candidates, d_positives
         return value / len(anchors)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        if torch.is_grad_enabled():  # a second derivative would silently lack this part
+        if torch.is_grad_enabled():  # second derivatives would be wrong without notice
             raise RuntimeError(
                 "contrastive_loss can be differentiated once: create_graph=True is not supported."
             )
         scale = grad / len(ctx.gradients[0])
-        gradients = (None if found is None else found * scale for found in ctx.gradients)
+        gradients = (None if gradient is None else gradient * scale for gradient in ctx.gradients)
         return None, None, *gradients
 
 
@@ -142,21 +142,23 @@ def _add_gradients(
     d_u: Tensor,
     d_v: Tensor | None,
 ) -> None:
-    """Add the gradients of vectors u and, if there is `d_v`, of v from that of their scores."""
+    """Add the gradients of u and, if `d_v` is not None, of v, given that of their scores."""
     if similarity.bilinear:
         d_u.addmm_(d_scores, v)
         if d_v is not None:
             d_v.addmm_(d_scores.T, u)
         return
     vectors, totals = ([u], [d_u]) if d_v is None else ([u, v], [d_u, d_v])
-    for total, found in zip(totals, torch.autograd.grad(scores, vectors, d_scores), strict=True):
-        total += found
+    for total, gradient in zip(
+        totals, torch.autograd.grad(scores, vectors, d_scores), strict=True
+    ):
+        total += gradient
 
 
 def tiles(anchors: Tensor, n_candidates: int) -> Iterator[slice]:
     """Yield slices of anchors whose scores with all candidates are a tile."""
     elements = _GPU_TILE_ELEMENTS if anchors.is_cuda else _TILE_ELEMENTS
-    n_rows = max(_LEAST_ROWS, elements // max(1, n_candidates))
+    n_rows = max(_MIN_ROWS, elements // max(1, n_candidates))
     for start in range(0, len(anchors), n_rows):
         yield slice(start, min(start + n_rows, len(anchors)))
 
@@ -166,34 +168,34 @@ def _rows(
     loss: Loss,
     similarity: Similarity,
     same_group: SameGroup,
-    part: slice,
+    tile: slice,
     u: Tensor,
     scores: Tensor,
 ) -> Rows:
-    """Return what a loss reads of a few anchors, of vectors u and scores with all candidates."""
-    group = contrast.same_group(part)
-    same_class = contrast.same_class(part) if loss.requires_y else None
+    """Return the rows of a tile of anchors u, with their scores for all candidates."""
+    group = contrast.same_group(tile)
+    same_class = contrast.same_class(tile) if loss.requires_y else None
     hidden = group
     if group is not None and same_group == "positive" and loss.pulls:
-        # A loss that pulls candidates of the anchor's class pulls its group as if it were one.
+        # A loss that pulls candidates of the anchor's class pulls its group in the same way.
         same_class, hidden = group if same_class is None else same_class | group, None
     elif group is not None and same_class is not None:
         same_class = same_class & ~group
     weights = contrast.pair_weights
     return Rows(
         scores,
-        contrast.scores_of_positives(part, scores),
-        contrast.excluded[part],
+        contrast.scores_of_positives(tile, scores),
+        contrast.excluded[tile],
         bounds=similarity.bounds(contrast.anchors.shape[1]),
         highest=similarity.self_scores(u),
         same_class=same_class,
         hidden=hidden,
-        pair_weights=None if weights is None else weights[part].to(scores.dtype),
+        pair_weights=None if weights is None else weights[tile].to(scores.dtype),
     )
 
 
 def _contrastive(rows: Rows, loss: Loss, group: Tensor | None) -> Tensor:
-    """Return the loss of each anchor; members of `group` are pulled."""
+    """Return the loss of each anchor, with the members of `group` pulled."""
     owner = f"{type(loss).__name__}.losses"
     losses = check_returned(owner, loss.losses(rows), (len(rows.positives),))
     if torch.is_grad_enabled() and not losses.requires_grad:
@@ -205,14 +207,14 @@ def _contrastive(rows: Rows, loss: Loss, group: Tensor | None) -> Tensor:
 
 
 def _attraction(own: Tensor, total: Tensor, mass: Tensor) -> Tensor:
-    """Return what is added to a loss when a share of the pull goes to others.
+    """Return the change of a loss when further candidates share the pull of the positives.
 
     Parameters
     ----------
     own : Tensor of shape (n_anchors, n_positives)
-        The attraction of the positives, which have all of the pull in the loss.
+        The attraction of the positives in the loss.
     total, mass : Tensor of shape (n_anchors,)
-        The sum of the attractions of the others, and their number.
+        The sum of the attractions of the further candidates, and their number.
     """
     others = total / mass.masked_fill(mass == 0, 1.0)
     return mass / (mass + own.shape[1]) * (own.mean(1) - others)
@@ -227,16 +229,16 @@ def _jensen_shannon(rows: Rows, loss: Loss, group: Tensor | None) -> Tensor:
     logits = c.log() + loss.hardness() * (scores.detach() if loss.detach_weights else scores)
     if loss.sum_of_weights == "free":
         weights = logits.exp() / rows.n_candidates
-    else:  # N does not occur here: weights whose sum replaces it are scaled, too
-        none = c == 0
-        weights = logits.masked_fill(none.all(1, keepdim=True), 0.0).softmax(1)
-        weights = weights.masked_fill(none, 0.0)
+    else:  # without N, weights whose sum replaces N are scaled, too
+        is_zero = c == 0
+        weights = logits.masked_fill(is_zero.all(1, keepdim=True), 0.0).softmax(1)
+        weights = weights.masked_fill(is_zero, 0.0)
     negative = a * (weights * F.softplus(scores)).sum(1) - b * F.softplus(positives).mean(1)
     floor = math.log1p(math.exp(rows.lowest))
     losses = negative.clamp_min(floor) - F.logsigmoid(positives).mean(1)
     if group is None:
         return losses
-    # What pulls is −softplus(−s).
+    # The attraction is −softplus(−s).
     weights = rows._of_pairs(rows._copy(group))
     total = (weights * F.logsigmoid(scores)).sum(1)
     return losses + _attraction(F.logsigmoid(positives), total, weights.sum(1))

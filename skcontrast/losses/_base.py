@@ -1,4 +1,4 @@
-"""The base class of the losses: a row of weights and two coefficients."""
+"""``Loss``, the base class of the losses."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ class Loss(ParameterObject):
     .. math:: \hat E^-[\varphi] = a \cdot \frac1N \sum_j w_j\, \varphi(s_j)
         - b \cdot \frac1M \sum_m \varphi(s^+_m), \qquad w_j \propto c_j\, e^{\beta s_j},
 
-    floored at the lowest value that :math:`\varphi` can take. So a loss is (c, β, a, b): a new one
-    overrides `rank_weights` or `class_weights`, `hardness` and `coefficients` where it differs
-    from :class:`InfoNCE`. One of a different form overrides `losses`. The gradient reaches the
-    embeddings alone: a loss has no parameters that are trained.
+    floored at the lowest value that :math:`\varphi` can take. So a loss is (c, β, a, b): a custom
+    loss overrides `rank_weights` or `class_weights`, `hardness` and `coefficients` where it
+    differs from :class:`InfoNCE`. A loss of a different form overrides `losses`. Only the
+    embeddings have a gradient: a loss has no trainable parameters.
 
     Attributes
     ----------
     detach_weights : bool
-        Whether the weights carry no gradient. Only matters where β > 0: c never carries any.
+        Whether the weights have no gradient. This only matters if β > 0: c never has one.
     sum_of_weights : {"N", "free", "replaces N"}
         Whether the weights are scaled to the sum N, which is mean 1; are left as they are; or are
         left as they are because their sum takes the place of N, as the size of a ring does. Under
@@ -77,9 +77,9 @@ class Loss(ParameterObject):
 
     @property
     def is_estimate(self) -> bool:
-        """Whether the loss is (c, β, a, b) and a floor and nothing more.
+        """Whether the loss is (c, β, a, b) with a floor.
 
-        Only then does it have a Jensen–Shannon form, may replace the negatives of
+        Only such a loss has a Jensen–Shannon form, may replace the negatives of
         :class:`PositiveDebiased`, and can be compared with others on simulated scores.
         """
         return not self.overrides("losses")
@@ -152,7 +152,7 @@ class Loss(ParameterObject):
     def true_negative_probability(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
         """Return the probability that a candidate is a true negative, by its rank.
 
-        No training needs it: it is what :func:`skcontrast.estimation.reliability` compares with
+        Training does not use it: :func:`skcontrast.estimation.reliability` compares it with
         labels.
 
         Parameters
@@ -170,9 +170,9 @@ class Loss(ParameterObject):
         raise NotImplementedError
 
     def label_spreading(self) -> Any:
-        """Return how `fit` gives pseudo-labels to unlabeled samples; None gives none.
+        """Return settings for pseudo-labels of unlabeled samples in `fit`; None assigns none.
 
-        A custom loss that reads classes may return ``SemiSupCon(every=5)``, whose parameters say
-        how.
+        A custom loss that reads classes may return ``SemiSupCon(every=5)``, whose parameters are
+        used.
         """
         return None

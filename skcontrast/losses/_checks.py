@@ -1,4 +1,4 @@
-"""A check of custom losses, for their authors' tests."""
+"""``check_loss``: a check of custom losses, to be called in tests."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def check_loss(loss: Loss, n_candidates: int = 254, n_positives: int = 1) -> Non
     Parameters
     ----------
     loss : Loss
-        An instance with numbers, not schedules, as hyperparameters. Those of the package pass.
+        An instance whose hyperparameters are numbers, not schedules.
     n_candidates : int, default=254
         The number N of candidates of each anchor.
     n_positives : int, default=1
@@ -80,37 +80,37 @@ def check_loss(loss: Loss, n_candidates: int = 254, n_positives: int = 1) -> Non
             f"{type(loss).__name__} overrides none of {', '.join(_HOOKS)}, so it is InfoNCE. Is a "
             "name misspelled?"
         )
-    _check_values_of(loss)
-    made = torch.arange(_N_ANCHORS * (n_candidates + n_positives)).sin().view(_N_ANCHORS, -1)
-    # Their means differ, and so do those of their halves.
-    scores, positives = (made * torch.linspace(_TOP, _TOP / 2, _N_ANCHORS)[:, None]).split(
+    _check_numbers(loss)
+    numbers = torch.arange(_N_ANCHORS * (n_candidates + n_positives)).sin().view(_N_ANCHORS, -1)
+    # The anchors have different means, and so have halves of their scores.
+    scores, positives = (numbers * torch.linspace(_TOP, _TOP / 2, _N_ANCHORS)[:, None]).split(
         [n_candidates, n_positives], 1
     )
-    places = torch.arange(n_candidates) + torch.arange(_N_ANCHORS)[:, None]
-    same_class = places % 3 == 0
+    columns = torch.arange(n_candidates) + torch.arange(_N_ANCHORS)[:, None]
+    same_class = columns % 3 == 0
     name = type(loss).__name__
     if loss.overrides("rank_weights"):
         ranks = torch.arange(1, n_candidates + 1, dtype=torch.float64)
-        found = loss.rank_weights(ranks, n_candidates)
-        _check_weights(f"{name}.rank_weights", found, (n_candidates,))
+        weights = loss.rank_weights(ranks, n_candidates)
+        _check_weights(f"{name}.rank_weights", weights, (n_candidates,))
     if loss.overrides("class_weights"):
         _check_weights(f"{name}.class_weights", loss.class_weights(same_class), scores.shape)
-    whole = _losses(loss, scores, positives, same_class)
+    all_losses = _losses(loss, scores, positives, same_class)
     flipped = _losses(loss, scores.flip(1), positives, same_class.flip(1))
-    few = _losses(loss, scores[:-1], positives[:-1], same_class[:-1])
-    for other in (flipped, few):
-        if not torch.allclose(other, whole[: len(other)], rtol=1e-3, atol=1e-4):
+    fewer = _losses(loss, scores[:-1], positives[:-1], same_class[:-1])
+    for other in (flipped, fewer):
+        if not torch.allclose(other, all_losses[: len(other)], rtol=1e-3, atol=1e-4):
             raise ValueError(
-                f"{name}.losses must compute each loss from its own row alone, of candidates in "
-                "any order."
+                f"{name}.losses must compute each loss from its own row alone, and must not "
+                "depend on the order of candidates."
             )
     higher = _losses(loss, scores, positives + 1, same_class)
-    # One that pulls candidates may grow, as the positives are in its denominator.
-    if not loss.pulls and (higher > whole + 1e-4 * (1 + whole.abs())).any():
+    # A loss that pulls candidates may grow, because positives are in its denominator.
+    if not loss.pulls and (higher > all_losses + 1e-4 * (1 + all_losses.abs())).any():
         raise ValueError(f"{name}.losses must fall as positives score higher, but it grows.")
 
 
-def _check_values_of(loss: Loss) -> None:
+def _check_numbers(loss: Loss) -> None:
     """Raise ValueError unless β ≥ 0, a > 0 and b ≥ 0."""
     name, beta, pair = type(loss).__name__, loss.hardness(), loss.coefficients()
     check_argument(name, "sum_of_weights", loss.sum_of_weights, _TOTALS)
@@ -123,20 +123,20 @@ def _check_values_of(loss: Loss) -> None:
         )
 
 
-def _check_weights(owner: str, found: Any, shape: tuple[int, ...]) -> None:
-    found = check_returned(owner, found, shape).double()
-    least, most = found.min().item(), found.max().item()
-    if not 0 <= least <= most <= torch.finfo(found.dtype).max:
-        raise ValueError(f"{owner} must return finite numbers ≥ 0, got {least:g} to {most:g}.")
-    if most == 0 and "rank" in owner:
+def _check_weights(owner: str, weights: Any, shape: tuple[int, ...]) -> None:
+    weights = check_returned(owner, weights, shape).double()
+    low, high = weights.min().item(), weights.max().item()
+    if not 0 <= low <= high <= torch.finfo(weights.dtype).max:
+        raise ValueError(f"{owner} must return finite numbers ≥ 0, got {low:g} to {high:g}.")
+    if high == 0 and "rank" in owner:
         raise ValueError(f"{owner} must return numbers whose sum is > 0, got 0 for all ranks.")
 
 
 def _losses(loss: Loss, scores: Tensor, positives: Tensor, same_class: Tensor) -> Tensor:
-    """Return the losses of synthetic anchors, checked with their gradient."""
+    """Return the losses of synthetic anchors, after a check of losses and gradients."""
     owner, n = f"{type(loss).__name__}.losses", len(scores)
-    with validation_mode(scores.device):  # from the same random numbers, if it draws any
-        # A column that is excluded, as the anchor itself is in a batch.
+    with validation_mode(scores.device):  # the same random numbers in each call
+        # An excluded column, like the anchor itself in a batch.
         padded = torch.cat([torch.zeros(n, 1), scores], 1)
         rows = Rows(
             padded,
@@ -152,10 +152,10 @@ def _losses(loss: Loss, scores: Tensor, positives: Tensor, same_class: Tensor) -
             raise ValueError(
                 f"{owner} must return what autograd can differentiate, without detach."
             )
-        found = [losses.detach(), *rows._gradients(losses.sum())[:2]]
-    if not all(bool(part.isfinite().all()) for part in found):
+        results = [losses.detach(), *rows._gradients(losses.sum())[:2]]
+    if not all(bool(tensor.isfinite().all()) for tensor in results):
         raise ValueError(
             f"{owner} and its gradient must be finite for finite scores, got NaN or infinity. "
             "Excluded candidates score −inf."
         )
-    return found[0]
+    return results[0]

@@ -1,4 +1,4 @@
-"""Weights by rank: a weight for each candidate, by the place of its score in its row."""
+"""Weights by rank: each candidate gets a weight by the rank of its score in its row."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-# Scores closer than this share of the largest one tie: equal samples do in spite of rounding.
+# Scores closer than this share of the largest one are ties, in spite of rounding.
 _ROUNDING = 2.0**-44
-_LEAST = 1e-280
-# Numbers that a CPU keeps in its cache.
+_TINY = 1e-280
+# Numbers that fit in the cache of a CPU.
 _IN_CACHE = 2**15
 
 
 class Ranking:
-    """The order of the candidates of each anchor, in which several weights can be placed.
+    """The order of the candidates of each anchor, by which weights can be assigned repeatedly.
 
     Parameters
     ----------
     scores : Tensor of shape (n, m)
-        Scores; those of excluded candidates may be anything.
+        Scores; those of excluded candidates are ignored.
     excluded : Tensor of shape (n, n_excluded), dtype int64
         Columns that have no rank; they get the weight 0.
     """
@@ -28,39 +28,40 @@ class Ranking:
         keys, bits = _sorted_keys(scores, excluded)
         # The columns in the last bits change a score by less than this share of it.
         share = 2.0 ** (bits - 51)
-        largest = torch.maximum(keys[:, 0].abs(), keys[:, -1].abs()).clamp_min(_LEAST)
+        largest = torch.maximum(keys[:, 0].abs(), keys[:, -1].abs()).clamp_min(_TINY)
         tied = torch.arange(len(scores), device=scores.device)
-        # Rows without ties are left alone on a CPU; on a GPU, to ask for them would mean to wait.
+        # On a CPU, rows without ties are skipped; on a GPU, finding them would wait for the GPU.
         if scores.device.type == "cpu" and keys.shape[1] > 1:
-            parts = keys.split(max(1, _IN_CACHE // keys.shape[1]))
-            least = torch.cat([(part[:, 1:] - part[:, :-1]).amin(1) for part in parts])
+            blocks = keys.split(max(1, _IN_CACHE // keys.shape[1]))
+            least = torch.cat([(block[:, 1:] - block[:, :-1]).amin(1) for block in blocks])
             tied = tied[least < largest * (_ROUNDING + share)]
-        chosen, rounding = keys[tied], largest[tied, None] * _ROUNDING
-        gaps = (chosen[:, 1:] - chosen[:, :-1]).sub_(chosen[:, 1:].abs(), alpha=share)
+        tied_keys, rounding = keys[tied], largest[tied, None] * _ROUNDING
+        gaps = (tied_keys[:, 1:] - tied_keys[:, :-1]).sub_(tied_keys[:, 1:].abs(), alpha=share)
         self._is_new = F.pad(gaps >= rounding, (1, 0), value=True)
         self._like, self._tied = scores, tied
         self._order = keys.view(torch.int64).bitwise_and_(2**bits - 1)
 
-    def place(self, weights: Tensor) -> Tensor:
-        """Return weights at ranks 1 (the farthest) to N, shape (N,), as those of the candidates.
+    def assign(self, weights: Tensor) -> Tensor:
+        """Assign weights at ranks 1 (the farthest) to N, shape (N,), to the candidates.
 
-        They have the shape and the dtype of the scores; tied candidates share the mean of theirs.
+        The result has the shape and the dtype of the scores. Tied candidates share the mean of
+        their weights.
         """
-        like, tied, order = self._like, self._tied, self._order
-        placed, weights = torch.zeros_like(like), weights.double()
-        if len(tied) < len(like):
-            placed.scatter_(1, order, weights.to(like.dtype).expand_as(order))
+        scores, tied, order = self._like, self._tied, self._order
+        result, weights = torch.zeros_like(scores), weights.double()
+        if len(tied) < len(scores):
+            result.scatter_(1, order, weights.to(scores.dtype).expand_as(order))
         if len(tied):
-            means = _means_of_runs(weights, self._is_new).to(like.dtype)
-            placed[tied] = placed[tied].scatter_(1, order[tied], means)
-        return placed
+            means = _means_of_runs(weights, self._is_new).to(scores.dtype)
+            result[tied] = result[tied].scatter_(1, order[tied], means)
+        return result
 
 
 def _sorted_keys(scores: Tensor, excluded: Tensor) -> tuple[Tensor, int]:
     """Return the sorted scores of the candidates, float64, with their columns in the last bits."""
     bits = (scores.shape[1] - 1).bit_length()
     keys = scores.to(torch.float64, copy=True)
-    if scores.dtype == torch.float64:  # of others, the last bits are 0
+    if scores.dtype == torch.float64:  # in other dtypes, the last bits are 0
         keys.view(torch.int64).bitwise_and_(-(2**bits))
     keys.view(torch.int64).bitwise_or_(torch.arange(scores.shape[1], device=scores.device))
     keys.scatter_(1, excluded, -torch.inf)  # below all others
@@ -71,9 +72,11 @@ def _sorted_keys(scores: Tensor, excluded: Tensor) -> tuple[Tensor, int]:
     return keys[:, excluded.shape[1] :], bits
 
 
-def _means_of_runs(by_place: Tensor, is_new: Tensor) -> Tensor:
-    """Return the mean weight of the run that each place is in; a run begins where `is_new`."""
+def _means_of_runs(weights: Tensor, is_new: Tensor) -> Tensor:
+    """Return, for each rank, the mean weight of its run; runs begin where `is_new`."""
     run = is_new.cumsum(1) - 1
-    parts = (part.expand(run.shape) for part in (by_place, torch.ones_like(by_place)))
-    total, number = (by_place.new_zeros(run.shape).scatter_add_(1, run, part) for part in parts)
+    tensors = (tensor.expand(run.shape) for tensor in (weights, torch.ones_like(weights)))
+    total, number = (
+        weights.new_zeros(run.shape).scatter_add_(1, run, tensor) for tensor in tensors
+    )
     return (total / number).gather(1, run)

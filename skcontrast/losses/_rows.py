@@ -1,12 +1,12 @@
-r"""The scores of a few anchors: sums over their candidates, and the gradient of what follows.
+r"""The scores of a few anchors: sums over their candidates, and gradients.
 
 The loss of an anchor depends on its row of scores only through a few sums,
 
 .. math:: \hat E = \frac{\sum_j c_j\, e^{(1 + \beta) s_j}}{\sum_j c_j\, e^{\beta s_j}}
     \qquad \text{or} \qquad \sum_j c_j s_j.
 
-So the slope of each summand is written here, once, and what a loss makes of the sums is left to
-autograd, which then only sees vectors with one number for each anchor.
+The derivatives of these sums are written here. Autograd differentiates the rest of a loss, which
+has one number for each anchor.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from ._ranks import Ranking
 if TYPE_CHECKING:
     from ._base import Loss
 
-# Up to this exponent, e^score and its sum over all candidates are normal float32 numbers; beyond,
-# the maximum of each row is taken out first.
+# Up to this exponent, e^score and its sum over all candidates are normal float32 numbers; for
+# larger scores, the maximum of each row is subtracted first.
 _LARGEST_EXPONENT = 60.0
 # A score whose exponential is 0, and whose difference from others is finite.
 _VERY_LOW = -1e37
@@ -68,13 +68,13 @@ class Rows:
         self._same_class = same_class
         self.n_candidates = scores.shape[1] - excluded.shape[1]
         self.lowest, self.highest = bounds[0], bounds[1] if highest is None else highest
-        # Far below all others, so that neither sums of exponentials nor products with a weight 0
-        # have to leave them out.
+        # A very low score: exponentials and products with a weight of 0 vanish.
         self._scores = scores.scatter_(1, excluded, _VERY_LOW)
         self._excluded, self._hidden = excluded, hidden
         self._pair_weights = pair_weights
         self._largest = max(-bounds[0], bounds[1])
-        # What a loss has read, as leaves of its graph, and how their gradients reach the scores.
+        # Values that a loss has read, as leaves of its graph, and functions from their gradients
+        # to those of the scores.
         self._leaves: list[tuple[Tensor, Callable[[Tensor], Tensor]]] = []
         self._ranking: Ranking | None = None
 
@@ -98,7 +98,7 @@ class Rows:
 
     @functools.cached_property
     def _finite_scores(self) -> Tensor:
-        """Return `scores` with 0 instead of −inf, and those of a hidden group as they are."""
+        """Return `scores` with 0 instead of −inf for excluded ones, and without hiding a group."""
         return self._leaf(self._scores.scatter(1, self._excluded, 0.0), Tensor.contiguous)
 
     def log_expectation(self, loss: Loss, weights: Tensor | None = None) -> Tensor:
@@ -111,7 +111,7 @@ class Rows:
         Parameters
         ----------
         loss : Loss
-            Gives a and b, and what `log_mean` needs.
+            Determines a and b, and the weights of `log_mean`.
         weights : Tensor of shape (n_anchors, n), default=None
             The factors c; None is those of the loss.
 
@@ -141,7 +141,7 @@ class Rows:
         Parameters
         ----------
         loss : Loss
-            Gives β, c, and whether the weights are scaled and carry a gradient.
+            Determines β, c, and whether the weights are scaled and have a gradient.
         weights : Tensor of shape (n_anchors, n), default=None
             The factors c; None is those of the loss.
 
@@ -176,13 +176,13 @@ class Rows:
             log_mean += top if is_scaled else (1 + beta) * top
 
         def pull_back(d: Tensor) -> Tensor:
-            found = terms.mul_((d * (1 + slope) / total)[:, None])
+            d_scores = terms.mul_((d * (1 + slope) / total)[:, None])
             if slope == 0 or not is_scaled:
-                return found
-            return found.sub_(w.mul_((d * slope / mass)[:, None]))
+                return d_scores
+            return d_scores.sub_(w.mul_((d * slope / mass)[:, None]))
 
         log_mean = self._leaf(log_mean, pull_back)
-        # Without any negative: an estimate at the floor, and no gradient from it.
+        # An anchor without negatives has its estimate at the floor, without gradient.
         return log_mean if c is None else log_mean.masked_fill(none, self.lowest)
 
     def weighted_sum(self, weights: Tensor) -> tuple[Tensor, Tensor]:
@@ -203,7 +203,7 @@ class Rows:
     def weights(self, loss: Loss) -> Tensor | None:
         """Return the factors c of the candidates, shape (n_anchors, n), or None where all are 1.
 
-        They are those of the loss by rank and by class, times those of the pairs; 0 for
+        They are the loss's factors by rank and by class, times the weights of the pairs, and 0 for
         excluded candidates and those of the anchor's group.
         """
         name, beta = type(loss).__name__, loss.hardness()
@@ -224,9 +224,9 @@ class Rows:
         if self._ranking is None:
             self._ranking = Ranking(self._scores.to(device), self._excluded.to(device))
         ranks = torch.arange(1.0, self.n_candidates + 1, dtype=torch.float64, device=device)
-        found = loss.rank_weights(ranks, self.n_candidates)
-        check_returned(f"{type(loss).__name__}.rank_weights", found, ranks.shape)
-        return self._ranking.place(found).to(self._scores.device)
+        by_rank = loss.rank_weights(ranks, self.n_candidates)
+        check_returned(f"{type(loss).__name__}.rank_weights", by_rank, ranks.shape)
+        return self._ranking.assign(by_rank).to(self._scores.device)
 
     def _gradients(self, value: Tensor, *further: Tensor) -> tuple[Tensor, Tensor, list[Tensor]]:
         """Return the gradient of a value.
@@ -246,11 +246,11 @@ class Rows:
         d_further : list of Tensor
         """
         leaves = [self.positives, *further, *(leaf for leaf, _ in self._leaves)]
-        d_positives, *found = torch.autograd.grad(value, leaves, materialize_grads=True)
-        pairs = zip(self._leaves, found[len(further) :], strict=True)
-        parts = [pull_back(part) for (_, pull_back), part in pairs]
-        d_scores = functools.reduce(Tensor.add_, parts or [torch.zeros_like(self._scores)])
-        return d_scores, d_positives, found[: len(further)]
+        d_positives, *gradients = torch.autograd.grad(value, leaves, materialize_grads=True)
+        pairs = zip(self._leaves, gradients[len(further) :], strict=True)
+        d_leaves = [pull_back(gradient) for (_, pull_back), gradient in pairs]
+        d_scores = functools.reduce(Tensor.add_, d_leaves or [torch.zeros_like(self._scores)])
+        return d_scores, d_positives, gradients[: len(further)]
 
     def _weighted_sum(self, weights: Tensor) -> tuple[Tensor, Tensor]:
         """Return a sum with weights that are 0 where excluded, and the sum of the weights."""
@@ -264,7 +264,7 @@ class Rows:
         return weights.scatter_(1, self._excluded, 0.0)
 
     def _of_candidates(self, weights: Tensor) -> Tensor:
-        """Do the same, and multiply those of a hidden group by 0."""
+        """Multiply weights as `_of_pairs` does, and those of a hidden group by 0."""
         weights = self._of_pairs(weights)
         return weights if self._hidden is None else weights.masked_fill_(self._hidden, 0.0)
 

@@ -97,7 +97,7 @@ def test_y_that_a_loss_ignores_is_reported(y):
 
 def test_labels_and_weights_that_do_not_belong_to_the_views_are_refused_by_name():
     views, labels = random_views(4, 3), torch.zeros(4, dtype=torch.int64)
-    with pytest.raises(ValueError, match="queue_y is about the samples of a queue: pass queue"):
+    with pytest.raises(ValueError, match="queue_y describes the samples of a queue: pass queue"):
         contrastive_loss(*views, queue_y=labels)
 
 

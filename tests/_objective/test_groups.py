@@ -338,7 +338,7 @@ def test_a_framework_that_ignores_groups_is_refused():
 @pytest.mark.parametrize(
     "kwargs, error, message",
     [
-        ({"queue_groups": torch.zeros(3, dtype=torch.int64)}, ValueError, "pass queue too"),
+        ({"queue_groups": torch.zeros(3, dtype=torch.int64)}, ValueError, "pass queue, too"),
         ({"groups": torch.zeros(3, dtype=torch.int64)}, ValueError, "groups must have 12 entries"),
         ({"groups": torch.zeros(N)}, TypeError, "groups must be a tensor of integers"),
         ({"same_group": "enemies"}, ValueError, "'same_group' parameter of contrastive_loss"),

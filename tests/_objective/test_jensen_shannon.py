@@ -178,7 +178,7 @@ def test_only_the_positive_term_sees_the_own_graph(loss):
 def test_positives_may_be_named_as_candidates(loss, objective, monkeypatch):
     for rows in [1, 4, 128]:
         monkeypatch.setattr(_mean_loss, "_TILE_ELEMENTS", 1)
-        monkeypatch.setattr(_mean_loss, "_LEAST_ROWS", rows)
+        monkeypatch.setattr(_mean_loss, "_MIN_ROWS", rows)
         results = []
         for named in (False, True):
             nodes, graphs = vectors()

@@ -47,7 +47,7 @@ def test_tiled_equals_untiled(monkeypatch, loss):
             whole_grads = torch.autograd.grad(whole, views)
             with monkeypatch.context() as patch:
                 patch.setattr(_mean_loss, "_TILE_ELEMENTS", 1)
-                patch.setattr(_mean_loss, "_LEAST_ROWS", rows)
+                patch.setattr(_mean_loss, "_MIN_ROWS", rows)
                 tiled = evaluate(*views, loss=loss, similarity=similarity)
                 tiled_grads = torch.autograd.grad(tiled, views)
             torch.testing.assert_close(

@@ -45,7 +45,7 @@ WRONG = [
     ({"losses": lambda rows: (rows.scores * 0).sum(1) - rows.positives[:, 0]}, "must be finite"),
     ({"losses": lambda rows: rows.scores.amax(1).detach()}, "without detach"),
     ({"losses": lambda rows: rows.scores.amax(1) - rows.positives.mean()}, "its own row alone"),
-    ({"losses": lambda rows: rows.scores[:, 1] - rows.positives[:, 0]}, "in any order"),
+    ({"losses": lambda rows: rows.scores[:, 1] - rows.positives[:, 0]}, "depend on the order"),
     (
         {"losses": lambda rows: rows.positives[:, 0] - rows.scores.amax(1)},
         "must fall as pos",

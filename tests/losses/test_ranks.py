@@ -19,7 +19,7 @@ def weights_of(scores, excluded, loss=None):
     n = scores.shape[1] - excluded.shape[1]
     ranks = torch.arange(1.0, n + 1, dtype=torch.float64)
     table = ranks if loss is None else loss.rank_weights(ranks, n)
-    return Ranking(scores, excluded).place(table)
+    return Ranking(scores, excluded).assign(table)
 
 
 def scores_of(kind, rows, n, dtype=torch.float32):
