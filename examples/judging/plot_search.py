@@ -44,6 +44,7 @@ for loss in (InfoNCE(), DCL(tau_plus=0.1)):
         score_type="test",
         ax=ax,
         line_kw={"marker": "o"},
+        fill_between_kw={"alpha": 0.15},
     )
     display.lines_[0].set_label(str(loss))
 raw = cross_val_score(LogisticRegression(max_iter=2000), X.reshape(len(X), -1), y, cv=3)

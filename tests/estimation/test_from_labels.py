@@ -14,7 +14,7 @@ from tests.common import inverse_cdf, random_views
 
 @pytest.mark.parametrize("n_views", [1, 2])
 def test_macro_auc_is_the_mean_area_under_the_curve_of_the_anchors(n_views, monkeypatch):
-    monkeypatch.setattr(_mean_loss, "_LEAST_ROWS", 4)
+    monkeypatch.setattr(_mean_loss, "_MIN_ROWS", 4)
     monkeypatch.setattr(_mean_loss, "_TILE_ELEMENTS", 1)
     views = random_views(10, 4, n_views)
     y = np.array([0, 0, 1, 1, 1, 2, 2, -1, -1, 3])

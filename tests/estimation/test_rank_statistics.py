@@ -17,7 +17,7 @@ from tests.common import random_views
 
 @pytest.mark.parametrize("n_views", [2, 3])
 def test_positive_ranks_count_the_candidates_below(n_views, monkeypatch):
-    monkeypatch.setattr(_mean_loss, "_LEAST_ROWS", 4)
+    monkeypatch.setattr(_mean_loss, "_MIN_ROWS", 4)
     monkeypatch.setattr(_mean_loss, "_TILE_ELEMENTS", 1)
     views = random_views(7, 5, n_views)
     u = torch.nn.functional.normalize(torch.stack(views), dim=-1)

@@ -213,7 +213,7 @@ def test_tiled_equals_autograd_on_all_scores(monkeypatch, objective, n_views, ro
     keys = torch.cat(random_views(8, 6, seed=5)).requires_grad_()
     similarity = VonMisesFisher(4.0, 50.0)
     monkeypatch.setattr(_mean_loss, "_TILE_ELEMENTS", 1)
-    monkeypatch.setattr(_mean_loss, "_LEAST_ROWS", rows)
+    monkeypatch.setattr(_mean_loss, "_MIN_ROWS", rows)
 
     def value(of_engine):
         contrast = in_batch(similarity.embed(views))
