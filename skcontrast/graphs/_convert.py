@@ -43,7 +43,7 @@ class GraphParts(NamedTuple):
     directed : bool
         Whether edges have a direction.
     once : bool
-        Whether undirected edges are there in one direction only.
+        Whether undirected edges are listed in one direction only.
     of_nodes, of_edges : Described
         Their attributes, weights and labels.
     ignored : frozenset of str
@@ -162,7 +162,7 @@ def _read(graph: Any, index: int) -> GraphParts:
 
 
 def _packed(parts: Sequence[GraphParts]) -> PackedGraphs:
-    """Return graphs of which all parts have been read."""
+    """Return graphs from what has been read of each."""
     node_ptr = offsets(torch.tensor([part.n_nodes for part in parts]))
     empty = torch.nonzero(node_ptr.diff() < 1)
     if len(empty):
@@ -173,12 +173,12 @@ def _packed(parts: Sequence[GraphParts]) -> PackedGraphs:
     # The reverse of each edge follows, except of loops.
     back = torch.from_numpy(once) & (edges[0] != edges[1])
     rows = torch.cat([torch.arange(edges.shape[1]), back.nonzero()[:, 0]])
-    # A graph without edges may be anywhere: it has no edges that lack attributes.
+    # A graph without edges has no edges that could lack attributes.
     nodes = {k: (part.n_nodes, part.of_nodes) for k, part in enumerate(parts)}
     linked = {k: (part.edges.shape[1], part.of_edges) for k, part in enumerate(parts)}
     linked = {k: (n_edges, described) for k, (n_edges, described) in linked.items() if n_edges}
-    attributes, _, labels, categories = _joined(nodes, "node")
-    *of_edges, edge_categories = _joined(linked, "edge")
+    attributes, _, labels, categories = _concatenate_descriptions(nodes, "node")
+    *of_edges, edge_categories = _concatenate_descriptions(linked, "edge")
     edge_attributes, edge_weights, edge_labels = (subset(column, rows) for column in of_edges)
     return assemble(
         torch.cat([edges, edges[:, back].flip(0)], 1),
@@ -194,7 +194,9 @@ def _packed(parts: Sequence[GraphParts]) -> PackedGraphs:
     )
 
 
-def _joined(parts: Mapping[int, tuple[int, Described]], of: str) -> tuple[Any, Any, Any, tuple]:
+def _concatenate_descriptions(
+    described: Mapping[int, tuple[int, Described]], of: str
+) -> tuple[Any, Any, Any, tuple]:
     """Return attributes, weights and labels of all nodes or edges, and the categories.
 
     Parameters
@@ -204,7 +206,7 @@ def _joined(parts: Mapping[int, tuple[int, Described]], of: str) -> tuple[Any, A
     of : {"node", "edge"}
         For messages.
     """
-    attributes = {k: part.attributes for k, (_, part) in parts.items()}
+    attributes = {k: description.attributes for k, (_, description) in described.items()}
     widths = {k: 0 if array is None else array.shape[1] for k, array in attributes.items()}
     first = next(iter(widths), 0)
     for k, width in widths.items():
@@ -213,23 +215,27 @@ def _joined(parts: Mapping[int, tuple[int, Described]], of: str) -> tuple[Any, A
                 f"Graph {k} in X has {width} {of} attributes ('x'), graph {first} has "
                 f"{widths[first]}."
             )
-    found: list[Any] = [None, None, None]
+    columns: list[Any] = [None, None, None]
     if widths.get(first):
-        found[0] = _finite(attributes, f"{of} attributes")
-    if any(part.weights is not None for _, part in parts.values()):
+        columns[0] = _finite(attributes, f"{of} attributes")
+    if any(description.weights is not None for _, description in described.values()):
         weights = {
-            k: np.ones(n, np.float32) if part.weights is None else part.weights
-            for k, (n, part) in parts.items()
+            k: np.ones(n, np.float32) if description.weights is None else description.weights
+            for k, (n, description) in described.items()
         }
-        found[1] = _finite(weights, f"{of} weights")
-    without = [k for k, (_, part) in parts.items() if part.labels is None]
-    code: dict[Any, int] = {}
-    if len(without) < len(parts):
+        columns[1] = _finite(weights, f"{of} weights")
+    without = [k for k, (_, description) in described.items() if description.labels is None]
+    categories: dict[Any, int] = {}
+    if len(without) < len(described):
         if without:
             raise ValueError(f"Graph {without[0]} in X has no {of} labels ('label'), others have.")
-        every = chain.from_iterable(part.labels or () for _, part in parts.values())
-        found[2] = torch.tensor([code.setdefault(label, len(code)) for label in every])
-    return found[0], found[1], found[2], tuple(code)
+        all_labels = chain.from_iterable(
+            description.labels or () for _, description in described.values()
+        )
+        columns[2] = torch.tensor(
+            [categories.setdefault(label, len(categories)) for label in all_labels]
+        )
+    return columns[0], columns[1], columns[2], tuple(categories)
 
 
 def _finite(arrays: Mapping[int, Any], what: str) -> Tensor:
@@ -244,20 +250,22 @@ def _finite(arrays: Mapping[int, Any], what: str) -> Tensor:
 def read_networkx(graph: Any) -> GraphParts:
     number = {node: k for k, node in enumerate(graph)}
     # Reading the attributes of edges takes nearly as long again, whether they have any or not.
-    is_described = any(any(own.values()) for _, own in graph.adjacency())
+    is_described = any(any(attributes.values()) for _, attributes in graph.adjacency())
     links = list(graph.edges(data=True) if is_described else graph.edges())
     flat = chain.from_iterable((number[link[0]], number[link[1]]) for link in links)
     edges = np.fromiter(flat, np.int64).reshape(-1, 2).T
     data = [link[2] for link in links] if is_described else []
-    nodes, of_nodes = _described("node", list(graph), [own for _, own in graph.nodes(data=True)])
-    joined, of_edges = _described("edge", links, data)
+    nodes, of_nodes = _describe(
+        "node", list(graph), [attributes for _, attributes in graph.nodes(data=True)]
+    )
+    joined, of_edges = _describe("edge", links, data)
     is_directed = graph.is_directed()
     return GraphParts(
         len(number), edges, is_directed, not is_directed, of_nodes, of_edges, nodes | joined
     )
 
 
-def _described(
+def _describe(
     kind: str, names: Sequence, data: Sequence[Mapping]
 ) -> tuple[frozenset[str], Described]:
     """Return the names of the attributes that are not read, and those that are, as arrays.
@@ -272,10 +280,10 @@ def _described(
         The attributes of each.
     """
     keys: set = set().union(*filter(None, data))
-    found: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
     for key in keys & _READ[kind]:
         missing = 1.0 if key == "weight" else None
-        values = [own.get(key, missing) for own in data]
+        values = [attributes.get(key, missing) for attributes in data]
         if any(value is None for value in values):
             if all(value is None for value in values):
                 continue
@@ -284,7 +292,7 @@ def _described(
             raise ValueError(f"{kind} {name!r} has no attribute {key!r}, others have.")
         what = f"the {kind} attribute {key!r}"
         if key == "label":
-            found[key] = _categories(values, what)
+            columns[key] = _categories(values, what)
             continue
         expected = "a number"
         if key == "x":
@@ -292,7 +300,7 @@ def _described(
         try:
             check_entries(values, key)
             shape = (len(values), -1) if key == "x" else (len(values),)
-            found[key] = _floats(np.array(values)).reshape(shape)
+            columns[key] = _floats(np.array(values)).reshape(shape)
         except (ValueError, TypeError) as error:
             words = (k for k, value in enumerate(values) if isinstance(value, str))
             reason: Any = error
@@ -301,7 +309,7 @@ def _described(
                 reason += ". Categories go to the attribute 'label'"
             raise ValueError(f"{what} must be {expected}: {reason}") from error
     ignored = frozenset(f"the {kind} attribute {key!r}" for key in keys - _READ[kind])
-    return ignored, Described(found.get("x"), found.get("weight"), found.get("label"))
+    return ignored, Described(columns.get("x"), columns.get("weight"), columns.get("label"))
 
 
 def _categories(labels: list, what: str) -> list:
@@ -339,9 +347,12 @@ def read_pyg(data: Any) -> GraphParts:
     n_nodes, n_edges = data.num_nodes or 0, edges.shape[1]
     if edges.numel() and (edges.min() < 0 or edges.max() >= n_nodes):
         raise ValueError(f"'edge_index' must hold numbers of nodes, 0 to {n_nodes - 1}.")
-    x, edge_attributes = _rows(data, "x", n_nodes), _rows(data, "edge_attr", n_edges)
+    x, edge_attributes = (
+        _checked_rows(data, "x", n_nodes),
+        _checked_rows(data, "edge_attr", n_edges),
+    )
     if getattr(data, "edge_weight", None) is not None:
-        weights = _rows(data, "edge_weight", n_edges)
+        weights = _checked_rows(data, "edge_weight", n_edges)
     if weights is not None and weights.size != n_edges:
         raise ValueError(f"'edge_weight' must hold a number for each edge, got {weights.shape}.")
     known = [torch.from_numpy(a) for a in (edge_attributes, weights) if a is not None]
@@ -369,14 +380,14 @@ def _edges_of_pyg(data: Any) -> tuple[Tensor, NDArray | None]:
         to_edge_index = sys.modules["torch_geometric.utils"].to_edge_index
         targets_and_sources, values = to_edge_index(data.adj_t)
         edges = targets_and_sources.flip(0)
-        values = None if bool((values == 1).all()) else _floats(as_array(_plain(values)))
-    edges = (torch.empty(2, 0) if edges is None else _plain(edges)).to(torch.int64)
+        values = None if bool((values == 1).all()) else _floats(as_array(_cpu_tensor(values)))
+    edges = (torch.empty(2, 0) if edges is None else _cpu_tensor(edges)).to(torch.int64)
     if edges.ndim != 2 or len(edges) != 2:
         raise ValueError(f"'edge_index' must have shape (2, n_edges), got {tuple(edges.shape)}.")
     return edges, values
 
 
-def _rows(data: Any, name: str, n: int) -> NDArray | None:
+def _checked_rows(data: Any, name: str, n: int) -> NDArray | None:
     """Return an attribute with a row per node or edge as an array (n, d), or None."""
     values = getattr(data, name, None)
     if values is None:
@@ -384,10 +395,10 @@ def _rows(data: Any, name: str, n: int) -> NDArray | None:
     if len(values) != n:
         of = "node" if name == "x" else "edge"
         raise ValueError(f"{name!r} must have {n} rows, one for each {of}, got {len(values)}.")
-    return _floats(as_array(_plain(values))).reshape(n, -1) if n else None
+    return _floats(as_array(_cpu_tensor(values))).reshape(n, -1) if n else None
 
 
-def _plain(values: Any) -> Tensor:
+def _cpu_tensor(values: Any) -> Tensor:
     """Return an array or a tensor, sparse or not, as a dense tensor on the CPU."""
     return torch.as_tensor(values).detach().cpu().to_dense()
 
