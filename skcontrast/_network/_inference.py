@@ -145,7 +145,7 @@ def score_views(measure: Measure, blocks: Iterable[NDArray[np.float32]], n_sampl
     ----------
     measure : callable
         ``measure(z1, z2)`` compares embeddings (n, d) of two views of the same samples.
-    parts : iterable of ndarray of shape (2, n, d)
+    blocks : iterable of ndarray of shape (2, n, d)
         Embeddings that `embedded_views` yields.
     n_samples : int
         Number of samples in all blocks.
