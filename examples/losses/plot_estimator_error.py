@@ -16,7 +16,8 @@ cdf as Φ, keeps a bias no matter how many candidates there are.
 # The experiment
 # --------------
 # The settings are those of the paper: α = .9, t = .5, γ = .1, and 1,000 anchors with 64 candidates
-# and 10 positives each. The paper does not state τ⁺; it is .1 here. One setting varies at a time.
+# and 10 positives each. β is 0, as in the paper's section 4; its appendix lists .9. The paper does
+# not state τ⁺; it is .1 here. One setting varies at a time.
 
 import matplotlib.pyplot as plt
 import numpy as np
