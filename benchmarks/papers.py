@@ -21,12 +21,14 @@ builds on where it has none (Chuang et al. 2020; Sun et al. 2020). Images: ResNe
 CIFAR, 128 dimensions, temperature .5, Adam .001 at a constant rate, views of SimCLR, and a linear
 probe with all labels. Graphs: InfoGraph with a GIN of 3 layers of width 32, Adam .01, and an SVM
 whose C is chosen within ten folds. Accuracies are in %, means over ``--seeds`` with the standard
-deviation. ``--n`` takes as many training and test images. A GPU is used where there is one. The
-first line says about how long the training takes.
+deviation. The paper's figure is that of its own epochs and network; a dash stands where it has
+none for the batch. A GPU is used where there is one. The first line says about how long the
+training takes. What was run: ``studies/results/paper_recipes.md``.
 """
 
 from __future__ import annotations
 
+import argparse
 from itertools import product
 from time import perf_counter
 
@@ -40,7 +42,7 @@ from sklearn.svm import SVC
 from benchmarks._graph_sets import load_graphs
 from benchmarks._image_sets import load_images
 from benchmarks._protocol import GRAPHS, gin
-from benchmarks._results import make_parser, spread, table_lines
+from benchmarks._results import HELP, spread, table_lines
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import SimCLRAugmentation
 from skcontrast.encoders import ResNet
@@ -209,40 +211,60 @@ def changed(embedder, loss, args, seed):
 
 def in_print(figures, name, batch_size):
     """Return the figure in print of a set of graphs, or of the N of a batch, if there is one."""
-    if figures is None or len(figures) == 1:
-        return figures and figures[0]
-    columns = GRAPHS if name in GRAPHS else BATCHES
-    column = name if name in GRAPHS else batch_size
-    return figures[columns.index(column)] if column in columns else None
+    if name in GRAPHS:
+        return figures[GRAPHS.index(name)]
+    return dict(zip(reversed(BATCHES), reversed(figures or ()), strict=False)).get(batch_size)
+
+
+def arguments():
+    """Return the options; those that a table does not have are refused."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("table", choices=TABLES)
+    parser.add_argument("--rows", nargs="+", help="such as BCL; all rows if left out")
+    parser.add_argument("--data-home", help=f"{HELP['data_home']}; images are fetched if left out")
+    parser.add_argument("--seeds", type=int, default=1, help="fits of each row")
+    parser.add_argument("--epochs", type=int, help="those of the paper if left out")
+    parser.add_argument("--batch-size", type=int, help="that of the paper if left out")
+    parser.add_argument("--n", type=int, help="of images: for training and for the test, at most")
+    parser.add_argument("--depth", type=int, help="of images: of the ResNet, 18, 34 or 50")
+    parser.add_argument("--sets", nargs="+", choices=GRAPHS, help="of graphs; all if left out")
+    args = parser.parse_args()
+    rows, is_graphs = TABLES[args.table][1], args.table == "pucl-graphs"
+    for name in ("n", "depth") if is_graphs else ("sets",):
+        if getattr(args, name) is not None:
+            kind = "graphs" if is_graphs else "images"
+            parser.error(f"{args.table} has no option --{name}: it is a table of {kind}.")
+    args.rows = args.rows or list(rows)
+    if unknown := [row for row in args.rows if row not in rows]:
+        parser.error(
+            f"{args.table} has no row {unknown[0]!r}. Its rows are {', '.join(map(repr, rows))}."
+        )
+    args.sets = args.sets or (GRAPHS if is_graphs else ("CIFAR-10",))
+    return args
 
 
 def main():
     """Print each row with the figure in print and with that of the runs here."""
-    options = {"data_home": str, "epochs": int, "n": int, "batch_size": int, "depth": int}
-    parser = make_parser(__doc__, **options, seeds=1, sets=dict.fromkeys(GRAPHS))
-    parser.add_argument("table", choices=TABLES)
-    parser.add_argument("--rows", nargs="+")
-    args = parser.parse_args()
+    args = arguments()
     embedder, rows = TABLES[args.table]
-    names = args.sets if args.table == "pucl-graphs" else ["CIFAR-10"]
-    data = {name: samples(name, args) for name in names}
-    n_fits = args.seeds * len(args.rows or rows)
+    data = {name: samples(name, args) for name in args.sets}
+    n_fits = args.seeds * len(args.rows)
     first = changed(embedder, InfoNCE(), args, 0)
-    minutes = n_fits * sum(minutes_of_training(first, data[name][0]) for name in names)
+    minutes = n_fits * sum(minutes_of_training(first, X) for X, *_ in data.values())
     print(
-        f"Training takes about {minutes:,.1f} minutes. Less: --rows, --n, --epochs, --depth\n",
-        flush=True,
+        f"Training takes about {minutes:,.1f} minutes; --help has what shortens it\n", flush=True
     )
     found = []
-    for row, name in product(args.rows or rows, names):
+    for row, name in product(args.rows, args.sets):
         loss, figures = rows[row]
         start = perf_counter()
         fitted = [changed(embedder, loss, args, seed) for seed in range(args.seeds)]
         runs = [100 * accuracy(one, data[name], seed) for seed, one in enumerate(fitted)]
-        paper = in_print(figures, name, fitted[0].batch_size)
+        one, minutes = fitted[0], (perf_counter() - start) / 60
+        paper = in_print(figures, name, one.batch_size)
         found.append({"row": row, "data": name, "paper": paper, "here": spread(runs)})
-        minutes = (perf_counter() - start) / 60
-        found[-1] |= {"epochs": fitted[0].max_epochs, "minutes": minutes}
+        found[-1] |= {"n": len(data[name][0]), "depth": one.get_params().get("encoder__depth")}
+        found[-1] |= {"batch": one.batch_size, "epochs": one.max_epochs, "minutes": minutes}
         lines = table_lines({"rows": found, "digits": 2})
         print(*(lines if len(found) == 1 else lines[-1:]), sep="\n", flush=True)
 

@@ -37,10 +37,36 @@ def test_the_last_row_of_a_table_runs_at_toy_size(table, monkeypatch, capsys):
     monkeypatch.setattr(papers, "load_images", few_images)
     monkeypatch.setattr(papers, "load_graphs", lambda *_: made_graphs("molecules", 40))
     row = list(papers.TABLES[table][1])[-1]
-    argv = ["papers", table, "--rows", row, "--epochs", "1", "--sets", "ENZYMES"]
-    if table != "pucl-graphs":
-        argv += ["--depth", "18"]
+    argv = ["papers", table, "--rows", row, "--epochs", "1"]
+    argv += ["--sets", "ENZYMES"] if table == "pucl-graphs" else ["--depth", "18"]
     monkeypatch.setattr(sys, "argv", argv)
     papers.main()
     line = capsys.readouterr().out.splitlines()[-1]
     assert line.startswith(LAST[table])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["pucl-graphs", "--depth", "18"], "no option --depth: it is a table of graphs"),
+        (["pucl-graphs", "--n", "50"], "no option --n: it is a table of graphs"),
+        (["bcl", "--sets", "ENZYMES"], "no option --sets: it is a table of images"),
+        (["bcl", "--rows", "PUCL"], "no row 'PUCL'. Its rows are 'SimCLR', 'DCL', 'HCL', 'BCL'"),
+    ],
+)
+def test_an_option_or_a_row_that_a_table_does_not_have_is_refused(
+    options, message, monkeypatch, capsys
+):
+    monkeypatch.setattr(sys, "argv", ["papers", *options])
+    with pytest.raises(SystemExit):
+        papers.arguments()
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("table", "batch_size", "figure"),
+    [("bcl", 16, 83.61), ("bcl", 256, 92.18), ("rebuttal", 256, 92.24), ("rebuttal", 16, None)],
+)
+def test_the_figure_in_print_is_that_of_the_batch(table, batch_size, figure):
+    _, figures = papers.TABLES[table][1]["BCL"]
+    assert papers.in_print(figures, "CIFAR-10", batch_size) == figure
