@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import torch
@@ -82,13 +82,9 @@ class Contrast:
 
     def take(self, rows: slice | Tensor) -> Contrast:
         """Return the contrast of a subset of the anchors with all candidates."""
-        required, optional = (
-            ("anchors", "positives", "excluded"),
-            ("anchor_labels", "anchor_groups"),
-        )
-        tensors = {k: getattr(self, k) for k in (*required, *optional, "weights", "pair_weights")}
-        taken = {name: tensor[rows] for name, tensor in tensors.items() if tensor is not None}
-        return replace(self, **taken)
+        names = [field.name for field in fields(self) if not field.name.startswith("candidate")]
+        tensors = {name: getattr(self, name) for name in names}
+        return replace(self, **{k: t[rows] for k, t in tensors.items() if t is not None})
 
 
 def _share_value(anchors: Tensor, candidates: Tensor, excluded: Tensor) -> Tensor:

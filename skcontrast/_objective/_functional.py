@@ -3,7 +3,7 @@ r"""From scores to a loss: the estimate of an expectation over true negatives, a
 Every loss of the package estimates, for a function :math:`\varphi` of the score,
 
 .. math:: \hat E^-[\varphi] = a \cdot \frac1N \sum_j w_j\, \varphi(s_j)
-    - b \cdot \frac1M \sum_m \varphi(s^+_m), \qquad w_j \propto e^{c_j + \beta s_j}
+    - b \cdot \frac1M \sum_m \varphi(s^+_m), \qquad w_j \propto c_j\, e^{\beta s_j}
 
 and defines (c, β, a, b). The rest is common to all losses. `contrastive_loss` is the entry point
 for custom training loops.

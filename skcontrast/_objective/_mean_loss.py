@@ -66,7 +66,7 @@ def objective_value(
         """Return the rows of a tile, and the sum of its losses."""
         rows = _rows(contrast, loss, similarity, same_group, tile, u, scores)
         pulls_group = same_group == "positive" and not loss.pulls
-        losses = losses_of(rows, loss, contrast.same_group(tile) if pulls_group else None)
+        losses = losses_of(rows, loss, rows._hidden if pulls_group else None)
         if contrast.weights is not None:
             losses = losses * contrast.weights[tile]
         return rows, losses.sum()
@@ -149,9 +149,8 @@ def _add_gradients(
             d_v.addmm_(d_scores.T, u)
         return
     vectors, totals = ([u], [d_u]) if d_v is None else ([u, v], [d_u, d_v])
-    for total, gradient in zip(
-        totals, torch.autograd.grad(scores, vectors, d_scores), strict=True
-    ):
+    gradients = torch.autograd.grad(scores, vectors, d_scores)
+    for total, gradient in zip(totals, gradients, strict=True):
         total += gradient
 
 
@@ -173,9 +172,8 @@ def _rows(
     scores: Tensor,
 ) -> Rows:
     """Return the rows of a tile of anchors u, with their scores for all candidates."""
-    group = contrast.same_group(tile)
+    group = hidden = contrast.same_group(tile)
     same_class = contrast.same_class(tile) if loss.requires_y else None
-    hidden = group
     if group is not None and same_group == "positive" and loss.pulls:
         # A loss that pulls candidates of the anchor's class pulls its group in the same way.
         same_class, hidden = group if same_class is None else same_class | group, None
@@ -223,17 +221,10 @@ def _attraction(own: Tensor, total: Tensor, mass: Tensor) -> Tensor:
 def _jensen_shannon(rows: Rows, loss: Loss, group: Tensor | None) -> Tensor:
     """Return softplus(−s⁺) + Ê⁻[softplus] for each anchor, by autograd on its row."""
     scores, positives, (a, b) = rows._finite_scores, rows.positives, loss.coefficients()
-    c = rows.weights(loss)
-    if c is None:
-        c = rows._of_candidates(torch.ones_like(scores))
-    logits = c.log() + loss.hardness() * (scores.detach() if loss.detach_weights else scores)
-    if loss.sum_of_weights == "free":
-        weights = logits.exp() / rows.n_candidates
-    else:  # without N, weights whose sum replaces N are scaled, too
-        is_zero = c == 0
-        weights = logits.masked_fill(is_zero.all(1, keepdim=True), 0.0).softmax(1)
-        weights = weights.masked_fill(is_zero, 0.0)
-    negative = a * (weights * F.softplus(scores)).sum(1) - b * F.softplus(positives).mean(1)
+    # Without N, weights whose sum replaces N are scaled, too.
+    weights = rows._weights(loss, is_scaled=loss.sum_of_weights != "free")
+    mean = (weights * F.softplus(scores)).sum(1) / rows.n_candidates
+    negative = a * mean - b * F.softplus(positives).mean(1)
     floor = math.log1p(math.exp(rows.lowest))
     losses = negative.clamp_min(floor) - F.logsigmoid(positives).mean(1)
     if group is None:

@@ -70,15 +70,8 @@ def importance_weights(loss: Loss, sample: ScoreSample) -> np.ndarray:
     array([[0.27, 0.73, 2.  ]])
     """
     sample = _checked_arguments(loss, sample, owner="importance_weights", is_estimate=True)
-    rows, scores = _rows_of(loss, sample), torch.tensor(sample.scores)
-    c, beta = rows.weights(loss), loss.hardness()
-    is_scaled = loss.sum_of_weights == "N"
-    top = scores.amax(1, keepdim=True) if is_scaled else 0.0
-    weights = (beta * (scores - top)).exp() * (1.0 if c is None else c)
-    if is_scaled:
-        mean = weights.mean(1, keepdim=True)
-        weights = weights / mean.masked_fill(mean == 0, 1.0)
-    return weights.numpy()
+    with torch.no_grad():
+        return _rows_of(loss, sample)._weights(loss, loss.sum_of_weights == "N").numpy()
 
 
 def negative_bias(loss: Loss, sample: ScoreSample) -> Estimate:
@@ -314,7 +307,7 @@ def reliability(loss: Loss, sample: ScoreSample, n_bins: int = 10) -> Reliabilit
     0.63 0.65
     """
     sample = _checked_arguments(loss, sample, owner="reliability")
-    if not loss.overrides("true_negative_probability"):
+    if not loss._overrides("true_negative_probability"):
         raise ValueError(f"{type(loss).__name__} has no probability of true negatives by rank.")
     n_anchors, n_candidates = sample.scores.shape
     within = [Interval(Integral, 1, n_candidates, closed="both")]

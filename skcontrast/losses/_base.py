@@ -71,7 +71,7 @@ class Loss(ParameterObject):
     requires_y: ClassVar[bool] = False
     pulls: ClassVar[bool] = False
 
-    def overrides(self, method: str) -> bool:
+    def _overrides(self, method: str) -> bool:
         """Return whether the class of this loss has its own version of a method of Loss."""
         return getattr(type(self), method) is not getattr(Loss, method)
 
@@ -82,7 +82,7 @@ class Loss(ParameterObject):
         Only such a loss has a Jensen–Shannon form, may replace the negatives of
         :class:`PositiveDebiased`, and can be compared with others on simulated scores.
         """
-        return not self.overrides("losses")
+        return not self._overrides("losses")
 
     def coefficients(self) -> tuple[float, float]:
         """Return (a, b), a > 0 and b ≥ 0."""

@@ -75,7 +75,7 @@ def check_loss(loss: Loss, n_candidates: int = 254, n_positives: int = 1) -> Non
     """
     check_hyperparameters(loss)
     loss = copy.copy(loss)
-    if not belongs_to_package(type(loss)) and not any(map(loss.overrides, _HOOKS)):
+    if not belongs_to_package(type(loss)) and not any(map(loss._overrides, _HOOKS)):
         raise TypeError(
             f"{type(loss).__name__} overrides none of {', '.join(_HOOKS)}, so it is InfoNCE. Is a "
             "name misspelled?"
@@ -89,11 +89,11 @@ def check_loss(loss: Loss, n_candidates: int = 254, n_positives: int = 1) -> Non
     columns = torch.arange(n_candidates) + torch.arange(_N_ANCHORS)[:, None]
     same_class = columns % 3 == 0
     name = type(loss).__name__
-    if loss.overrides("rank_weights"):
+    if loss._overrides("rank_weights"):
         ranks = torch.arange(1, n_candidates + 1, dtype=torch.float64)
         weights = loss.rank_weights(ranks, n_candidates)
         _check_weights(f"{name}.rank_weights", weights, (n_candidates,))
-    if loss.overrides("class_weights"):
+    if loss._overrides("class_weights"):
         _check_weights(f"{name}.class_weights", loss.class_weights(same_class), scores.shape)
     all_losses = _losses(loss, scores, positives, same_class)
     flipped = _losses(loss, scores.flip(1), positives, same_class.flip(1))

@@ -76,7 +76,6 @@ def _means_of_runs(weights: Tensor, is_new: Tensor) -> Tensor:
     """Return, for each rank, the mean weight of its run; runs begin where `is_new`."""
     run = is_new.cumsum(1) - 1
     tensors = (tensor.expand(run.shape) for tensor in (weights, torch.ones_like(weights)))
-    total, number = (
-        weights.new_zeros(run.shape).scatter_add_(1, run, tensor) for tensor in tensors
-    )
+    zeros = weights.new_zeros(run.shape)
+    total, number = (zeros.scatter_add(1, run, tensor) for tensor in tensors)
     return (total / number).gather(1, run)

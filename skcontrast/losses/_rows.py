@@ -150,7 +150,7 @@ class Rows:
         log_mean : Tensor of shape (n_anchors,)
             The lowest score for an anchor without negatives.
         """
-        c = self.weights(loss) if weights is None else self._of_candidates(self._copy(weights))
+        c = self._factors(loss) if weights is None else self._of_candidates(self._copy(weights))
         beta, is_scaled = loss.hardness(), loss.sum_of_weights == "N"
         slope = 0.0 if loss.detach_weights else beta
         scores, top = self._scores, None
@@ -200,24 +200,6 @@ class Rows:
         """
         return self._weighted_sum(self._of_candidates(self._copy(weights)))
 
-    def weights(self, loss: Loss) -> Tensor | None:
-        """Return the factors c of the candidates, shape (n_anchors, n), or None where all are 1.
-
-        They are the loss's factors by rank and by class, times the weights of the pairs, and 0 for
-        excluded candidates and those of the anchor's group.
-        """
-        name, beta = type(loss).__name__, loss.hardness()
-        if beta < 0:
-            raise ValueError(f"{name}.hardness must return a number β ≥ 0, got {beta!r}.")
-        c = self.rank_weights(loss) if loss.overrides("rank_weights") else None
-        if loss.overrides("class_weights"):
-            by_class = loss.class_weights(self.same_class)
-            check_returned(f"{name}.class_weights", by_class, self._scores.shape)
-            c = self._copy(by_class) if c is None else c * by_class
-        if c is None and self._hidden is None and self._pair_weights is None:
-            return None
-        return self._of_candidates(torch.ones_like(self._scores) if c is None else c)
-
     def rank_weights(self, loss: Loss) -> Tensor:
         """Return the factors of a loss by rank, shape (n_anchors, n); ties share their mean."""
         device = "cpu" if self._scores.is_mps else self._scores.device  # MPS has no float64
@@ -227,6 +209,34 @@ class Rows:
         by_rank = loss.rank_weights(ranks, self.n_candidates)
         check_returned(f"{type(loss).__name__}.rank_weights", by_rank, ranks.shape)
         return self._ranking.assign(by_rank).to(self._scores.device)
+
+    def _weights(self, loss: Loss, is_scaled: bool) -> Tensor:
+        """Return c e^(βs), shape (n_anchors, n), scaled to mean 1 or not, by autograd."""
+        scores, c = self._finite_scores, self._factors(loss)
+        c = self._of_candidates(torch.ones_like(scores)) if c is None else c
+        logits = c.log() + loss.hardness() * (scores.detach() if loss.detach_weights else scores)
+        if not is_scaled:
+            return logits.exp()
+        # Without any weight all are 0, and their gradients, too.
+        return self.n_candidates * (c > 0) * logits.clamp_min(_VERY_LOW).softmax(1)
+
+    def _factors(self, loss: Loss) -> Tensor | None:
+        """Return the factors c of the candidates, shape (n_anchors, n), or None where all are 1.
+
+        They are the loss's factors by rank and by class, times the weights of the pairs, and 0 for
+        excluded candidates and those of the anchor's group.
+        """
+        name, beta = type(loss).__name__, loss.hardness()
+        if beta < 0:
+            raise ValueError(f"{name}.hardness must return a number β ≥ 0, got {beta!r}.")
+        c = self.rank_weights(loss) if loss._overrides("rank_weights") else None
+        if loss._overrides("class_weights"):
+            by_class = loss.class_weights(self.same_class)
+            check_returned(f"{name}.class_weights", by_class, self._scores.shape)
+            c = self._copy(by_class) if c is None else c * by_class
+        if c is None and self._hidden is None and self._pair_weights is None:
+            return None
+        return self._of_candidates(torch.ones_like(self._scores) if c is None else c)
 
     def _gradients(self, value: Tensor, *further: Tensor) -> tuple[Tensor, Tensor, list[Tensor]]:
         """Return the gradient of a value.

@@ -63,7 +63,7 @@ def random_scores(n=6, m=9):
 
 def naive_log_mean(scores, loss):
     weights = (loss.hardness() * scores).exp()
-    if loss.overrides("rank_weights"):
+    if loss._overrides("rank_weights"):
         ranks = 1 + scores.argsort(1).argsort(1)
         weights = weights * loss.rank_weights(ranks.double(), scores.shape[1])
     if loss.detach_weights:
@@ -120,7 +120,7 @@ def test_weights_by_rank_and_by_class_are_multiplied():
     scores = torch.tensor([[0.3, -0.2, 0.1]], dtype=torch.float64)
     same, none = torch.tensor([[True, False, False]]), torch.empty(1, 0, dtype=torch.int64)
     rows = Rows(scores, scores[:, :1], none, bounds=(-1.0, 1.0), same_class=same)
-    assert rows.weights(ByRankAndClass()).tolist() == [[6.0, 1.0, 2.0]]
+    assert rows._factors(ByRankAndClass()).tolist() == [[6.0, 1.0, 2.0]]
 
 
 def test_an_anchor_without_negatives_has_the_lowest_score_and_no_gradient():
