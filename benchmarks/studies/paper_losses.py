@@ -48,7 +48,6 @@ from skcontrast.losses import (
     SoftSupCon,
     Supervised,
 )
-from skcontrast.schedules import Linear, Steps
 from skcontrast.similarity import Cosine, VonMisesFisher
 
 FITS = Path(__file__).parent / "results" / "paper_losses.jsonl"
@@ -67,14 +66,10 @@ COLUMNS = ("5 labels", "20-NN", "linear")
 
 def paper_rows(tau_plus):
     """Return the losses of the papers by row."""
-    warm, falling = Steps([0.5, 0.7], milestones=[0.75]), Linear(2, 0, n_steps=20)
-    rising = Linear(0.5, 0.85)
     return {
         REFERENCE: InfoNCE(),
-        "BCL, α .5 → .7, β 2 → 0 (paper)": BCL(alpha=warm, beta=falling, tau_plus=tau_plus),
-        "NonparametricBCL, α .5 → .85, β 1 (rebuttal)": NonparametricBCL(
-            alpha=rising, beta=1.0, tau_plus=tau_plus
-        ),
+        "BCL, α .5 → .7, β 2 → 0 (paper)": BCL.paper(tau_plus=tau_plus),
+        "NonparametricBCL, α .5 → .85, β 1 (rebuttal)": NonparametricBCL.paper(tau_plus=tau_plus),
         "DCL (paper)": DCL(tau_plus=tau_plus),
         "HCL, β 1 (paper)": HCL(tau_plus=tau_plus, beta=1.0),
         "PUCL, τ⁺ .12, c .1 (paper)": PUCL(tau_plus=0.12, c=0.1),

@@ -50,7 +50,7 @@ from skcontrast.losses import (
     SupCon,
     Supervised,
 )
-from skcontrast.schedules import Auto, Linear, Steps
+from skcontrast.schedules import Auto, Linear
 
 BIASED, ORACLE = "InfoNCE", "Supervised-y"
 BATCH_SIZES = (16, 32, 64, 128, 256)
@@ -139,22 +139,17 @@ def tau_plus(figures, args):
 
 def schedules(figures, args):
     """The schedules of BCL's paper and of the rebuttal, in shares of the epochs."""
-    warm, falling = Steps([0.5, 0.7], [0.75]), Linear(2, 0, n_steps=20)
     losses = {
         BIASED: InfoNCE(),
-        "HCL, β 2 → 0": HCL(tau_plus=0.1, beta=falling),
+        "HCL, β 2 → 0": HCL(tau_plus=0.1, beta=Linear(2, 0, n_steps=20)),
         "HCL, β .5": HCL(tau_plus=0.1, beta=0.5),
         "HCL, β 1": HCL(tau_plus=0.1, beta=1.0),
-        "BCL, warm start, β 2 → 0 (paper)": BCL(alpha=warm, beta=falling),
-        "the same, cdf as printed": BCL(alpha=warm, beta=falling, form="printed"),
-        "BCL, warm start, β 0": BCL(alpha=warm),
-        "BCL, α .5 → .85, β 2 → 0": BCL(alpha=Linear(0.5, 0.85), beta=falling),
-        "NonparametricBCL, α .5 → .85, β 1 (rebuttal)": NonparametricBCL(
-            alpha=Linear(0.5, 0.85), beta=1.0
-        ),
-        "the rebuttal as printed": NonparametricBCL(
-            alpha=Linear(0.5, 0.85), beta=1.0, form="printed"
-        ),
+        "BCL, warm start, β 2 → 0 (paper)": BCL.paper(),
+        "the same, cdf as printed": BCL.paper(form="printed"),
+        "BCL, warm start, β 0": BCL.paper(beta=0.0),
+        "BCL, α .5 → .85, β 2 → 0": BCL.paper(alpha=Linear(0.5, 0.85)),
+        "NonparametricBCL, α .5 → .85, β 1 (rebuttal)": NonparametricBCL.paper(),
+        "the rebuttal as printed": NonparametricBCL.paper(form="printed"),
         "BCL, α .7, β 0": BCL(alpha=0.7),
         "BCL, α .7, β 1": BCL(alpha=0.7, beta=1.0),
         "BCL, α .9, β 0": BCL(alpha=0.9),
@@ -189,8 +184,8 @@ def rebuttal(figures, args):
         "HCL, β 2 → 0": HCL(tau_plus=0.1, beta=Linear(2, 0, n_steps=20)),
         "HCL, β .5": HCL(tau_plus=0.1, beta=0.5),
         "HCL, β 1": HCL(tau_plus=0.1, beta=1.0),
-        "rebuttal": NonparametricBCL(alpha=Linear(0.5, 0.85), beta=1.0),
-        "rebuttal, drawn": Drawn(alpha=Linear(0.5, 0.85), beta=1.0),
+        "rebuttal": NonparametricBCL.paper(),
+        "rebuttal, drawn": Drawn.paper(),
     }
     settings = settings_of(losses, losses)
     scores = {name: figures.of(setting, args.seeds) for name, setting in settings.items()}

@@ -68,6 +68,12 @@ def importance_weights(loss: Loss, sample: ScoreSample) -> np.ndarray:
     array([[1.22, 1.14, 0.64]])
     >>> importance_weights(HCL(beta=1), sample).round(2)
     array([[0.27, 0.73, 2.  ]])
+
+    The weights of a loss with schedules, after 80 % of the fit:
+
+    >>> from skcontrast.schedules import at_progress
+    >>> importance_weights(at_progress(BCL.paper(), 0.8), sample).round(2)
+    array([[0.69, 0.99, 1.32]])
     """
     sample = _checked_arguments(loss, sample, owner="importance_weights", is_estimate=True)
     with torch.no_grad():

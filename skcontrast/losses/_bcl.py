@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from torch import Tensor
 
@@ -102,12 +102,14 @@ class BCL(_ByAlpha):
     detach_weights: bool = parameter(["boolean"], default=True)
 
     @classmethod
-    def paper(cls) -> Self:
+    def paper(cls, **changes: Any) -> Self:
         """Return the loss with the schedules of its paper, for a fit of any length.
 
         α is .5, and .7 in the last quarter of the epochs; β falls from 2 to 0 in 20 steps.
+        Other parameters are keywords, such as ``tau_plus=1 / 6`` for six classes.
         """
-        return cls(alpha=Steps([0.5, 0.7], milestones=[0.75]), beta=Linear(2, 0, n_steps=20))
+        alpha, beta = Steps([0.5, 0.7], milestones=[0.75]), Linear(2, 0, n_steps=20)
+        return cls(**{"alpha": alpha, "beta": beta} | changes)
 
     def hardness(self) -> float:
         """Return β."""
@@ -181,9 +183,12 @@ class NonparametricBCL(_ByAlpha):
     sum_of_weights = "free"
 
     @classmethod
-    def paper(cls) -> Self:
-        """Return the loss as the rebuttal trains it: α rises from .5 to .85 during the fit."""
-        return cls(alpha=Linear(0.5, 0.85))
+    def paper(cls, **changes: Any) -> Self:
+        """Return the loss as the rebuttal trains it: α rises from .5 to .85 during the fit.
+
+        Other parameters are keywords, such as ``tau_plus=1 / 6`` for six classes.
+        """
+        return cls(**{"alpha": Linear(0.5, 0.85)} | changes)
 
     def validate(self) -> None:
         """Refuse α = β = 1."""

@@ -107,3 +107,9 @@ def test_the_papers_schedules_have_the_printed_values_in_400_epochs(epoch, alpha
     )
     assert (of_paper.alpha, of_paper.beta) == (alpha, pytest.approx(beta))
     assert (of_rebuttal.alpha, of_rebuttal.beta) == (pytest.approx(rebuttal, abs=1e-3), 1.0)
+
+
+@pytest.mark.parametrize("loss", [BCL, NonparametricBCL])
+def test_keywords_replace_values_of_the_paper(loss):
+    changed = loss.paper(tau_plus=1 / 6, alpha=0.9)
+    assert repr(changed) == repr(loss.paper().set_params(tau_plus=1 / 6, alpha=0.9))
