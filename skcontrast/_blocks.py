@@ -26,17 +26,17 @@ from .features import (
 from .kinds import Graphs, Images, Kind, Series, Vectors
 
 
-class _Blocks(NamedTuple):
-    """What the embedding of a kind is concatenated with by default.
+class _Defaults(NamedTuple):
+    """Default features that are concatenated with the embedding of a kind of data.
 
     Attributes
     ----------
     whitened : callable, default=None
-        Returns, for a seed, features that are whitened within views.
+        Maps a seed to features, which are whitened within views.
     others : tuple of type, default=()
-        Classes of features that are not.
+        Classes of features that are not whitened.
     embedding : float, default=1.0
-        The weight of the embedding, relative to a block of the same agreement.
+        The weight of the embedding, relative to a block with the same agreement.
     """
 
     whitened: Callable[[int], Features] | None = None
@@ -44,34 +44,34 @@ class _Blocks(NamedTuple):
     embedding: float = 1.0
 
 
-_BLOCKS: dict[type[Kind] | None, _Blocks] = {
-    Vectors: _Blocks(others=(Raw,)),
-    Images: _Blocks(lambda seed: PatchDictionary(random_state=seed)),
-    Series: _Blocks(lambda seed: MiniRocket(random_state=seed), embedding=0.25),
-    Graphs: _Blocks(lambda _: GraphProfile(), (WeisfeilerLehman,)),
+_BLOCKS: dict[type[Kind] | None, _Defaults] = {
+    Vectors: _Defaults(others=(Raw,)),
+    Images: _Defaults(lambda seed: PatchDictionary(random_state=seed)),
+    Series: _Defaults(lambda seed: MiniRocket(random_state=seed), embedding=0.25),
+    Graphs: _Defaults(lambda _: GraphProfile(), (WeisfeilerLehman,)),
 }
-# Longer vectors are not concatenated with their embedding.
+# The largest number of raw values that are concatenated with an embedding.
 _MOST_NUMBERS = 4096
-# The least agreement of a block, and the least disagreement.
+# The smallest agreement of a block, and the smallest disagreement.
 _LEAST_AGREEMENT = 0.02
-# Rows that are classified at once.
+# Rows per call of `predict`.
 _BATCH = 8192
 
 
-def blocks_of(embedder: ContrastiveEmbedder) -> _Blocks:
-    """Return what suits the kind of data; only the embedder can read samples of a custom kind."""
+def defaults_of(embedder: ContrastiveEmbedder) -> _Defaults:
+    """Return the defaults of the kind of data; custom kinds and pretrained networks have none."""
     is_pretrained = isinstance(embedder.encoder, Pretrained)
     kind = None if is_pretrained else type(embedder._fitted.schema.kind)
-    return _BLOCKS.get(kind, _Blocks())
+    return _BLOCKS.get(kind, _Defaults())
 
 
 def default_blocks(embedder: ContrastiveEmbedder, seed: int) -> list[Any]:
-    """Return what suits a fitted embedder, not fitted."""
-    blocks, schema = blocks_of(embedder), embedder._fitted.schema
-    others = [one() for one in blocks.others]
-    for one in others:
-        if isinstance(one, Raw):
-            one.kind = schema.kind  # type: ignore[misc]  # its scale
+    """Return the default transformers for a fitted embedder, not fitted."""
+    blocks, schema = defaults_of(embedder), embedder._fitted.schema
+    others = [features() for features in blocks.others]
+    for features in others:
+        if isinstance(features, Raw):
+            features.kind = schema.kind  # type: ignore[misc]  # with its scaling
             if math.prod(schema.sample_shape) > _MOST_NUMBERS:
                 return []
     if blocks.whitened is None:
@@ -80,41 +80,42 @@ def default_blocks(embedder: ContrastiveEmbedder, seed: int) -> list[Any]:
     return [ViewWhitening(features, chain, random_state=seed) if chain else features, *others]
 
 
-def features_of(transformers: list[Any], X: Any) -> list[NDArray]:
+def transform_with(transformers: list[Any], X: Any) -> list[NDArray]:
     """Return the features of samples, one array for each transformer."""
-    return [np.asarray(one.transform(X), dtype=np.float32) for one in transformers]
+    return [np.asarray(step.transform(X), dtype=np.float32) for step in transformers]
 
 
-def names_of(transformers: list[Any]) -> list[str]:
-    """Return names of the blocks, which differ."""
-    names = ["embedding", *(type(one).__name__ for one in transformers)]
+def block_names(transformers: list[Any]) -> list[str]:
+    """Return a unique name for each block."""
+    names = ["embedding", *(type(step).__name__ for step in transformers)]
     return [
         f"{name}-{names[:k].count(name) + 1}" if names.count(name) > 1 else name
         for k, name in enumerate(names)
     ]
 
 
-def slices_of(H: list[NDArray]) -> list[slice]:
+def block_slices(H: list[NDArray]) -> list[slice]:
     """Return the columns of each block in their concatenation."""
     widths = [block.shape[1] for block in H]
     return [slice(end - n, end) for n, end in zip(widths, np.cumsum(widths), strict=True)]
 
 
-def scaled(H: list[NDArray], shares: NDArray) -> tuple[StandardScaler, NDArray]:
-    """Return a scaler of concatenated blocks, and what it returns.
+def scale_blocks(H: list[NDArray], shares: NDArray) -> tuple[StandardScaler, NDArray]:
+    """Return a fitted scaler of the concatenated blocks, and the scaled blocks.
 
-    Blocks get shares of the squared norm, which is that of the first one, standardised.
+    The squared norm of a row is divided among the blocks by `shares`. In total it is that of the
+    standardised first block.
     """
     columns = np.hstack(H)
     scaler = StandardScaler().fit(columns)
-    for block, share in zip(slices_of(H), shares, strict=True):
-        if block.start:  # not the embedding, whose columns have no unit
+    for block, share in zip(block_slices(H), shares, strict=True):
+        if block.start:  # the columns of the embedding, the first block, have no unit
             scaler.scale_[block] = np.sqrt(scaler.var_[block].mean()) or 1.0
         scaler.scale_[block] *= np.sqrt((block.stop - block.start) / (share * H[0].shape[1]))
     return scaler, np.asarray(scaler.transform(columns))
 
 
-def agreement(
+def weigh_by_agreement(
     H: list[NDArray],
     shares: NDArray,
     classifier: Any,
@@ -122,23 +123,24 @@ def agreement(
     classes: NDArray,
     weight: NDArray | None,
 ) -> NDArray[np.float64]:
-    """Return shares, multiplied by the odds that a block agrees with all on unlabeled rows."""
+    """Return shares times κ / (1 − κ): the agreement with all blocks on the unlabeled rows."""
     shares, unknown = shares / shares.sum(), codes < 0
     if len(H) == 1 or not unknown.any():
         return shares
-    Z = scaled(H, shares)[1]
-    blocks = (Z[:, one] / np.sqrt(share) for one, share in zip(slices_of(H), shares, strict=True))
+    Z = scale_blocks(H, shares)[1]
+    columns = zip(block_slices(H), shares, strict=True)
+    blocks = (Z[:, block] / np.sqrt(share) for block, share in columns)
     predicted = []
-    for part in (Z, *blocks):
-        fit_known(classifier, part, codes, classes, weight)
-        predicted.append(predicted_classes(classifier, part[unknown]))
+    for features in (Z, *blocks):
+        fit_to_known(classifier, features, codes, classes, weight)
+        predicted.append(predict_in_batches(classifier, features[unknown]))
     kappa = [cohen_kappa_score(predicted[0], alone, labels=classes) for alone in predicted[1:]]
     kappa = np.clip(np.nan_to_num(kappa), _LEAST_AGREEMENT, 1 - _LEAST_AGREEMENT)
     shares = shares * kappa / (1 - kappa)
     return shares / shares.sum()
 
 
-def fit_known(
+def fit_to_known(
     classifier: Any, Z: NDArray, codes: NDArray, classes: NDArray, weight: NDArray | None
 ) -> None:
     """Fit a classifier to the rows whose class is known."""
@@ -147,6 +149,6 @@ def fit_known(
     classifier.fit(Z[rows], classes[codes[rows]], **weights)
 
 
-def predicted_classes(classifier: Any, Z: NDArray) -> NDArray:
-    """Return predicted classes, without the scores of all rows and all classes at once."""
+def predict_in_batches(classifier: Any, Z: NDArray) -> NDArray:
+    """Return predicted classes; memory for scores of all classes is bounded by the batch."""
     return np.concatenate([classifier.predict(Z[b]) for b in gen_batches(len(Z), _BATCH)])

@@ -1,4 +1,4 @@
-"""Features or embeddings, whitened by their covariance between views of a sample."""
+"""Whitening of features by their covariance between views of a sample."""
 
 from __future__ import annotations
 
@@ -26,26 +26,27 @@ from .augmentation import Views, compose
 from .kinds._base import Schema, in_units_of_X, with_scaler
 from .kinds._recognise import declared_kind, read_samples
 
-# Numbers of which the covariance is estimated at most, 256 MiB of them.
+# The most numbers from which the covariance is estimated: 256 MiB.
 _MOST_NUMBERS = 2**26
-# Principal components of the covariance that are kept; beyond them, variances are taken as equal.
+# The most principal components of the covariance; the others are treated as having equal variance.
 _MOST_COMPONENTS = 256
-# Features whose standardised variance between views is less are equal but for rounding.
+# A smaller variance between views, of standardised features, is due to rounding.
 _ROUNDING = 1e-10
-# Samples of which views are drawn at a time.
+# Samples per batch of views.
 _BATCH = 256
 
 
 class ViewWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
     r"""Whiten features by their covariance between views of a sample.
 
-    Directions in which the views of one sample differ shrink, and those in which samples differ
-    remain. It takes no labels and no gradient descent: the views are the classes of within-class
-    covariance normalisation [1]_, or of a linear discriminant analysis with a class for each
-    sample. Up to the shrinkage it is the linear map with the least spectral contrastive loss
+    Directions in which the views of one sample differ are shrunk; those in which samples differ
+    are kept. It needs no labels and no gradient descent. It is within-class covariance
+    normalisation [1]_, a step of linear discriminant analysis, with each sample as a class.
+    Up to the shrinkage, it is the linear map with the smallest spectral contrastive loss
     [2]_ [3]_.
 
-    Views of sample i have standardised features :math:`a_{iv}`, with the mean :math:`\bar a_i`:
+    With the standardised features :math:`a_{iv}` of view v of sample i, and their mean
+    :math:`\bar a_i` over the views,
 
     .. math::
 
@@ -53,22 +54,22 @@ class ViewWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared)
         \frac{h - \mu}{\sigma}, \qquad W = \frac{1}{n (V - 1)} \sum_{i=1}^n \sum_{v=1}^V
         (a_{iv} - \bar a_i)(a_{iv} - \bar a_i)^\top
 
-    with n samples, V views of each and d features. W keeps 256 principal components; the
-    others get their mean variance.
+    for n samples, V views of each and d features. 256 principal components of W are kept; the
+    variances of the others are replaced by their mean.
 
     Parameters
     ----------
     transformer : transformer
-        What computes the features: one of :mod:`skcontrast.features`, an embedder, or any other
-        transformer of samples, also a union or a Pipeline. It is cloned and fitted;
-        ``FrozenEstimator(transformer)`` of scikit-learn is used as fitted.
+        Computes the features: one of :mod:`skcontrast.features`, an embedder, or any other
+        transformer of samples, such as a union or a Pipeline. A clone is fitted; scikit-learn's
+        ``FrozenEstimator(transformer)`` is used as fitted.
     augmentation : augmentation, list or Pipeline of augmentations, default=None
-        Draws the views. None takes the views that come with X; those of `transformer`, if it is an
-        embedder; or else the default of the kind of data.
+        Draws the views. None uses the augmentations of a Pipeline; otherwise those of
+        `transformer`, if it is an embedder; otherwise the default of the kind of data.
     shrinkage : float, default=0.95
-        s in (0, 1], as in scikit-learn's ``LinearDiscriminantAnalysis``: 1 only standardises.
+        The shrinkage s in (0, 1], as in ``LinearDiscriminantAnalysis``. 1 only standardises.
     n_views : int, default=3
-        Views of each sample, V, at least 2.
+        Number V of views of each sample, at least 2.
     random_state : int, RandomState instance or None, default=None
         Seeds the views. `transformer` has its own seed.
 
@@ -77,18 +78,18 @@ class ViewWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared)
     transformer_ : transformer
         The fitted transformer.
     scaler_ : sklearn.preprocessing.StandardScaler
-        The mean and the standard deviation of its features, in X of `fit`.
+        Mean and standard deviation of the features of X in `fit`.
     components_ : ndarray of shape (n_components, d)
         Principal components of W.
     gains_ : ndarray of shape (n_components,)
-        Factors of the components, minus `gain_`.
+        Factor of each component, minus `gain_`.
     gain_ : float
         Factor of everything orthogonal to the components.
 
     See Also
     --------
     skcontrast.features : Training-free features.
-    skcontrast.features.PartialWhitening : Whitens by the covariance between samples.
+    skcontrast.features.PartialWhitening : Whitening by the covariance between samples.
 
     References
     ----------
@@ -116,14 +117,14 @@ class ViewWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared)
     random_state: int | np.random.RandomState | None = parameter(["random_state"], default=None)
 
     def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
-        """Fit the transformer, and learn the covariance of its features between views.
+        """Fit the transformer, and estimate the covariance of its features between views.
 
         Parameters
         ----------
         X : array-like, Dataset, list of graphs or Views
             The training samples, at least 2.
         y : array-like of shape (n_samples,), default=None
-            Passed to `transformer`; nothing else looks at it.
+            Passed to `transformer`; not used otherwise.
 
         Returns
         -------
@@ -132,12 +133,12 @@ class ViewWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared)
         Raises
         ------
         TypeError, ValueError
-            If a parameter is outside its range, or X is not as `transformer` or `augmentation`
-            needs it; or if views do not differ.
+            If a parameter is invalid, if `transformer` or `augmentation` cannot use X, or if the
+            views of a sample do not differ.
         """
         validate_parameters(self)
         seed = resolve_seed(self.random_state)
-        if isinstance(X, Views):  # the augmentation is not lost
+        if isinstance(X, Views):  # avoids the warning that views are lost
             X._is_reported = True
         self.transformer_ = clone(self.transformer).fit(X, y)
         H = self._features(X)
@@ -148,8 +149,8 @@ class ViewWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared)
         mean = squares / (n_degrees * D.shape[1])  # tr W / d
         if mean < _ROUNDING:
             raise ValueError(
-                "The views of each sample have equal features: pass an augmentation that changes "
-                f"them, got augmentation={self.augmentation!r}."
+                "All views of a sample have equal features, with "
+                f"augmentation={self.augmentation!r}: pass an augmentation that changes them."
             )
         pca = PCA(min(*D.shape, _MOST_COMPONENTS), random_state=seed).fit(D)
         variances = pca.explained_variance_ * ((len(D) - 1) / n_degrees)
@@ -163,36 +164,36 @@ class ViewWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared)
         return self
 
     def _deviations(self, X: Any, seed: int) -> NDArray:
-        """Return features of views, less their mean over the views of a sample."""
-        X, schema, draw = self._drawer(X)
+        """Return the features of views minus their mean over the views of the same sample."""
+        X, schema, draw = self._view_sampler(X)
         schema.assign_names(self)
         n_rows = max(2, _MOST_NUMBERS // (self._n_features_out * self.n_views))
         rows = np.linspace(0, len(X) - 1, min(n_rows, len(X))).astype(int)
-        generator, found = torch.Generator().manual_seed(seed), []
-        for some in np.array_split(rows, -(-len(rows) // _BATCH)):
-            views = [self._features(draw(X[some], generator)) for _ in range(self.n_views)]
+        generator, deviations = torch.Generator().manual_seed(seed), []
+        for batch in np.array_split(rows, -(-len(rows) // _BATCH)):
+            views = [self._features(draw(X[batch], generator)) for _ in range(self.n_views)]
             A = np.stack([self.scaler_.transform(view) for view in views])
-            found.append((A - A.mean(0)).reshape(-1, A.shape[2]))
-        return np.concatenate(found)
+            deviations.append((A - A.mean(0)).reshape(-1, A.shape[2]))
+        return np.concatenate(deviations)
 
-    def _drawer(self, X: Any) -> tuple[Any, Schema, Callable[[Any, torch.Generator], Any]]:
-        """Return checked X, its schema, and what draws views of samples in the units of X."""
+    def _view_sampler(self, X: Any) -> tuple[Any, Schema, Callable[[Any, torch.Generator], Any]]:
+        """Return checked X, its schema, and a function that draws views in the units of X."""
         chain = augmentations_of(self.augmentation, type(self).__name__)
         if isinstance(X, Views):
             chain, X = list(X.chain) if chain is None else chain, X.base
-        given = X
-        # Fitted embedders know how they read X and draw views.
-        known: Any = getattr(self.transformer_, "_fitted", None)
-        if known is not None:
-            X, schema, scaler = known.read(X, self), known.schema, known.scaler
+        original = X
+        # A fitted embedder has read X and drawn views before: do the same.
+        fitted: Any = getattr(self.transformer_, "_fitted", None)
+        if fitted is not None:
+            X, schema, scaler = fitted.read(X, self), fitted.schema, fitted.scaler
             array = representative_array(X)
         else:
             hint = declared_kind(self.transformer_, *(chain or ()))
             X, schema = read_samples(X, hint=hint, owner=self, min_samples=2)
             array, scaler, _ = with_scaler(schema.kind, X)
         shape, kind = schema.sample_shape, schema.kind
-        if chain is None and known is not None:
-            chain = known.augmentation
+        if chain is None and fitted is not None:
+            chain = fitted.augmentation
         else:
             if chain is None:
                 symmetries = shown_symmetries(array, schema, scaler)
@@ -206,9 +207,11 @@ class ViewWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared)
 
         views = compose(chain, shape, kind=kind, convert=read)
 
+        is_frame = hasattr(original, "iloc")
+
         def draw(samples: Any, generator: torch.Generator) -> Any:
             drawn = in_units_of_X(scaler, views(read(samples), generator), samples)
-            return type(given)(drawn, columns=given.columns) if hasattr(given, "iloc") else drawn
+            return type(original)(drawn, columns=original.columns) if is_frame else drawn
 
         return X, schema, draw
 
@@ -223,7 +226,7 @@ class ViewWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared)
         Parameters
         ----------
         X : array-like, Dataset or list of graphs
-            Samples of the shape seen in `fit`.
+            Samples of the same shape as in `fit`.
 
         Returns
         -------

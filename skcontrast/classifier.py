@@ -1,4 +1,4 @@
-"""A classifier for many samples, of which few have labels."""
+"""A classifier for many samples with few labels."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ._blocks import (
-    agreement,
-    blocks_of,
+    block_names,
+    block_slices,
     default_blocks,
-    features_of,
-    fit_known,
-    names_of,
-    predicted_classes,
-    scaled,
-    slices_of,
+    defaults_of,
+    fit_to_known,
+    predict_in_batches,
+    scale_blocks,
+    transform_with,
+    weigh_by_agreement,
 )
 from ._checks import Declared, check_component, naming, parameter, validate_parameters
 from ._data._arrays import as_tensor
 from ._data._metadata import NAMES, checked_weights, known_classes
-from ._fit._label_spreading import spread_in_blocks
+from ._fit._label_spreading import spread_in_chunks
 from ._runtime import one_thread, resolve_seed
 from ._sklearn_compat import CallbackSupportMixin, as_task, subtask
 from ._warnings import say
@@ -44,66 +44,67 @@ from .losses import SemiSupCon
 __all__ = ["ContrastiveClassifier"]
 
 
-# Steps of the default embedder, about, and its least number of epochs.
+# Approximate steps of the default embedder, and its smallest number of epochs.
 _STEPS, _FEWEST_EPOCHS = 720, 10
-# Neighbours to which classes are spread, and principal components in which they are found.
+# Neighbours of a sample in label spreading, and principal components in which they are searched.
 _N_NEIGHBORS, _N_COMPONENTS = 5, 32
-# No block rules out a class.
+# Added to the probabilities of a block, so that no single block excludes a class.
 _LEAST_PROBABILITY = 1e-3
-# What all pseudo-labels of a class weigh, relative to its known labels.
+# Total weight of the pseudo-labels of a class, relative to its known labels.
 _WEIGHT = 0.5
-# The largest number of rows that are learned from in one thread.
+# The largest number of samples for which `fit` uses one thread.
 _MANY_ROWS = 20_000
 
 
-def _has(method: str) -> Any:
-    """Return a decorator of a method that exists where the classifier has it."""
+def _if_classifier_has(method: str) -> Any:
+    """Return a decorator of a method that exists only if the classifier has it."""
 
-    def has_it(model: ContrastiveClassifier) -> bool:
+    def check(model: ContrastiveClassifier) -> bool:
         fallback = LogisticRegression if model.classifier is None else model.classifier
         return hasattr(getattr(model, "classifier_", fallback), method)
 
-    return available_if(has_it)
+    return available_if(check)
 
 
 class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMixin, Declared):
-    """Classify samples of which few have labels, by an embedding and other features of all.
+    """Semi-supervised classifier for many samples with few labels.
 
     `fit` trains an embedder on all rows, without labels, and concatenates the embedding with
-    blocks of training-free features. The blocks are weighted by how well
-    their classifications of the rows of unknown class agree. A classifier is fitted to the rows
-    whose class is known. Rows of unknown class for which it agrees with label spreading get this
-    class as a pseudo-label, and the classifier is fitted again, with them.
+    blocks of training-free features. Each block is weighted by how well the classes predicted
+    from it agree with those predicted from all blocks, on the rows of unknown class. A classifier
+    is fitted to the rows whose class is known. If it predicts the same class for an unlabeled row
+    as label spreading, the row gets this pseudo-label. Then the classifier is fitted again, with
+    the pseudo-labels.
 
     Parameters
     ----------
     embedder : ContrastiveEmbedder or FrozenEstimator, default=None
-        A copy of it is trained, or, if it is fitted, it is used unchanged. Searches and
-        cross-validation fit copies, in which it would be trained again: for them, pass
-        ``FrozenEstimator(embedder)`` from :mod:`sklearn.frozen`. None is a
-        ``ContrastiveEmbedder`` of about 720 steps: 30 epochs of 3,000 samples, at least 10 and at
-        most 100.
+        A copy is trained; a fitted embedder is used unchanged. Searches and cross-validation would
+        train it again: for them, pass ``FrozenEstimator(embedder)`` from :mod:`sklearn.frozen`.
+        None trains a ``ContrastiveEmbedder`` for about 720 steps, which is 30 epochs of 3,000
+        samples; at least 10 and at most 100 epochs.
     classifier : classifier, default=None
-        A classifier of scikit-learn, which gets the weighted blocks; copies of it are fitted.
-        None is ``LogisticRegression(max_iter=1000)``.
+        A classifier of scikit-learn. Copies of it are fitted to the weighted blocks. None is
+        ``LogisticRegression(max_iter=1000)``.
     blocks : list of transformers, default=None
-        What the embedding is concatenated with; clones are fitted to X, and a ``FrozenEstimator``
-        is used as fitted. Each is scaled as a whole: put a ``StandardScaler`` behind one whose
-        columns have several units. [] is the embedding alone. None is the default of the kind of
-        data: ``Raw()`` for vectors of at most 4,096 numbers; ``PatchDictionary()`` for images,
-        ``MiniRocket()`` for series and ``GraphProfile()`` for graphs, in a
+        Transformers whose features are concatenated with the embedding. Clones are fitted to X; a
+        ``FrozenEstimator`` is used as fitted. Each block is scaled as a whole: append a
+        ``StandardScaler`` if its columns have different units. [] uses the embedding alone. None
+        is the default of the kind of data: ``Raw()`` for vectors of at most 4,096 numbers;
+        ``PatchDictionary()`` for images, ``MiniRocket()`` for series and ``GraphProfile()`` for
+        graphs, in a
         :class:`~skcontrast.ViewWhitening` with the augmentation of the embedder; and
         ``WeisfeilerLehman()`` for graphs. Nothing for custom kinds and with a
         :class:`~skcontrast.encoders.Pretrained` encoder.
     use_labels : bool, default=False
-        Whether the embedder is trained with the known labels too. If its `loss` is None, that is
-        ``SemiSupCon()`` then. It takes a quarter longer, and gains little in addition to
+        Whether the embedder is trained with the known labels, too. If its `loss` is None, it is
+        ``SemiSupCon()``. Training takes a quarter longer and adds little to the gain of
         `pseudo_labels`.
     pseudo_labels : bool, default=True
-        Whether the classifier is fitted again with pseudo-labels: the classes that it predicts for
-        rows of unknown class, where label spreading along the neighbours in the blocks predicts
-        the same. If the classifier takes ``sample_weight``, the pseudo-labels of a class together
-        weigh half as much as its known labels. If False, it learns from known classes alone.
+        Whether the classifier is fitted again with pseudo-labels: its predictions for the
+        unlabeled rows for which label spreading on the blocks predicts the same class. If the
+        classifier takes ``sample_weight``, the pseudo-labels of a class together weigh half as
+        much as its known labels. If False, it is fitted to the known classes alone.
     random_state : int, RandomState instance or None, default=None
         Seeds the default blocks, and the embedder where its own `random_state` is None.
     verbose : int, default=0
@@ -115,17 +116,16 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
     classes_ : ndarray of shape (n_classes,)
         The known classes, sorted; without −1 and missing values.
     embedder_ : ContrastiveEmbedder
-        The trained embedder. It is kept as soon as it is trained, and after Ctrl-C with the epochs
-        that it has finished: if `fit` does not come to its end, pass it as `embedder`, and only
-        the rest is done again.
+        The trained embedder. It is set as soon as it is trained; after Ctrl-C, it has the complete
+        epochs. If `fit` was interrupted, pass it as `embedder` so that it is not trained again.
     blocks_ : dict of str to float
         The weight of each block, "embedding" first: its share of the squared norm of what
         `transform` returns. They sum to 1.
     transformers_ : list of transformers
         The fitted blocks, without the embedder.
     scaler_ : sklearn.preprocessing.StandardScaler
-        What is subtracted from the concatenated columns, and by what they are divided: standard
-        deviations of the columns of the embedding, and one number for each other block.
+        Scales the concatenated columns, weights included: each column of the embedding is divided
+        by a number of its own, and each other block by one number.
     classifier_ : classifier
         The fitted classifier.
     n_features_in_ : int
@@ -141,7 +141,7 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
 
     Notes
     -----
-    Two predictions that agree are wrong less often than either, as in co-training [1]_. So the
+    Where two predictions agree, they are wrong less often than either, as in co-training [1]_. The
     weight of a block is κ / (1 − κ), with Cohen's κ, on rows of unknown class, between the
     predictions from this block and those from all blocks with equal weights. The embedding of
     series counts a quarter of that. :ref:`few-labels` has figures.
@@ -215,40 +215,44 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
             )
         codes = np.full(len(is_known), -1)
         codes[is_known] = known
-        weight = _weights(metadata.get("sample_weight"), is_known)
+        weight = _checked_sample_weight(metadata.get("sample_weight"), is_known)
         if not isinstance(X, tuple):  # its length is the number of parts
             with naming("X", "samples, one for each entry of y"):
                 check_consistent_length(X, codes)
-        # Products of many rows are worth several threads.
+        # With many rows, matrix products are faster in several threads.
         with one_thread() if len(codes) <= _MANY_ROWS else nullcontext():
             classifier = self._new_classifier(metadata)
             embedder = self._trained(X, codes, metadata)
             transformers = self._fitted_blocks(base_of(X), embedder)
-            H = features_of([embedder, *transformers], X)
+            H = transform_with([embedder, *transformers], X)
             shares = np.ones(len(H))
-            shares[0] = blocks_of(embedder).embedding
-            shares = agreement(H, shares, classifier, codes, classes, weight)
-            scaler, Z = scaled(H, shares)
-            fit_known(classifier, Z, codes, classes, weight)
+            shares[0] = defaults_of(embedder).embedding
+            shares = weigh_by_agreement(H, shares, classifier, codes, classes, weight)
+            scaler, Z = scale_blocks(H, shares)
+            fit_to_known(classifier, Z, codes, classes, weight)
             if self.pseudo_labels and not is_known.all():
-                predicted = np.searchsorted(classes, predicted_classes(classifier, Z))
-                agreed = _agreed(codes, predicted, [Z[:, block] for block in slices_of(H)], shares)
+                predicted = np.searchsorted(classes, predict_in_batches(classifier, Z))
+                agreed = _with_pseudo_labels(
+                    codes, predicted, [Z[:, block] for block in block_slices(H)], shares
+                )
                 if has_fit_parameter(classifier, "sample_weight"):
-                    weight = _in_known_shares(agreed, codes) * (1 if weight is None else weight)
-                fit_known(classifier, Z, agreed, classes, weight)
+                    weight = _pseudo_label_weights(agreed, codes) * (
+                        1 if weight is None else weight
+                    )
+                fit_to_known(classifier, Z, agreed, classes, weight)
         self.embedder_, self.scaler_, self.classifier_ = embedder, scaler, classifier
         self.transformers_, self.classes_ = transformers, classes
-        self.blocks_ = dict(zip(names_of(transformers), shares.tolist(), strict=True))
+        self.blocks_ = dict(zip(block_names(transformers), shares.tolist(), strict=True))
         if self.verbose:
             say("Blocks: " + ", ".join(f"{name} {w:.2f}" for name, w in self.blocks_.items()))
         return self
 
     def _new_classifier(self, metadata: dict[str, Any]) -> Any:
-        """Return the classifier, not fitted; raise TypeError if it is none or takes no weights."""
+        """Return an unfitted classifier; raise TypeError if it is invalid or takes no weights."""
         if isinstance(self.classifier, ContrastiveEmbedder) or hasattr(self.embedder, "predict"):
             raise TypeError(
-                "The embedder comes first: write ContrastiveClassifier(embedder, classifier), got "
-                f"embedder={type(self.embedder).__name__}(...)."
+                "The embedder is the first argument: write ContrastiveClassifier(embedder, "
+                f"classifier), got embedder={type(self.embedder).__name__}(...)."
             )
         if self.classifier is None:
             return LogisticRegression(max_iter=1000)
@@ -267,22 +271,22 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         return clone(self.classifier)
 
     def _trained(self, X: Any, codes: NDArray, metadata: dict[str, Any]) -> ContrastiveEmbedder:
-        """Return a trained embedder: the one that was passed, if it is fitted."""
-        given: Any = self.embedder
-        is_frozen = isinstance(given, FrozenEstimator)
-        given = given.estimator if is_frozen else given
+        """Return the embedder that was passed if it is fitted, otherwise a trained copy."""
+        embedder: Any = self.embedder
+        is_frozen = isinstance(embedder, FrozenEstimator)
+        embedder = embedder.estimator if is_frozen else embedder
         owner = type(self).__name__
-        if given is None:
+        if embedder is None:
             n_epochs = epochs_of(_STEPS, math.ceil(len(codes) / 128), _FEWEST_EPOCHS)
-            given = ContrastiveEmbedder(max_epochs=n_epochs, verbose=self.verbose)
-        check_component(given, ContrastiveEmbedder, owner=owner, parameter="embedder")
-        if is_frozen or given.__sklearn_is_fitted__():
-            check_is_fitted(given)
+            embedder = ContrastiveEmbedder(max_epochs=n_epochs, verbose=self.verbose)
+        check_component(embedder, ContrastiveEmbedder, owner=owner, parameter="embedder")
+        if is_frozen or embedder.__sklearn_is_fitted__():
+            check_is_fitted(embedder)
             passed = {name for name, value in metadata.items() if value is not None}
             if unused := sorted(passed - {"sample_weight"}):
                 raise TypeError(f"fit got {unused[0]!r}, which a fitted embedder cannot use.")
-            return given
-        embedder = clone(given)
+            return embedder
+        embedder = clone(embedder)
         if embedder.random_state is None:
             embedder.random_state = self.random_state
         if self.use_labels and embedder.loss is None:
@@ -290,34 +294,34 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         if not self.use_labels and getattr(embedder.loss, "requires_y", False):
             raise ValueError(
                 f"The loss {type(embedder.loss).__name__} of the embedder learns from y: pass "
-                "ContrastiveClassifier(..., use_labels=True), which hands it the known classes."
+                "ContrastiveClassifier(..., use_labels=True), which passes it the known classes."
             )
         try:
             with subtask(self, embedder):
                 return embedder.fit(X, codes if self.use_labels else None, **metadata)
         finally:
-            # Kept after an interrupt, too, without what was fitted to another embedder.
+            # Also after an interrupt. Attributes that were fitted to another embedder are removed.
             if embedder.__sklearn_is_fitted__():
                 for name in ("scaler_", "classifier_", "classes_", "transformers_", "blocks_"):
                     self.__dict__.pop(name, None)
                 self.embedder_ = embedder
 
     def _fitted_blocks(self, X: Any, embedder: ContrastiveEmbedder) -> list[Any]:
-        """Return what the embedding is concatenated with, fitted."""
+        """Return the fitted transformers whose features are concatenated with the embedding."""
         blocks = self.blocks
         if blocks is None:
             seed = resolve_seed(self.random_state)
             blocks = default_blocks(embedder, seed)
-        for one in blocks:
-            if isinstance(one, type) or not (hasattr(one, "fit") and hasattr(one, "transform")):
+        for block in blocks:
+            if isinstance(block, type) or not all(hasattr(block, m) for m in ("fit", "transform")):
                 raise TypeError(
                     "The 'blocks' parameter of ContrastiveClassifier must be a list of "
-                    f"transformers, such as [PatchDictionary()], got {one!r} in it."
+                    f"transformers, such as [PatchDictionary()], got {block!r} in it."
                 )
-        return [(one if self.blocks is None else clone(one)).fit(X, None) for one in blocks]
+        return [(block if self.blocks is None else clone(block)).fit(X, None) for block in blocks]
 
     def transform(self, X: Any) -> NDArray:
-        """Return what the classifier gets: embedding and other blocks, scaled and weighted.
+        """Return the input of the classifier: the embedding and other blocks, scaled and weighted.
 
         Parameters
         ----------
@@ -329,7 +333,7 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         Z : ndarray of shape (n_samples, n_components)
         """
         check_is_fitted(self)
-        H = features_of([self.embedder_, *self.transformers_], X)
+        H = transform_with([self.embedder_, *self.transformers_], X)
         return np.asarray(self.scaler_.transform(np.hstack(H)))
 
     def predict(self, X: Any) -> NDArray:
@@ -345,11 +349,11 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         y : ndarray of shape (n_samples,)
         """
         Z = np.asarray(self.transform(X))
-        return predicted_classes(self.classifier_, Z)
+        return predict_in_batches(self.classifier_, Z)
 
-    @_has("predict_proba")
+    @_if_classifier_has("predict_proba")
     def predict_proba(self, X: Any) -> NDArray:
-        """Predict the probability of each class; only if the classifier does.
+        """Predict the probability of each class; needs a classifier with this method.
 
         Parameters
         ----------
@@ -364,9 +368,9 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         Z = np.asarray(self.transform(X))
         return self.classifier_.predict_proba(Z)
 
-    @_has("decision_function")
+    @_if_classifier_has("decision_function")
     def decision_function(self, X: Any) -> NDArray:
-        """Return the classifier's scores of the classes; only if it has them.
+        """Return the classifier's scores of the classes; needs a classifier with this method.
 
         Parameters
         ----------
@@ -376,7 +380,7 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         Returns
         -------
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Of two classes, those of the second.
+            With two classes, the scores of the second.
         """
         Z = np.asarray(self.transform(X))
         return self.classifier_.decision_function(Z)
@@ -402,14 +406,14 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         predicted = self.predict(X)
         with naming("y", f"{len(predicted)} classes, one for each sample"):
             check_consistent_length(predicted, is_known)
-        weight = _weights(sample_weight, is_known)
+        weight = _checked_sample_weight(sample_weight, is_known)
         weight = None if weight is None else weight[is_known]
         with naming("y", "classes, numbers or strings as in fit"):
             return accuracy_score(values, predicted[is_known], sample_weight=weight)
 
     @property
     def n_features_in_(self) -> int:
-        """Numbers per sample."""
+        """Number of features of a sample."""
         return self.embedder_.n_features_in_
 
     @property
@@ -420,14 +424,15 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
     def get_feature_names_out(
         self, input_features: ArrayLike | None = None
     ) -> NDArray[np.object_]:
-        """Return the names of the columns of `transform`, as the blocks have them.
+        """Return the names of the columns of `transform`.
 
-        Names of the other blocks begin with that of the block, as in ``Raw__age``.
+        The columns of blocks other than the embedding have the block's name as a prefix, as in
+        ``Raw__age``.
 
         Parameters
         ----------
         input_features : array-like of shape (n_features,), default=None
-            Names of the columns of X, if `fit` saw none.
+            Names of the columns of X, if X of `fit` had none.
 
         Returns
         -------
@@ -435,10 +440,9 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         """
         check_is_fitted(self)
         names = [self.embedder_.get_feature_names_out(input_features)]
-        for block, one in zip(list(self.blocks_)[1:], self.transformers_, strict=True):
-            names.append(
-                [f"{block}__{name}" for name in one.get_feature_names_out(input_features)]
-            )
+        for block, features in zip(list(self.blocks_)[1:], self.transformers_, strict=True):
+            columns = features.get_feature_names_out(input_features)
+            names.append([f"{block}__{name}" for name in columns])
         return np.concatenate(names, dtype=object)
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -452,7 +456,7 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         return tags
 
 
-def _weights(sample_weight: Any, is_known: NDArray[np.bool_]) -> NDArray | None:
+def _checked_sample_weight(sample_weight: Any, is_known: NDArray[np.bool_]) -> NDArray | None:
     """Return checked weights of all samples, or None."""
     weights = checked_weights(sample_weight, len(is_known), np.float64)
     if weights is not None and not weights[is_known].any():
@@ -460,33 +464,37 @@ def _weights(sample_weight: Any, is_known: NDArray[np.bool_]) -> NDArray | None:
     return weights
 
 
-def _agreed(codes: NDArray, predicted: NDArray, blocks: list[NDArray], shares: NDArray) -> NDArray:
-    """Return known classes, predicted ones where label spreading finds the same, otherwise −1.
+def _with_pseudo_labels(
+    codes: NDArray, predicted: NDArray, blocks: list[NDArray], shares: NDArray
+) -> NDArray:
+    """Return known classes, predicted ones where label spreading agrees, otherwise −1.
 
-    Labels are spread in each block; shares are the weights of the logarithms of probabilities.
+    Labels are spread in each block; `shares` weights the logarithms of their probabilities.
     """
     n_components = min(_N_COMPONENTS, max(len(codes) // 32, 2))
     whitening, known = PartialWhitening(n_components, random_state=0), torch.from_numpy(codes)
     components = [as_tensor(np.asarray(whitening.fit_transform(Z))) for Z in blocks]
     agreed = codes.copy()
-    for parts in zip(*(spread_in_blocks(h, known, _N_NEIGHBORS) for h in components), strict=True):
-        rows = parts[0][0]
-        logs = [np.log(spread + _LEAST_PROBABILITY) for _, spread in parts]
+    chunks = (spread_in_chunks(h, known, _N_NEIGHBORS) for h in components)
+    for of_blocks in zip(*chunks, strict=True):
+        rows = of_blocks[0][0]
+        logs = [np.log(spread + _LEAST_PROBABILITY) for _, spread in of_blocks]
         score = np.tensordot(shares, logs, 1)
         is_agreed = (score.argmax(1) == predicted[rows]) & (codes[rows] < 0)
-        is_agreed &= np.ptp(score, axis=1) > 0  # labels reach it
+        is_agreed &= np.ptp(score, axis=1) > 0  # some label reaches the row
         agreed[rows][is_agreed] = predicted[rows][is_agreed]
     return agreed
 
 
-def _in_known_shares(agreed: NDArray, codes: NDArray) -> NDArray[np.float64]:
+def _pseudo_label_weights(agreed: NDArray, codes: NDArray) -> NDArray[np.float64]:
     """Return weights of rows: the pseudo-labels of a class weigh half as much as its known labels.
 
-    If pseudo-labels are fewer than these, they weigh less, in all classes by the same factor.
+    If there are fewer pseudo-labels than known labels, all of them weigh less.
     """
     n_classes, is_known = codes.max() + 1, codes >= 0
-    known = np.bincount(codes[is_known], minlength=n_classes)
-    found = np.bincount(agreed[(agreed >= 0) & ~is_known], minlength=n_classes)
-    factor = _WEIGHT * min(1.0, found.sum() / known.sum())
-    of_known = np.where(found > 0, 1.0, 1.0 + factor)
-    return np.where(is_known, of_known[agreed], (factor * known / np.maximum(found, 1))[agreed])
+    n_known = np.bincount(codes[is_known], minlength=n_classes)
+    n_pseudo = np.bincount(agreed[(agreed >= 0) & ~is_known], minlength=n_classes)
+    factor = _WEIGHT * min(1.0, n_pseudo.sum() / n_known.sum())
+    known_weight = np.where(n_pseudo > 0, 1.0, 1.0 + factor)
+    pseudo_weight = factor * n_known / np.maximum(n_pseudo, 1)
+    return np.where(is_known, known_weight[agreed], pseudo_weight[agreed])

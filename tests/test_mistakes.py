@@ -195,7 +195,10 @@ MISTAKES = [
     (lambda: fit([path_graph("red")] * 8), "Categories go to the attribute 'label'"),
     # Classes.
     (lambda: LabeledFolds(5).split(X, FEW).__next__(), "LabeledFolds(4) or fewer"),
-    (lambda: ContrastiveClassifier(LogisticRegression()).fit(X, FEW), "The embedder comes first"),
+    (
+        lambda: ContrastiveClassifier(LogisticRegression()).fit(X, FEW),
+        "The embedder is the first argument",
+    ),
     (lambda: ContrastiveClassifier(small()).fit(X, np.where(Y, "1", "-1")), "rename it"),
     (lambda: ContrastiveClassifier(small()).fit(X, 1 - 2 * Y), "np.where(y == -1, 0, y)"),
     (

@@ -110,6 +110,9 @@ for loss, color in colors.items():
     )
 axis.axvline(raw, color="k", linestyle=":", label="raw pixels")
 axis.set_yticks(positions, table["candidate"])
-axis.set(xlabel="cross-validated accuracy", title="Candidates of the grid search")
+axis.set(
+    xlabel="accuracy, mean and standard deviation of two folds",
+    title="Candidates of the grid search",
+)
 axis.legend(loc="upper left", bbox_to_anchor=(0.06, 1))
 figure.savefig("grid_search.png", dpi=120)

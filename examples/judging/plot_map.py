@@ -2,20 +2,20 @@
 A learned map
 =============
 
-t-SNE and UMAP map an embedding to the plane. With the similarity of t-SNE, the network itself maps
-to the plane, trained by contrasting views. This is t-SimCNE (Böhm, Berens & Kobak 2023).
+t-SNE and UMAP map an embedding to the plane. With the similarity of t-SNE, a network is trained by
+contrastive learning to map samples to the plane directly. This is t-SimCNE (Böhm, Berens & Kobak
+2023).
 
-The result: the map is one network from image to point, which maps new samples, and shows far more
-of the digits than two principal components. UMAP and t-SNE of the embedding keep more of their
-neighbours.
+The result: the network maps new samples, and its map separates the digits far better than two
+principal components. UMAP and t-SNE of the embedding keep more of the neighbours.
 """
 
 # %%
 # First the embedding, then the map
 # ---------------------------------
-# A plane is a narrow place to learn in, so a usual embedder comes first. Its encoder is then
-# trained further, under a head with two outputs, which ``transform`` returns with
-# ``output="projection"``.
+# Training directly in two dimensions is hard, so train a default embedder first. Then train its
+# encoder further, with a projection head of two outputs. ``output="projection"`` makes
+# ``transform`` return these.
 
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_digits
@@ -45,13 +45,13 @@ mapper = ContrastiveEmbedder(
 # %%
 # The same samples on two maps
 # ----------------------------
-# None of them was used in the fit. Embeddings with two columns are drawn as they are. The number
+# The samples are held out. Embeddings with two columns are drawn without a projection. The number
 # is the accuracy of the 15 nearest neighbours in the plane.
 
 pca = PCA(2, random_state=0).fit(embedder.transform(X_train))
 maps = {
     "principal components": lambda X: pca.transform(embedder.transform(X)),
-    "map": mapper.transform,
+    "learned map": mapper.transform,
 }
 figure, axes = plt.subplots(1, 2, figsize=(7, 3.4), layout="constrained")
 for ax, (name, to_plane) in zip(axes, maps.items(), strict=True):
@@ -63,8 +63,8 @@ axes[0].get_legend().remove()
 plt.show()
 
 # %%
-# Images at their places
-# ----------------------
+# Images on the map
+# -----------------
 
 EmbeddingDisplay.from_estimator(mapper, X_test, thumbnails=X_test)
 plt.show()

@@ -1,26 +1,25 @@
 r"""
-When a mutual likelihood score rewards certainty
-================================================
+Mutual likelihood scores and concentrations
+===========================================
 
 With :class:`~skcontrast.similarity.VonMisesFisher`, every embedding has a mean direction and a
-concentration κ. The score of two embeddings is the logarithm of the probability density that both
-are the same point, relative to chance.
+concentration κ. The score of two embeddings is the logarithm of the density that both are the same
+point, relative to chance.
 
 This example redraws Figure 2 of Li, Xu and Hooi, "Probabilistic Contrastive Loss for
 Self-Supervised Learning" (2021): the score as a function of both concentrations, for several
-angles θ between the mean directions. Being sure raises the score where the directions agree, and
-lowers it where they do not. The caption in the paper says that for a large cos θ, larger
+angles θ between the mean directions. High concentrations raise the score if the directions agree,
+and lower it if they do not. According to the caption in the paper, for a large cos θ, larger
 concentrations give a higher score. That holds up to
 
 .. math:: \kappa^* \approx \frac{d - 1}{4 (1 - \cos(\theta/2))},
 
-marked by a star, if that is well above d. For two embeddings that differ by an angle θ, being
-surer than that lowers the score.
+marked by a star, if κ* is well above d. At the angle θ, concentrations above κ* lower the score.
 """
 
 # %%
-# The scores, from one call
-# -------------------------
+# Compute the scores
+# ------------------
 
 import math
 
@@ -44,8 +43,8 @@ def surface(cos):
 
 
 # %%
-# Surer is better, up to a limit set by the angle
-# -----------------------------------------------
+# The score over both concentrations
+# ----------------------------------
 
 cosines = [0.0, 0.5, 0.8, 0.95]
 fig, axes = plt.subplots(2, 2, figsize=(7, 6.2), sharex=True, sharey=True, layout="constrained")
@@ -58,7 +57,7 @@ for ax, cos in zip(axes.flat, cosines, strict=True):
     if d < best < kappa[-1]:  # the approximation is for κ above d
         ax.plot(best, best, "*", color="w", markeredgecolor="k", markersize=14)
     ax.set(title=f"cos θ = {cos}", aspect="equal", xlim=(1, 400), ylim=(1, 400))
-    ax.set(xlabel="κ of one", ylabel="κ of the other")
+    ax.set(xlabel="κ of the first", ylabel="κ of the second")
     ax.label_outer()
     fig.colorbar(image, ax=ax, shrink=0.8)
 fig.suptitle(f"Mutual likelihood score in {d} dimensions; star: κ*")
@@ -68,8 +67,8 @@ plt.show()
 # Along the diagonal
 # ------------------
 #
-# Here both embeddings are equally sure. At a right angle, the score only falls as κ grows. At a
-# small angle it rises up to the dot; κ* is close to the dot if it is much larger than d.
+# Here both embeddings have the same κ. At a right angle, the score falls as κ grows. At a small
+# angle, it rises up to a maximum, the dot. κ* is close to the maximum if it is much larger than d.
 
 fig, ax = plt.subplots(figsize=(6, 4), layout="constrained")
 for cos in cosines:
@@ -79,6 +78,6 @@ for cos in cosines:
     if 0 < top < len(kappa) - 1:
         ax.plot(kappa[top], scores[top], "o", color=line.get_color())
 ax.axhline(0, color="0.7", linewidth=1, zorder=0)
-ax.set(xlabel="κ of both", ylabel="score", ylim=(-60, 40))
+ax.set(xlabel="κ of both", ylabel="score", ylim=(-60, 65))
 ax.legend(frameon=False)
 plt.show()

@@ -1,4 +1,4 @@
-"""Classes of unlabeled samples, spread from the labeled ones through the representation."""
+"""Label spreading: pseudo-labels of unlabeled samples from their neighbours."""
 
 from __future__ import annotations
 
@@ -14,103 +14,104 @@ from torch import Tensor
 
 from ..losses import SemiSupCon
 
-# Neighbours in the graph where no loss sets their number.
+# Default number of neighbours in the graph.
 N_NEIGHBORS = 15
-# As in Iscen et al.: an edge of the graph weighs the cosine to this power, and in each step a
-# sample takes the share α of its classes from its neighbours; near 1, clusters share theirs.
+# As in Iscen et al.: the weight of an edge is the cosine to this power, and in each step the share
+# α of the class scores of a sample comes from its neighbours. With α near 1, clusters get one
+# class.
 _POWER = 3
 _ALPHA = 0.99
 _STEPS = 50
-# The power that makes F probabilities: with it, the surest classes are right as often as they say.
+# The power that calibrates F: the most probable classes are right about as often as predicted.
 _CALIBRATION = 5
-# With this many labels per class, the AUC is estimated from pairs of labeled samples alone; with
-# fewer, spread classes estimate it better.
-_ENOUGH = 20
-# The largest number of samples in the graph, so that its cost does not grow with the square of n.
+# With this many labels per class, the AUC is estimated from pairs of labeled samples alone. With
+# fewer labels, pseudo-labels give a better estimate.
+_ENOUGH_LABELS = 20
+# The largest number of samples in the graph, which bounds its cost.
 _LARGEST_GRAPH = 10_000
-# Rows whose scores with all samples of the graph are held at once.
+# Rows whose scores with all samples of the graph are in memory at once.
 _CHUNK = 1024
 
 
 class Spread(NamedTuple):
-    """What is kept of the probabilities of all samples, which take much memory for many classes.
+    """Summary of the class probabilities of all samples, which needs less memory.
 
     Attributes
     ----------
     classes : ndarray of shape (n,), dtype int64
-        The likeliest class of each sample.
-    sureness : ndarray of shape (n,), dtype float32
-        Its probability, 0 where no labeled sample can be reached.
+        The most probable class of each sample.
+    confidence : ndarray of shape (n,), dtype float32
+        Its probability, 0 where no path leads to a labeled sample.
     drawn : ndarray of shape (n,), dtype int64
-        A class drawn from the probabilities; −1 where no class is possible. Unlike the likeliest
-        classes, which agree with the representation where the true ones do not, draws separate no
-        better than true classes.
+        A class drawn from the probabilities; −1 where all are 0. The most probable classes fit the
+        representation better than the true classes do, which would bias an estimated AUC. Drawn
+        classes do not.
     total : ndarray of shape (n_classes,), dtype float64
         The sum of the probabilities of each class.
     """
 
     classes: NDArray[np.int64]
-    sureness: NDArray[np.float32]
+    confidence: NDArray[np.float32]
     drawn: NDArray[np.int64]
     total: NDArray[np.float64]
 
 
-def summed_up(blocks: Iterable[NDArray[np.float32]], rng: np.random.Generator) -> Spread:
-    """Return what is kept of probabilities, given some rows at a time."""
-    parts = []
-    for block in blocks:
-        steps = block.cumsum(1)
-        places = (rng.random((len(block), 1)) * steps[:, -1:] >= steps).sum(1)
-        drawn = np.where(steps[:, -1] > 0, places.clip(max=steps.shape[1] - 1), -1)
-        total = block.sum(0, dtype=np.float64)
-        parts.append(Spread(block.argmax(1), block.max(1), drawn, total))
-    *of_rows, totals = zip(*parts, strict=True)
-    classes, sureness, drawn = map(np.concatenate, of_rows)
-    return Spread(classes, sureness, drawn, np.sum(totals, axis=0))
+def summarize(chunks: Iterable[NDArray[np.float32]], rng: np.random.Generator) -> Spread:
+    """Return the summary of probabilities that come in chunks of rows."""
+    summaries = []
+    for chunk in chunks:
+        cdf = chunk.cumsum(1)
+        drawn = (rng.random((len(chunk), 1)) * cdf[:, -1:] >= cdf).sum(1)
+        drawn = np.where(cdf[:, -1] > 0, drawn.clip(max=cdf.shape[1] - 1), -1)
+        total = chunk.sum(0, dtype=np.float64)
+        summaries.append(Spread(chunk.argmax(1), chunk.max(1), drawn, total))
+    *of_rows, totals = zip(*summaries, strict=True)
+    classes, confidence, drawn = map(np.concatenate, of_rows)
+    return Spread(classes, confidence, drawn, np.sum(totals, axis=0))
 
 
-def spread_in_blocks(
+def spread_in_chunks(
     h: Tensor, labels: Tensor, n_neighbors: int
 ) -> Iterator[tuple[slice, NDArray[np.float32]]]:
-    r"""Yield the probabilities of the classes of all samples, with their rows, in blocks of rows.
+    r"""Yield chunks of rows and the class probabilities of their samples.
 
     Label spreading on the graph of nearest neighbours: with the symmetric adjacency matrix S,
     normalised by the degrees, :math:`F \leftarrow \alpha S F + (1 - \alpha) Y` is repeated from
-    F = Y, where each class has the same mass in Y. Rows of F are much flatter than probabilities;
-    :math:`F^5`, scaled to sum 1, is near. Samples outside of the graph, which is bounded in size,
-    take the weighted mean of their neighbours in it. Rows sum to 1, or are 0 where no labeled
-    sample can be reached.
+    F = Y. Each column of Y sums to 1. Rows of F are flatter than probabilities;
+    :math:`F^5`, scaled to sum 1, is close to them. The size of the graph is bounded. Samples
+    outside of it get the weighted mean of their neighbours in it. Rows sum to 1, or are 0 where
+    no path leads to a labeled sample.
 
     Parameters
     ----------
     h : Tensor of shape (n, d)
-        Representations; each feature is standardised, and rows are compared by their cosine.
+        Representations. Features are standardised, and rows compared by their cosine.
     labels : Tensor of shape (n,), dtype int64
-        Classes from 0 on, −1 where unknown.
+        Classes 0, 1, …; −1 where unknown.
     n_neighbors : int
-        Neighbours of each sample in the graph; at most n − 1 are used.
+        Neighbours of each sample in the graph, reduced to n − 1 if it is larger.
     """
     h = F.normalize((h - h.mean(0)) / h.std(0, correction=0).clamp_min(1e-6))
     known = (labels >= 0).cpu()
     rows = _graph_rows(known)
-    own = torch.full((len(h),), -1)
-    own[rows] = torch.arange(len(rows))
-    scores, places = _nearest(h, h[rows.to(h.device)], own, min(n_neighbors, len(rows) - 1))
-    given = labels.cpu()[rows]
+    nodes = torch.full((len(h),), -1)
+    nodes[rows] = torch.arange(len(rows))
+    weights, neighbors = _nearest(h, h[rows.to(h.device)], nodes, min(n_neighbors, len(rows) - 1))
+    node_labels = labels.cpu()[rows]
     # The graph may lack a rare class.
-    classes = F.one_hot(given[given >= 0], int(labels.max()) + 1)
-    spread = _spread(scores[rows], places[rows], classes, given >= 0)
+    classes = F.one_hot(node_labels[node_labels >= 0], int(labels.max()) + 1)
+    spread = _spread(weights[rows], neighbors[rows], classes, node_labels >= 0)
     for start in range(0, len(h), _CHUNK):
-        block = slice(start, start + _CHUNK)
-        place, outside = own[block], own[block] < 0
-        found = spread[place].astype(np.float32)
-        neighbors = _sparse(scores[block][outside], places[block][outside], len(rows))
-        found[outside] = neighbors @ spread
-        yield block, found / found.sum(1, keepdims=True).clip(1e-12)
+        chunk = slice(start, start + _CHUNK)
+        outside = nodes[chunk] < 0
+        probabilities = spread[nodes[chunk]].astype(np.float32)
+        edges = _sparse(weights[chunk][outside], neighbors[chunk][outside], len(rows))
+        probabilities[outside] = edges @ spread
+        yield chunk, probabilities / probabilities.sum(1, keepdims=True).clip(1e-12)
 
 
 def _graph_rows(known: Tensor) -> Tensor:
-    """Return the samples of the graph in order: labeled ones first in case it cannot hold all."""
+    """Return the sorted rows of the samples of the graph; labeled samples get up to half of it."""
     if len(known) <= _LARGEST_GRAPH:
         return torch.arange(len(known))
     labeled, unlabeled = _evenly(known.nonzero()[:, 0], _LARGEST_GRAPH // 2), (~known).nonzero()
@@ -123,29 +124,29 @@ def _evenly(rows: Tensor, n: int) -> Tensor:
     return rows if len(rows) <= n else rows[torch.linspace(0, len(rows) - 1, n).long()]
 
 
-def _nearest(h: Tensor, graph: Tensor, own: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """Return weights and places of each sample's k nearest samples in the graph, itself left out.
+def _nearest(h: Tensor, graph: Tensor, nodes: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """Return each sample's k nearest other samples in the graph.
 
     Returns
     -------
-    weights, places : Tensor of shape (n, k)
-        On the CPU.
+    weights, neighbors : Tensor of shape (n, k)
+        Weights of the edges, and numbers of the samples in the graph; on the CPU.
     """
-    found = []
+    chunks = []
     for start in range(0, len(h), _CHUNK):
         scores = h[start : start + _CHUNK] @ graph.T
-        place = own[start : start + _CHUNK].to(h.device)
-        inside = (place >= 0).nonzero()[:, 0]
-        scores[inside, place[inside]] = -torch.inf
-        found.append([part.cpu() for part in scores.topk(k)])
-    values, places = (torch.cat(parts) for parts in zip(*found, strict=True))
-    return values.clamp_min(0) ** _POWER, places
+        node = nodes[start : start + _CHUNK].to(h.device)
+        inside = (node >= 0).nonzero()[:, 0]
+        scores[inside, node[inside]] = -torch.inf
+        chunks.append([tensor.cpu() for tensor in scores.topk(k)])
+    cosines, neighbors = (torch.cat(tensors) for tensors in zip(*chunks, strict=True))
+    return cosines.clamp_min(0) ** _POWER, neighbors
 
 
-def _spread(weights: Tensor, places: Tensor, classes: Tensor, known: Tensor) -> NDArray:
+def _spread(weights: Tensor, neighbors: Tensor, classes: Tensor, known: Tensor) -> NDArray:
     """Return the probabilities of the samples of the graph, shape (n, n_classes)."""
-    n = len(places)
-    directed = _sparse(weights, places, n)
+    n = len(neighbors)
+    directed = _sparse(weights, neighbors, n)
     adjacency = directed.maximum(directed.T)
     scale = 1 / np.sqrt(np.asarray(adjacency.sum(1)).clip(1e-12))
     adjacency = (adjacency.multiply(scale[:, None]).multiply(scale[None])).tocsr()
@@ -158,20 +159,20 @@ def _spread(weights: Tensor, places: Tensor, classes: Tensor, known: Tensor) -> 
     return spread / spread.sum(1, keepdims=True).clip(1)
 
 
-def _sparse(weights: Tensor, places: Tensor, n_columns: int) -> csr_array:
-    """Return the matrix that has the weights of each row in its places."""
-    n, k = places.shape
-    parts = weights.flatten().double().numpy(), places.flatten().numpy(), np.arange(n + 1) * k
-    return csr_array(parts, shape=(n, n_columns))
+def _sparse(weights: Tensor, columns: Tensor, n_columns: int) -> csr_array:
+    """Return the matrix with the weights (n, k) of each row in its k columns."""
+    n, k = columns.shape
+    arrays = weights.flatten().double().numpy(), columns.flatten().numpy(), np.arange(n + 1) * k
+    return csr_array(arrays, shape=(n, n_columns))
 
 
 def confident_labels(spread: Spread, labels: Tensor, share: float) -> Tensor:
-    """Return the labels, and where they are unknown the surest pseudo-labels of each class.
+    """Return the labels, completed by the most confident pseudo-labels of each class.
 
     Parameters
     ----------
     spread : Spread
-        The classes that spreading yields.
+        Result of label spreading.
     labels : Tensor of shape (n,), dtype int64
         Classes, −1 where unknown.
     share : float
@@ -184,29 +185,29 @@ def confident_labels(spread: Spread, labels: Tensor, share: float) -> Tensor:
     """
     completed = labels.cpu().numpy().copy()
     for k in range(len(spread.total)):
-        rows = np.flatnonzero((completed < 0) & (spread.classes == k) & (spread.sureness > 0))
-        order = np.argsort(-spread.sureness[rows], kind="stable")
+        rows = np.flatnonzero((completed < 0) & (spread.classes == k) & (spread.confidence > 0))
+        order = np.argsort(-spread.confidence[rows], kind="stable")
         completed[rows[order[: round(share * len(rows))]]] = k
     return torch.from_numpy(completed).to(labels.device)
 
 
 class LabelSpreader:
-    """Completes the labels of a training set while the network learns.
+    """Adds pseudo-labels to the labels of a training set during training.
 
     Parameters
     ----------
     settings : SemiSupCon or None
-        How labels are completed for the loss; None leaves them as they are.
+        Settings of the pseudo-labels for the loss; with None, it gets none.
     labels : Tensor of shape (n,), dtype int64, or None
-        The given classes, −1 where unknown. There is nothing to spread unless the classes of
-        samples are unknown and two classes are known.
+        Known classes, −1 where unknown. Label spreading needs unlabeled samples, and labels of at
+        least two classes.
 
     Attributes
     ----------
     labeled : Tensor of shape (n_labeled,), dtype int64
-        The rows with a given class.
+        The rows of known class.
     labeled_share : float
-        Share of each batch that is drawn from these rows at least.
+        Smallest share of each batch that is drawn from these rows.
     """
 
     def __init__(self, settings: SemiSupCon | None, labels: Tensor | None):
@@ -219,16 +220,16 @@ class LabelSpreader:
 
     @property
     def has_some_labels(self) -> bool:
-        """Whether there is anything to spread."""
+        """Whether some samples are unlabeled and labels of at least two classes are known."""
         return len(self.labeled) < len(self.labels) and int(self.labels.max()) > 0
 
     def is_due(self, epoch: int, is_first: bool) -> bool:
-        """Return whether the loss gets new pseudo-labels before an epoch.
+        """Return whether pseudo-labels are renewed before an epoch.
 
         Parameters
         ----------
         epoch : int
-            Counted over all fits of the network; before epoch 0 it has learned nothing.
+            Counted over all fits of the network. Before epoch 0 it is untrained.
         is_first : bool
             Whether it is the first epoch of a fit.
         """
@@ -237,7 +238,7 @@ class LabelSpreader:
         return is_first or epoch % self.settings.every == 0
 
     def spread(self, h: Tensor, seed: Sequence[int]) -> Spread:
-        """Return what is known of the classes of all samples.
+        """Return the summary of label spreading.
 
         Parameters
         ----------
@@ -247,14 +248,16 @@ class LabelSpreader:
             Seeds the drawn classes.
         """
         n_neighbors = N_NEIGHBORS if self.settings is None else self.settings.n_neighbors
-        blocks = spread_in_blocks(h, self.labels, n_neighbors)
-        return summed_up((block for _, block in blocks), np.random.default_rng(seed))
+        chunks = spread_in_chunks(h, self.labels, n_neighbors)
+        return summarize(
+            (probabilities for _, probabilities in chunks), np.random.default_rng(seed)
+        )
 
     def shares(self, spread: Spread) -> NDArray[np.float64]:
-        """Return the shares of the classes among all samples, shape (n_classes,).
+        """Return estimated shares of the classes among all samples, shape (n_classes,).
 
-        Before classes can be distinguished, their shares are those among the labeled samples:
-        spread labels would gather in a few classes.
+        At low confidence, pseudo-labels collect in a few classes. Then the shares are those among
+        the labeled samples.
 
         Parameters
         ----------
@@ -262,21 +265,21 @@ class LabelSpreader:
             As `spread` returns it.
         """
         labels, n_classes = self.labels.cpu().numpy(), len(spread.total)
-        given = np.bincount(labels[self.labeled], minlength=n_classes) / len(self.labeled)
-        sureness = (spread.sureness.mean() - 1 / n_classes) / (1 - 1 / n_classes)
-        return given + max(sureness, 0.0) * (spread.total / spread.total.sum() - given)
+        known = np.bincount(labels[self.labeled], minlength=n_classes) / len(self.labeled)
+        confidence = (spread.confidence.mean() - 1 / n_classes) / (1 - 1 / n_classes)
+        return known + max(confidence, 0.0) * (spread.total / spread.total.sum() - known)
 
     def complete(self, spread: Spread) -> Tensor:
-        """Return the labels for the loss: completed by the most confident pseudo-labels."""
+        """Return the labels for the loss, completed by the most confident pseudo-labels."""
         share = 0.0 if self.settings is None else self.settings.share
         return confident_labels(spread, self.labels, share)
 
     def draw(self, spread: Spread) -> Tensor:
-        """Return the labels for estimates: where unknown, drawn from their probabilities.
+        """Return the labels for estimates; unknown ones are drawn from their probabilities.
 
-        With 20 labels per class or more, unknown classes stay unknown.
+        With 20 or more labels per class, they stay unknown.
         """
-        if len(self.labeled) >= _ENOUGH * len(spread.total):
+        if len(self.labeled) >= _ENOUGH_LABELS * len(spread.total):
             return self.labels
         drawn = torch.from_numpy(spread.drawn).to(self.labels.device)
         return torch.where(self.labels >= 0, self.labels, drawn)

@@ -1,4 +1,4 @@
-"""A pretrained network of images with its preprocessing, and one row per image."""
+"""Layers of pretrained image networks: preprocessing, the network, and pooling."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-# Usual names of a classification head.
+# Common names of classification heads.
 _HEADS = ("fc", "_fc", "classifier", "head", "heads", "last_linear")
-# Names of the parameter that is a class token.
+# Names of the parameter of a class token.
 _CLASS_TOKENS = ("cls_token", "class_token", "class_embedding")
-# The option of networks of transformers that take images of any size.
+# Argument of networks of transformers that accept images of any size.
 _INTERPOLATES = "interpolate_pos_encoding"
-# How transformers would find weights and code elsewhere.
-_PLACES = ("_name_or_path", "attn_implementation", "_attn_implementation", "auto_map")
-# First convolutions whose stride is their side, and so large, cut images into patches.
+# Entries by which transformers would load weights or code from elsewhere.
+_SOURCES = ("_name_or_path", "attn_implementation", "_attn_implementation", "auto_map")
+# A first convolution whose stride equals its side, and is at least this, cuts images into patches.
 _LEAST_PATCH = 8
-# Pixels that are encoded at once in training: the 256 views of a step at 98 pixels, 49 at 224.
+# Preprocessing per chunk in training: the 256 views of a step at 98 pixels, or 49 views at 224
+# pixels.
 _PIXELS, _PIXELS_ON_DEVICE = 256 * 98**2, 4 * 256 * 98**2
 
 
-def without_head(network: nn.Module) -> str:
-    """Remove the classification head of a network, in place, and return what was removed."""
-    # A file needs the network itself only once.
+def remove_head(network: nn.Module) -> str:
+    """Remove the classification head of a network in place; return a note about it."""
+    # Marks the copy, so that a file stores the network once.
     vars(network)["is_copy_of_pretrained"] = True
     if hasattr(network, "reset_classifier"):  # of timm
         network.reset_classifier(0)  # type: ignore[operator]
@@ -47,44 +48,45 @@ def without_head(network: nn.Module) -> str:
 
 
 def recipe_of(module: Any) -> dict[str, Any] | None:
-    """Return how a network is built again, None if it is of neither library or was changed."""
+    """Return how to rebuild a network; None if it is changed or not of timm or transformers."""
     origin = type(module).__module__.partition(".")[0]
     if origin == "timm" and hasattr(module, "pretrained_cfg"):
-        known = module.pretrained_cfg
-        name = known.get("architecture") if isinstance(known, dict) else known.architecture
+        source = module.pretrained_cfg
+        name = source.get("architecture") if isinstance(source, dict) else source.architecture
         n_classes = getattr(module, "num_classes", 0)
         recipe = {"library": "timm", "name": name, "num_classes": n_classes}
         recipe["dynamic_img_size"] = getattr(module, "dynamic_img_size", False)
     elif origin == "transformers" and hasattr(module, "config"):
         config = {**module.config.to_diff_dict(), "model_type": module.config.model_type}
         recipe = {"library": "transformers", "name": type(module).__name__, "config": config}
-        recipe["config"] = _without_places(config)
+        recipe["config"] = _without_sources(config)
     else:
         return None
-    # Built again without memory for weights: a network that was changed differs in shapes or text.
+    # Rebuild without allocating weights: if the network was changed, shapes or text differ.
     try:
         with torch.device("meta"):
-            again = built(recipe)
+            rebuilt = build(recipe)
     except Exception:
         return None
-    return recipe if _shapes(again) == _shapes(module) and repr(again) == repr(module) else None
+    is_same = _shapes(rebuilt) == _shapes(module) and repr(rebuilt) == repr(module)
+    return recipe if is_same else None
 
 
 def _shapes(module: nn.Module) -> dict[str, tuple[int, ...]]:
     return {name: tuple(tensor.shape) for name, tensor in module.state_dict().items()}
 
 
-def _without_places(config: dict[str, Any]) -> dict[str, Any]:
-    """Return a configuration, with those nested in it, that names nothing outside the library."""
+def _without_sources(config: dict[str, Any]) -> dict[str, Any]:
+    """Return a configuration without references outside the library, also in nested ones."""
     return {
-        key: _without_places(value) if isinstance(value, dict) else value
+        key: _without_sources(value) if isinstance(value, dict) else value
         for key, value in config.items()
-        if key not in _PLACES
+        if key not in _SOURCES
     }
 
 
-def built(recipe: dict[str, Any]) -> nn.Module:
-    """Return a network with random weights, of an architecture that the library itself has."""
+def build(recipe: dict[str, Any]) -> nn.Module:
+    """Build a network of timm or transformers with random weights from its recipe."""
     library, name = recipe["library"], recipe["name"]
     if library == "timm":
         import timm
@@ -100,52 +102,54 @@ def built(recipe: dict[str, Any]) -> nn.Module:
         cls: Any = getattr(transformers, name, None)
         is_model = isinstance(cls, type) and issubclass(cls, transformers.PreTrainedModel)
         if is_model:
-            config = _without_places(recipe["config"])
+            config = _without_sources(recipe["config"])
             return cls._from_config(transformers.AutoConfig.for_model(**config))
     raise ValueError(f"{library!r} has no network {name!r}")
 
 
-def for_any_size(network: nn.Module) -> nn.Module:
-    """Return a vision transformer of timm that interpolates its positions, or else `network`."""
+def with_any_size(network: nn.Module) -> nn.Module:
+    """Return a timm transformer that interpolates its positions; other networks unchanged."""
     recipe = None if getattr(network, "dynamic_img_size", True) else recipe_of(network)
     if recipe is None or patch_of(network) == (1, 1):
         return network
     with torch.random.fork_rng(devices=[]):
-        again = built(recipe | {"dynamic_img_size": True})
-    again.load_state_dict(network.state_dict())
-    return again
+        rebuilt = build(recipe | {"dynamic_img_size": True})
+    rebuilt.load_state_dict(network.state_dict())
+    return rebuilt
 
 
 def patch_of(network: nn.Module) -> tuple[int, ...]:
-    """Return height and width of the patches that become tokens, of a single pixel if none do."""
-    first = next((one for one in network.modules() if isinstance(one, nn.Conv2d)), None)
+    """Return height and width of the patches that become tokens, (1, 1) without patches."""
+    layers = (layer for layer in network.modules() if isinstance(layer, nn.Conv2d))
+    first = next(layers, None)
     is_patch = first and first.stride == first.kernel_size and min(first.stride) >= _LEAST_PATCH
     return first.stride if first and is_patch else (1, 1)
 
 
 def declared_size(network: Any) -> tuple[int, ...] | None:
-    """Return the height and width of the images that a network was made for, None if unknown."""
-    places = (
+    """Return the height and width of images that a network declares, None if unknown."""
+    attributes = (
         (getattr(network, "patch_embed", None), "img_size"),
         (getattr(network, "config", network), "image_size"),
     )
-    size = next((one for one in (getattr(*place, None) for place in places) if one), None)
+    sizes = (getattr(*attribute, None) for attribute in attributes)
+    size = next((size for size in sizes if size), None)
     if size is None:
         size = (getattr(network, "pretrained_cfg", None) or {}).get("input_size", (None,))[-2:]
     return None if None in np.ravel(size) else tuple(np.broadcast_to(size, 2).tolist())
 
 
-class Pixels(nn.Module):
-    """Bring intensities in [0, 1] to the mean, std and size of a pretrained network.
+class Preprocessing(nn.Module):
+    """Resize and standardise images as a pretrained network expects them.
 
     Parameters
     ----------
     mean, std : ndarray of shape (channels,)
-        Of its training images.
+        Mean and standard deviation of the network's training images.
     size : (int, int)
         Height and width.
     patch : (int, int)
-        Height and width of what becomes a token.
+        Height and width of a patch that becomes a token.
     """
 
     mean: Tensor
@@ -165,8 +169,8 @@ class Pixels(nn.Module):
 
     @property
     def description(self) -> str:
-        """The preprocessing."""
-        mean, std = (", ".join(f"{one:.3g}" for one in m.flatten()) for m in (self.mean, self.std))
+        """The preprocessing in words."""
+        mean, std = (", ".join(f"{x:.3g}" for x in m.flatten()) for m in (self.mean, self.std))
         n_tokens = math.prod(self.size) // math.prod(self.patch)
         tokens = f" ({n_tokens} tokens)" if max(self.patch) > 1 else ""
         return f"input {self.size[0]}×{self.size[1]}{tokens}, mean ({mean}), std ({std})"
@@ -183,42 +187,42 @@ class Pixels(nn.Module):
 
 
 class PretrainedNetwork(nn.Module):
-    """A pretrained network, which stays in inference mode, with one row per image.
+    """A pretrained network in inference mode, which returns one row per image.
 
     Parameters
     ----------
-    pixels : Pixels
+    pixels : Preprocessing
         Its preprocessing.
     network : torch.nn.Module
-        Maps images to rows, maps, tokens, or an output object of transformers.
+        Maps images to rows, feature maps, tokens, or an output object of transformers.
     pool : {"token", "mean", "both"} or None
-        The row of tokens: the class token, the mean of the patches, or both; None is the row that
-        the network returns.
+        Pooling of tokens: the class token, the mean of the patches, or both. None is the output
+        of the network.
 
     Attributes
     ----------
     original : PretrainedNetwork or None
-        A frozen copy from before the training. Its rows and those of the network are divided by
-        their root mean square and added.
+        A frozen copy from before the training. The output is the sum of its rows and those of the
+        network, each divided by its root mean square.
     notes : list of str
-        What was done with it.
+        Parts of `description`, such as the head that was removed.
     """
 
-    def __init__(self, pixels: Pixels, network: nn.Module, pool: str | None = None):
+    def __init__(self, pixels: Preprocessing, network: nn.Module, pool: str | None = None):
         super().__init__()
         self.pixels, self.network = pixels, network.eval()
         self.original: PretrainedNetwork | None = None
         self.notes: list[str] = []
-        self.pool = _usual_pool(network) if pool is None else pool
+        self.pool = _default_pool(network) if pool is None else pool
 
     @property
     def description(self) -> str:
-        """The name of the network, its preprocessing, and what was done with it."""
+        """The name of the network, its preprocessing and the notes."""
         name = type(self.network).__name__
         return f"{name}: {', '.join([self.pixels.description, *self.notes])}"
 
     def train(self, mode: bool = True) -> PretrainedNetwork:
-        """Switch the mode of this module; the network keeps its statistics and drops nothing."""
+        """Switch the mode of this module; the network stays in inference mode."""
         super().train(mode)
         self.network.eval()
         return self
@@ -226,8 +230,8 @@ class PretrainedNetwork(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Map (n, channels, height, width) to (n, width).
 
-        In training, large batches are encoded in chunks. All but the last are computed again for
-        the gradient (Chen et al., "Training Deep Nets with Sublinear Memory Cost", 2016).
+        In training, large batches are encoded in chunks. All but the last are recomputed for the
+        gradient (Chen et al., "Training Deep Nets with Sublinear Memory Cost", 2016).
         """
         n_pixels = _PIXELS if x.device.type == "cpu" else _PIXELS_ON_DEVICE
         n = max(1, n_pixels // math.prod(self.pixels.size))
@@ -243,23 +247,26 @@ class PretrainedNetwork(nn.Module):
     def _rows(self, x: Tensor) -> Any:
         pixels = self.pixels(x)
         if self.original is None:
-            return self._own_rows(pixels)
+            return self._network_rows(pixels)
         with torch.no_grad():
-            # In training at the size of the trained network, which takes less time.
-            frozen = self.original._own_rows(pixels if self.training else self.original.pixels(x))
+            # In training, both have the smaller size of the trained network, which takes less
+            # time.
+            frozen = self.original._network_rows(
+                pixels if self.training else self.original.pixels(x)
+            )
         shape = frozen.shape[1:]
-        return F.rms_norm(self._own_rows(pixels), shape) + F.rms_norm(frozen, shape)
+        return F.rms_norm(self._network_rows(pixels), shape) + F.rms_norm(frozen, shape)
 
-    def _own_rows(self, x: Tensor) -> Any:
+    def _network_rows(self, x: Tensor) -> Any:
         network = self.network
         if self.pool is not None:
             return self._pooled_tokens(_output(getattr(network, "forward_features", network), x))
-        found = _output(network, x)
-        if hasattr(found, "last_hidden_state"):
-            found = self._pooled(found)
-        found = getattr(found, "logits", found)  # of a classifier without its head
-        n_axes = getattr(found, "ndim", 2)
-        return found if n_axes == 2 else found.mean(1 if n_axes == 3 else (2, 3))
+        output = _output(network, x)
+        if hasattr(output, "last_hidden_state"):
+            output = self._pooled(output)
+        output = getattr(output, "logits", output)  # of a classifier without its head
+        n_axes = getattr(output, "ndim", 2)
+        return output if n_axes == 2 else output.mean(1 if n_axes == 3 else (2, 3))
 
     def _pooled_tokens(self, tokens: Any) -> Tensor:
         """Return the class token, the mean of the patches, or both."""
@@ -274,9 +281,9 @@ class PretrainedNetwork(nn.Module):
         return torch.cat([norm(row) for key, row in rows.items() if self.pool in (key, "both")], 1)
 
     def _pooled(self, output: Any) -> Tensor:
-        """Return a row, a map or tokens of an output object of transformers."""
+        """Return rows, feature maps or tokens from an output object of transformers."""
         pooled = getattr(output, "pooler_output", None)
-        # Transformers draws a dense pooler at random where a checkpoint has none.
+        # If the checkpoint has no pooler, the weights of a dense one are random.
         if pooled is not None and not hasattr(getattr(self.network, "pooler", None), "dense"):
             return pooled
         states = output.last_hidden_state
@@ -284,17 +291,17 @@ class PretrainedNetwork(nn.Module):
 
 
 def _output(network: Any, x: Tensor) -> Any:
-    """Return what a network makes of images; those of transformers interpolate their positions."""
-    is_asked = (
+    """Return the output of a network; those of transformers interpolate their positions."""
+    can_interpolate = (
         hasattr(network, "config") and _INTERPOLATES in signature(network.forward).parameters
     )
-    return network(x, **({_INTERPOLATES: True} if is_asked else {}))
+    return network(x, **({_INTERPOLATES: True} if can_interpolate else {}))
 
 
-def _usual_pool(network: Any) -> str | None:
-    """Return "token" for DINOv3 in timm, which averages, against the advice of its authors."""
+def _default_pool(network: Any) -> str | None:
+    """Return "token" for DINOv3 in timm, whose default is the mean against the authors' advice."""
     averages = getattr(network, "global_pool", "") == "avg" and _n_prefix_tokens(network)
-    # A class token that the last norm has not seen is for pretraining alone.
+    # A class token without the last normalisation serves the pretraining alone.
     is_normalised = isinstance(getattr(network, "fc_norm", None), nn.Identity)
     return "token" if averages and is_normalised else None
 

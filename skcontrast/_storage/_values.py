@@ -37,7 +37,7 @@ import torch
 from sklearn.base import BaseEstimator
 from torch import Tensor, nn
 
-from .._layers._pretrained import built, recipe_of, without_head
+from .._layers._pretrained import build, recipe_of, remove_head
 
 # The attributes of every module, and those of them that are saved.
 _MODULE = frozenset(vars(nn.Module()))
@@ -301,7 +301,7 @@ def with_weights(passed: Any, state: dict[str, Any], name: str, has_head: bool) 
         raise ValueError(f"custom_objects[{name!r}] must be a module, got {passed!r}")
     module = copy.deepcopy(passed)
     if not has_head:
-        without_head(module.float())
+        remove_head(module.float())
     try:
         return load_weights(module, state)
     except RuntimeError as error:
@@ -339,5 +339,5 @@ def rebuild(recipe: Any, state: dict[str, Any]) -> nn.Module:
         If the library is not installed.
     """
     with torch.random.fork_rng(devices=[]):
-        module = built(recipe)
+        module = build(recipe)
     return load_weights(module, state).eval()

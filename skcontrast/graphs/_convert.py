@@ -17,7 +17,7 @@ from torch.utils.data import Dataset
 from .._checks import check_entries
 from .._data._arrays import as_array
 from .._data._modalities import row_labels
-from ._packed import PackedGraphs, assemble, is_symmetric, offsets, subset
+from ._packed import PackedGraphs, assemble, is_symmetric, offsets, take_rows
 
 # Attributes in networkx.
 _READ = {"node": {"x", "label"}, "edge": {"x", "label", "weight"}}
@@ -179,7 +179,7 @@ def _packed(parts: Sequence[GraphParts]) -> PackedGraphs:
     linked = {k: (n_edges, described) for k, (n_edges, described) in linked.items() if n_edges}
     attributes, _, labels, categories = _concatenate_descriptions(nodes, "node")
     *of_edges, edge_categories = _concatenate_descriptions(linked, "edge")
-    edge_attributes, edge_weights, edge_labels = (subset(column, rows) for column in of_edges)
+    edge_attributes, edge_weights, edge_labels = (take_rows(column, rows) for column in of_edges)
     return assemble(
         torch.cat([edges, edges[:, back].flip(0)], 1),
         node_ptr,
@@ -201,7 +201,7 @@ def _concatenate_descriptions(
 
     Parameters
     ----------
-    parts : dict of int to (int, Described)
+    described : dict of int to (int, Described)
         Number and description of the nodes or edges of each graph, by its number.
     of : {"node", "edge"}
         For messages.

@@ -1,4 +1,4 @@
-"""Graphs as a few arrays: nodes and edges, and what describes them."""
+"""Graphs packed into arrays: nodes, edges and their attributes."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from torch import Tensor
 
 from .._data._modalities import along_rows
 
-# What has a row for each edge.
-_OF_EDGES = ("edge_attributes", "edge_weights", "edge_labels")
+# Columns with a row per edge.
+_EDGE_COLUMNS = ("edge_attributes", "edge_weights", "edge_labels")
 
 
 class Topology(NamedTuple):
-    """Nodes, numbered through all graphs, and edges, in order of their targets.
+    """Nodes and edges of several graphs: nodes numbered consecutively, edges sorted by target.
 
     Attributes
     ----------
@@ -29,9 +29,9 @@ class Topology(NamedTuple):
     edge_ptr : Tensor of shape (n_nodes + 1,), dtype int64
         Node v has the incoming edges ``edge_ptr[v]`` to ``edge_ptr[v + 1] - 1``.
     sources : Tensor of shape (n_edges,), dtype int64
-        The node in which each edge starts.
+        The source node of each edge.
     symmetric : bool
-        Whether every edge has its reverse: the graphs are undirected.
+        Whether every edge has its reverse, so that the graphs are undirected.
     """
 
     node_ptr: Tensor
@@ -41,9 +41,9 @@ class Topology(NamedTuple):
 
     @classmethod
     def from_edges(cls, edge_index: Tensor, node_ptr: Tensor, symmetric: bool) -> Topology:
-        """Return the topology of edges (sources, targets), shape (2, n_edges), in any order.
+        """Return the topology of edges in any order, (sources, targets) of shape (2, n_edges).
 
-        Edges with the same target keep their order, see `by_target`.
+        Edges with the same target keep their order: see `by_target`.
         """
         sources, targets = edge_index
         targets, order = targets.sort(stable=True)
@@ -67,7 +67,7 @@ class Topology(NamedTuple):
 
     @property
     def in_degrees(self) -> Tensor:
-        """Number of edges that end in each node, shape (n_nodes,)."""
+        """Number of incoming edges of each node, shape (n_nodes,)."""
         return self.edge_ptr.diff()
 
     @property
@@ -77,7 +77,7 @@ class Topology(NamedTuple):
 
     @property
     def targets(self) -> Tensor:
-        """The node in which each edge ends, shape (n_edges,)."""
+        """The target node of each edge, shape (n_edges,)."""
         return owners(self.in_degrees, len(self.sources))
 
     @property
@@ -92,7 +92,7 @@ class Topology(NamedTuple):
         return Topology.from_edges(self.edge_index.flip(0), self.node_ptr, False)
 
     def take(self, graphs: Tensor) -> tuple[Topology, Tensor, Tensor]:
-        """Return the topology of the given graphs, shape (n,), their nodes and their edges."""
+        """Return the topology of selected graphs, shape (n,), with their nodes and edges."""
         starts = self.node_ptr[graphs]
         sizes = self.node_ptr[graphs + 1] - starts
         node_ptr = offsets(sizes)
@@ -106,9 +106,9 @@ class Topology(NamedTuple):
         return Topology(node_ptr, offsets(degrees), sources, self.symmetric), nodes, edges
 
     def keep(self, nodes: Tensor) -> tuple[Topology, Tensor]:
-        """Return the graphs with only the nodes in a mask (n_nodes,), and a mask of edges.
+        """Return the graphs with the nodes of a mask (n_nodes,), and the mask of kept edges.
 
-        Edges at removed nodes are removed too; a graph may be left without nodes.
+        Edges of removed nodes are removed. A graph may have no nodes left.
         """
         kept_before = offsets(nodes)
         edges = nodes[self.sources] & nodes[self.targets]
@@ -119,11 +119,12 @@ class Topology(NamedTuple):
     @staticmethod
     def cat(topologies: Sequence[Topology]) -> Topology:
         """Return the graphs of several topologies as one."""
-        starts = accumulate((part.n_nodes for part in topologies), initial=0)
-        moved = [part.sources + start for part, start in zip(topologies, starts, strict=False)]
-        node_ptr = offsets(torch.cat([part.sizes for part in topologies]))
-        edge_ptr = offsets(torch.cat([part.in_degrees for part in topologies]))
-        symmetric = all(part.symmetric for part in topologies)
+        starts = accumulate((topology.n_nodes for topology in topologies), initial=0)
+        pairs = zip(topologies, starts, strict=False)
+        moved = [topology.sources + start for topology, start in pairs]
+        node_ptr = offsets(torch.cat([topology.sizes for topology in topologies]))
+        edge_ptr = offsets(torch.cat([topology.in_degrees for topology in topologies]))
+        symmetric = all(topology.symmetric for topology in topologies)
         return Topology(node_ptr, edge_ptr, torch.cat(moved), symmetric)
 
     def to(self, device: torch.device | str) -> Topology:
@@ -133,60 +134,59 @@ class Topology(NamedTuple):
 
 
 def by_target(edge_index: Tensor) -> Tensor:
-    """Return the place in `edge_index`, (2, n_edges), of each edge of its topology."""
+    """Return the column in `edge_index`, (2, n_edges), of each edge in order of targets."""
     return edge_index[1].argsort(stable=True)
 
 
 def offsets(counts: Tensor) -> Tensor:
-    """Return 0 and the running sums of counts of shape (n,), shape (n + 1,), dtype int64."""
+    """Return 0 and the cumulative sums of counts (n,), shape (n + 1,), dtype int64."""
     ptr = counts.new_zeros(len(counts) + 1, dtype=torch.int64)
     torch.cumsum(counts, 0, out=ptr[1:])
     return ptr
 
 
 def ranges(starts: Tensor, lengths: Tensor, ptr: Tensor) -> Tensor:
-    """Return the numbers of several ranges, concatenated; `ptr` is ``offsets(lengths)``."""
+    """Return several ranges of integers, concatenated; `ptr` is ``offsets(lengths)``."""
     n = int(ptr[-1])
     moved = torch.repeat_interleave(starts - ptr[:-1], lengths, output_size=n)
     return moved + torch.arange(n, device=starts.device)
 
 
 def owners(counts: Tensor, total: int) -> Tensor:
-    """Return each k = 0, 1, … repeated ``counts[k]`` times, in all `total` numbers."""
-    owners = torch.arange(len(counts), device=counts.device)
-    return torch.repeat_interleave(owners, counts, output_size=total)
+    """Return k = 0, 1, …, each repeated ``counts[k]`` times; `total` is the sum of counts."""
+    numbers = torch.arange(len(counts), device=counts.device)
+    return torch.repeat_interleave(numbers, counts, output_size=total)
 
 
 @dataclass(eq=False, repr=False)
 class PackedGraphs:
-    """Graphs packed into a few arrays, as X of an embedder.
+    """Graphs packed into arrays, as X of an embedder.
 
-    It has a length, and indexing by rows, a slice or a mask gives the graphs of these rows, so
-    that scikit-learn can split it. An embedder packs a list of graphs at each call; pack it by
-    :func:`pack_graphs` to do so only once.
+    It has a length, and is indexed by rows, a slice or a mask, so that scikit-learn can split it.
+    An embedder packs a list of graphs in each call. To pack it once, use :func:`pack_graphs`.
 
     Parameters
     ----------
     topology : Topology
         Nodes and edges.
     attributes : Tensor of shape (n_nodes, n_attributes), default=None
-        Numbers that describe the nodes, float32 or float64.
+        Numerical attributes of the nodes, float32 or float64.
     labels : Tensor of shape (n_nodes,), dtype int64, default=None
         Categories of the nodes: indices into `categories`.
     categories : tuple, default=()
-        The categories, hashable, all different.
+        The categories, hashable and unique.
     edge_attributes : Tensor of shape (n_edges, n_edge_attributes), default=None
-        Numbers that describe the edges, in the order of the edges of `topology`.
+        Numerical attributes of the edges, in the order of `topology`.
     edge_weights : Tensor of shape (n_edges,), default=None
-        Weights of the edges.
+        Edge weights.
     edge_labels : Tensor of shape (n_edges,), dtype int64, default=None
         Categories of the edges: indices into `edge_categories`.
     edge_categories : tuple, default=()
-        The categories of edges, hashable, all different.
+        The categories of edges, hashable and unique.
 
     See Also
     --------
-    pack_graphs : Packs graphs of networkx or PyTorch Geometric.
+    pack_graphs : Conversion of graphs of networkx or PyTorch Geometric.
     GraphBatch : Graphs with node features, as passed to encoders and augmentations.
 
     Examples
@@ -209,11 +209,11 @@ class PackedGraphs:
     edge_weights: Tensor | None = None
     edge_labels: Tensor | None = None
     edge_categories: Sequence[Hashable] = ()
-    # The row labels of the Series that the graphs come from.
+    # The index of the Series that holds the graphs.
     index: Any = field(default=None, init=False)
-    # Names of attributes of the graphs that were not read.
+    # Names of attributes that were ignored.
     ignored: tuple[str, ...] = field(default=(), init=False)
-    # What scikit-learn asks of arrays besides `shape`; the dtype is that of embeddings.
+    # Attributes that scikit-learn reads besides `shape`. The dtype is that of embeddings.
     ndim: ClassVar[int] = 3
     dtype: ClassVar[np.dtype] = np.dtype(np.float32)
 
@@ -233,21 +233,22 @@ class PackedGraphs:
     def __getitem__(self, rows: Any) -> PackedGraphs:
         rows = along_rows(rows, "PackedGraphs")
         rows = np.array(np.arange(len(self))[rows], ndmin=1)
-        part = copy.copy(self)
-        part.topology, nodes, edges = self.topology.take(torch.from_numpy(rows))
-        part.attributes, part.labels = subset(self.attributes, nodes), subset(self.labels, nodes)
-        described = (subset(column, edges) for column in self.of_edges())
-        part.edge_attributes, part.edge_weights, part.edge_labels = described
-        part.index = None if self.index is None else self.index[rows]
-        return part
+        graphs = copy.copy(self)
+        graphs.topology, nodes, edges = self.topology.take(torch.from_numpy(rows))
+        graphs.attributes = take_rows(self.attributes, nodes)
+        graphs.labels = take_rows(self.labels, nodes)
+        columns = (take_rows(column, edges) for column in self.of_edges())
+        graphs.edge_attributes, graphs.edge_weights, graphs.edge_labels = columns
+        graphs.index = None if self.index is None else self.index[rows]
+        return graphs
 
     def arrays(self) -> list[NDArray]:
-        """Return the arrays that distinguish these graphs from others."""
+        """Return all arrays, which identify the graphs."""
         tensors = [*self.topology[:3], self.attributes, self.labels, *self.of_edges()]
         return [tensor.numpy() for tensor in tensors if tensor is not None]
 
     def of_nodes(self) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-        """Return attributes, weights, which nodes do not have, and labels of the nodes."""
+        """Return attributes, None (nodes have no weights) and labels of the nodes."""
         return self.attributes, None, self.labels
 
     def of_edges(self) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
@@ -255,17 +256,17 @@ class PackedGraphs:
         return self.edge_attributes, self.edge_weights, self.edge_labels
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
-        raise TypeError("Graphs cannot be turned into an array: embed them first.")
+        raise TypeError("Graphs cannot be converted to an array: embed them first.")
 
     def __repr__(self) -> str:
-        numbers = (len(self), self.topology.n_nodes, len(self.topology.sources))
-        counts = zip(numbers, ("graph", "node", "edge"), strict=True)
+        sizes = (len(self), self.topology.n_nodes, len(self.topology.sources))
+        counts = zip(sizes, ("graph", "node", "edge"), strict=True)
         text = ", ".join(f"{n} {noun}{'' if n == 1 else 's'}" for n, noun in counts)
         return f"PackedGraphs({text})"
 
 
 def assemble(edges: Tensor, node_ptr: Tensor, symmetric: bool, **columns: Any) -> PackedGraphs:
-    """Return packed graphs of edges in any order, and of what describes them.
+    """Return packed graphs from edges in any order and the columns of nodes and edges.
 
     Parameters
     ----------
@@ -276,21 +277,22 @@ def assemble(edges: Tensor, node_ptr: Tensor, symmetric: bool, **columns: Any) -
     symmetric : bool
         Whether all graphs are undirected.
     **columns : dict of str to Tensor, tuple or None
-        The other parameters of `PackedGraphs`, those of edges in the order of `edges`.
+        The other parameters of `PackedGraphs`; columns of edges are in the order of `edges`.
     """
-    described = {name: columns[name] for name in _OF_EDGES if columns.get(name) is not None}
-    if described:
+    edge_columns = {name: columns[name] for name in _EDGE_COLUMNS if columns.get(name) is not None}
+    if edge_columns:
         order = by_target(edges)
-        columns |= {name: column[order] for name, column in described.items()}
+        columns |= {name: column[order] for name, column in edge_columns.items()}
     return PackedGraphs(Topology.from_edges(edges, node_ptr, symmetric), **columns)
 
 
-def subset(column: Tensor | None, rows: Tensor) -> Tensor | None:
+def take_rows(column: Tensor | None, rows: Tensor) -> Tensor | None:
+    """Return rows of a column, None without a column."""
     return None if column is None else column[rows]
 
 
 def is_symmetric(edges: Tensor, n_nodes: int, *columns: Tensor) -> bool:
-    """Return whether every edge occurs as often as its reverse, with the same numbers in columns.
+    """Return whether every edge occurs as often as its reverse, with the same columns.
 
     Parameters
     ----------
@@ -307,5 +309,5 @@ def is_symmetric(edges: Tensor, n_nodes: int, *columns: Tensor) -> bool:
     if not columns or not len(forth):
         return True
     rows = np.column_stack([column.numpy() for column in columns])
-    one, other = (rows[np.lexsort((*rows.T, key.numpy()))] for key in (forth, back))
-    return bool(np.array_equal(one, other))
+    forth_rows, back_rows = (rows[np.lexsort((*rows.T, key.numpy()))] for key in (forth, back))
+    return bool(np.array_equal(forth_rows, back_rows))

@@ -1,4 +1,4 @@
-"""The closest candidates may be false negatives: they are left out, discounted or pulled."""
+"""Losses that exclude, discount or pull the closest candidates, likely false negatives."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from ._rows import Rows
 class Ring(Loss):
     r"""Contrastive loss whose negatives form a ring around the anchor.
 
-    The closest ⌊outer · N⌋ of the N candidates are kept, without the closest
-    ⌊inner · ⌊outer · N⌋⌋ of these, the likeliest false negatives [1]_:
+    The closest n = ⌊outer · N⌋ of the N candidates are kept. Of these, the closest ⌊inner · n⌋ are
+    excluded as likely false negatives [1]_:
 
     .. math:: L = -\log \frac{e^{s^+}}{e^{s^+} + \sum_{j \in \mathrm{ring}} e^{s_j}}
 
-    The sum is not rescaled: the size of the ring takes the place of N. Under the Jensen–Shannon
-    objective, in which N does not occur, the estimate is the mean over the ring.
+    The sum is not rescaled: the size of the ring replaces N. Under the Jensen–Shannon objective,
+    which has no N, the estimate is the mean over the ring.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class Ring(Loss):
 
     See Also
     --------
-    BCL : Lowers the weights of the closest candidates instead of dropping them.
+    BCL : Lower weights of the closest candidates instead of excluding them.
 
     References
     ----------
@@ -63,8 +63,8 @@ class Ring(Loss):
         dropped = _floor(self.inner * within)
         if within == 0:
             raise ValueError(
-                f"The ring is empty: outer={self.outer} of {n_candidates} candidates is less than "
-                "one. Enlarge 'outer' of Ring or the batch."
+                f"The ring is empty: outer={self.outer} times {n_candidates} candidates is less "
+                "than 1. Increase 'outer' of Ring or the batch size."
             )
         ranks = ranks_from_farthest
         inside = (ranks > n_candidates - within) & (ranks <= n_candidates - dropped)
@@ -76,15 +76,15 @@ class Ring(Loss):
 
 
 def _floor(share: float) -> int:
-    """Return the integer below; a number that misses an integer by rounding counts as that."""
+    """Return the integer part, with a tolerance for rounding errors."""
     return math.floor(share * (1 + 1e-12))
 
 
-class _Fitted(Interval):
-    """Constraint on a hyperparameter that labels can tell, but not while the loss trains."""
+class _EstimatedFromLabels(Interval):
+    """Constraint on a hyperparameter that is estimated from labels before training."""
 
     def __str__(self) -> str:
-        return f"{super().__str__()}, as skcontrast.estimation.estimate_soft_ring finds it,"
+        return f"{super().__str__()}, such as skcontrast.estimation.estimate_soft_ring returns,"
 
 
 class SoftRing(Loss):
@@ -95,40 +95,40 @@ class SoftRing(Loss):
 
     .. math:: p(\mathrm{FN} \mid u) = f \tau^+ + (1 - f \tau^+)\,
         \sigma\bigl(k\,(\operatorname{logit} u - m)\bigr), \qquad
-        \int_0^1 p(\mathrm{FN} \mid u)\, du = \tau^+,
+        \int_0^1 p(\mathrm{FN} \mid u)\, du = \tau^+.
 
-    where the sharpness k is how well ranks separate the classes, the floor f is how many samples
-    of a class are nowhere near the anchor, and the condition fixes m. The estimate is
+    The sharpness k is how well ranks separate the classes. The floor f is the share of samples of
+    the anchor's class that are far from it. The condition determines m. The estimate is
 
     .. math:: \hat E^- = \frac1N \sum_j w_j e^{s_j}, \qquad
         w_j \propto \bigl(1 - p(\mathrm{FN} \mid u_j)\bigr)\, e^{\beta s_j}.
 
-    At k = 0 ranks carry no information and the loss is :class:`InfoNCE`. For k → ∞ the closest
-    share τ⁺ of the candidates is dropped, as by :class:`Ring` with ``outer=1, inner=tau_plus``,
-    except that N is not replaced by the size of the ring. Unlike in :class:`BCL`, whose model of
-    the scores has an AUC of at most 5/6, there is a k for any AUC between 1/2 and 1, and nothing
-    has to be inverted: u is the rank among unlabeled candidates itself.
+    At k = 0, ranks have no effect and the loss is :class:`InfoNCE`. For k → ∞ the closest share τ⁺
+    of the candidates is excluded, as by :class:`Ring` with ``outer=1, inner=tau_plus``, except
+    that N is not replaced by the size of the ring. There is a k for any AUC between 1/2 and 1; in
+    the model of :class:`BCL` the AUC is at most 5/6. No cdf is inverted: u is the rank among
+    unlabeled candidates itself.
 
     Parameters
     ----------
     sharpness : float or Schedule, default=2.0
-        The sharpness k ≥ 0. A poor encoder needs a small one, which grows as it learns.
+        The sharpness k ≥ 0. A poor encoder needs a small one, a better encoder a larger one.
     tau_plus : float, Schedule or "auto", default=0.1
         Class prior τ⁺ in [0, 1).
     beta : float or Schedule, default=0.0
         Hardness β ≥ 0, as in :class:`HCL`.
     floor : float or Schedule, default=0.0
-        The least probability f, as a share of τ⁺, in [0, 1]: where classes are made of several
-        clusters, part of a class is far away. At 1 ranks carry no information, as at k = 0.
+        The smallest probability, as a share f of τ⁺, in [0, 1]. It is above 0 if classes consist
+        of several clusters. At 1, ranks have no effect, as at k = 0.
     detach_weights : bool, default=True
-        Whether the factor :math:`e^{\beta s}` of the weights carries no gradient. The probability
-        never does.
+        Whether the factor :math:`e^{\beta s}` of the weights is detached from the gradient. The
+        probability always is.
 
     See Also
     --------
-    BCL : A posterior from a model of the scores.
-    Ring : Drops the closest candidates altogether.
-    skcontrast.estimation.estimate_soft_ring : k and f from labels.
+    BCL : Posterior from a model of the scores.
+    Ring : Exclusion of the closest candidates.
+    skcontrast.estimation.estimate_soft_ring : Estimates of k and f from labels.
 
     Examples
     --------
@@ -141,10 +141,14 @@ class SoftRing(Loss):
     True
     """
 
-    sharpness: Number = parameter([_Fitted(Real, 0, None, closed="left"), Schedule], default=2.0)
+    sharpness: Number = parameter(
+        [_EstimatedFromLabels(Real, 0, None, closed="left"), Schedule], default=2.0
+    )
     tau_plus: EstimableNumber = parameter(interval(0, 1, "left", auto="tau_plus"), default=0.1)
     beta: Number = parameter(interval(0, None, "left"), default=0.0)
-    floor: Number = parameter([_Fitted(Real, 0, 1, closed="both"), Schedule], default=0.0)
+    floor: Number = parameter(
+        [_EstimatedFromLabels(Real, 0, 1, closed="both"), Schedule], default=0.0
+    )
     detach_weights: bool = parameter(["boolean"], default=True)
 
     def hardness(self) -> float:
@@ -165,35 +169,35 @@ class SoftSupCon(Loss):
     r"""Contrastive loss that pulls candidates by their probability of sharing the anchor's class.
 
     As in :class:`SoftRing`, the share u of the candidates that score lower determines how likely a
-    candidate is of the anchor's class, :math:`p_j = p(\mathrm{FN} \mid u_j)` with sharpness k and
-    prior τ⁺. Such candidates push less, and part of the pull is theirs:
+    candidate is of the anchor's class: :math:`p_j = p(\mathrm{FN} \mid u_j)` with sharpness k and
+    prior τ⁺. Likely samples of this class are pushed away less, and pulled:
 
     .. math:: L_i = -(1 - \lambda)\, s_i^+ - \lambda \sum_j \frac{p_j}{\sum_l p_l}\, s_{ij}
         + \log\Bigl(e^{s_i^+} + \sum_j w_j e^{s_{ij}}\Bigr), \qquad
         w_j = N \frac{1 - p_j}{\sum_l (1 - p_l)}.
 
-    It is to :class:`SupCon` what :class:`SoftRing` is to :class:`Supervised`: an expectation over
-    the classes in place of the classes. With λ = 0 it is :class:`SoftRing`. The probabilities
-    carry no gradient. The mean over several positives is outside the logarithm.
+    It replaces the classes of :class:`SupCon` by probabilities, as :class:`SoftRing` does with
+    those of :class:`Supervised`. With λ = 0 it is :class:`SoftRing`. The probabilities are
+    detached from the gradient. The mean over several positives is outside the logarithm.
 
     Parameters
     ----------
     sharpness : float or Schedule, default=20.0
-        The sharpness k ≥ 0. With 20, nearly all of the pull goes to the closest share τ⁺.
+        The sharpness k ≥ 0. With 20, nearly all of the pull acts on the closest share τ⁺.
     tau_plus : float, Schedule or "auto", default=0.1
         Class prior τ⁺ in (0, 1).
     pull : float, default=0.3
-        Share λ of the pull that is for candidates, in [0, 1].
+        Share λ of the pull that acts on candidates, in [0, 1].
 
     See Also
     --------
-    SoftRing : Only lowers the weight of likely false negatives.
-    SemiSupCon : Spreads a few labels instead.
+    SoftRing : Lower weights of likely false negatives, without a pull.
+    SemiSupCon : Pseudo-labels from a few labels.
 
     Notes
     -----
-    Where most of the closest candidates are not of the anchor's class, this loss makes an
-    embedding worse. The loss has no Jensen–Shannon form.
+    If most of the closest candidates are of other classes, this loss makes the embedding worse.
+    It has no Jensen–Shannon form.
 
     Examples
     --------
@@ -206,7 +210,9 @@ class SoftSupCon(Loss):
     True
     """
 
-    sharpness: Number = parameter([_Fitted(Real, 0, None, closed="left"), Schedule], default=20.0)
+    sharpness: Number = parameter(
+        [_EstimatedFromLabels(Real, 0, None, closed="left"), Schedule], default=20.0
+    )
     tau_plus: EstimableNumber = parameter(interval(0, 1, "neither", auto="tau_plus"), default=0.1)
     pull: float = parameter(FRACTION, default=0.3)
     pulls = True
@@ -214,15 +220,15 @@ class SoftSupCon(Loss):
     def rank_weights(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
         """Return p(FN | u) by rank."""
         p = _by_rank(ranks_from_farthest, n_candidates, self.sharpness, self.tau_plus)
-        # Nothing comes of less, and a CPU takes long to multiply it.
+        # Smaller values have no effect, and denormal numbers are slow on a CPU.
         return p.masked_fill(p < 1e-30 * p.max(), 0.0)
 
     def losses(self, rows: Rows) -> Tensor:
-        """Return the losses: candidates push by p(TN | u), and are pulled by p(FN | u).
+        """Return the losses: candidates are pushed by p(TN | u) and pulled by p(FN | u).
 
-        Members of a positive group are of the anchor's class for certain.
+        Members of a positive group have the anchor's class with probability 1.
         """
-        # 1 − p by rank, not from p in float32, where it would be 0 for the closest candidates.
+        # 1 − p by rank: computed from p in float32, it would be 0 for the closest candidates.
         ring = SoftRing(sharpness=self.sharpness, tau_plus=self.tau_plus)
         p, push = rows.rank_weights(self), rows.rank_weights(ring)
         if (group := rows._same_class) is not None:
@@ -239,7 +245,7 @@ class SoftSupCon(Loss):
 
 
 def _by_rank(ranks_from_farthest: Tensor, n: int, *parameters: float) -> Tensor:
-    """Return p(FN | u) of n candidates: of a sharpness, a prior and, if given, a floor."""
-    # The middle of a candidate's step in the empirical cdf: u is inside (0, 1).
+    """Return p(FN | u) of n candidates, by sharpness, prior and an optional floor."""
+    # The middle of each step of the empirical cdf, so that 0 < u < 1.
     u = (ranks_from_farthest - 0.5).clamp_min(0) / n
     return false_negative_probability(u, *parameters)

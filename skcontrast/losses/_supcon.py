@@ -1,4 +1,4 @@
-"""Losses that know classes: samples of the anchor's class are left out, or pulled."""
+"""Supervised losses: samples of the anchor's class are excluded as negatives, or positives."""
 
 from __future__ import annotations
 
@@ -15,21 +15,20 @@ from ._rows import Rows
 
 
 class Supervised(Loss):
-    r"""Contrastive loss over true negatives only: the oracle of the debiased losses; needs y.
+    r"""Contrastive loss over true negatives alone; needs y. The oracle of the debiased losses.
 
     .. math:: L_i = -\log \frac{e^{s_i^+}}{e^{s_i^+} + N \hat E_i^-}, \qquad
         \hat E_i^- = \frac{1}{N^-_i} \sum_{j : y_j \ne y_i} e^{s_{ij}}
 
-    with :math:`N^-_i` the number of candidates of a different class. Candidates and anchors
-    without a label (y = −1) are treated as in :class:`InfoNCE`; if none has one, or all
-    labels differ, the loss is :class:`InfoNCE`. An anchor without a true negative is only pulled
-    to its positive. Positives are views of the same sample; for all samples of a class as
-    positives see :class:`SupCon`.
+    :math:`N^-_i` is the number of candidates of a different class. Candidates and anchors
+    without a label (y = −1) are treated as in :class:`InfoNCE`. If no sample has a label, or all
+    labels differ, the loss is :class:`InfoNCE`. An anchor without true negatives is only pulled
+    to its positive. Positives are views of the same sample.
 
     See Also
     --------
     SupCon : All samples of a class are positives.
-    DCL : Estimates the same mean without labels.
+    DCL : Estimate of the same mean without labels.
 
     References
     ----------
@@ -60,15 +59,16 @@ class SupCon(Loss):
     .. math:: L_i = \frac{-1}{|P(i)|} \sum_{p \in P(i)} \log
         \frac{e^{s_{ip}}}{\sum_{a \in A(i)} e^{s_{ia}}}
 
-    with A(i) all views except the anchor, and P(i) the views among them of its class, the other
-    views of its sample included [1]_. The mean over positives is outside the logarithm. Samples
-    without a label (y = −1) have only their own views as positives; with y = −1 throughout the
-    loss is :class:`InfoNCE`.
+    A(i) are all views except the anchor. P(i) are the views among them that have its class,
+    including the other views of its sample [1]_. The mean over positives is outside the logarithm.
+    Samples without a label (y = −1) have only their own views as positives. If all y are −1, the
+    loss is
+    :class:`InfoNCE`.
 
     See Also
     --------
-    Supervised : Labels choose the negatives only.
-    SINCERE : Samples of the class do not push each other.
+    Supervised : Labels determine the negatives alone.
+    SINCERE : Samples of the same class are not pushed apart.
 
     References
     ----------
@@ -87,7 +87,7 @@ class SupCon(Loss):
     requires_y = pulls = True
 
     def losses(self, rows: Rows) -> Tensor:
-        """Return the loss of each anchor, with all its positives in one denominator."""
+        """Return the loss of each anchor; all its positives are in the denominator."""
         log_negatives = math.log(rows.n_candidates) + rows.log_mean(self)
         log_total = torch.logaddexp(log_negatives, rows.positives.logsumexp(1))
         pulled, n_pulled = rows.weighted_sum(rows.same_class)
@@ -96,23 +96,23 @@ class SupCon(Loss):
 
 
 class SINCERE(Loss):
-    r"""SupCon in which samples of a class do not push each other; needs y.
+    r"""SupCon without repulsion between samples of the same class; needs y.
 
     .. math:: L_i = \frac{-1}{|P(i)|} \sum_{p \in P(i)} \log
         \frac{e^{s_{ip}}}{e^{s_{ip}} + \sum_{n \notin P(i)} e^{s_{in}}}
 
-    with P(i) as in :class:`SupCon`, in whose denominator all other positives stand too: they are
-    pulled and pushed, which bounds that loss from below [1]_. With y = −1 throughout and two
-    views it is :class:`InfoNCE`.
+    P(i) is that of :class:`SupCon`. The denominator of SupCon contains all other positives, which
+    are pulled and pushed at once [1]_. If all y are −1, with two views, the loss is
+    :class:`InfoNCE`.
 
     See Also
     --------
-    SupCon : All candidates push.
+    SupCon : Other positives are in the denominator, too.
 
     Notes
     -----
-    Its gradient is left to autograd, tile by tile, and it takes no ``pair_weights`` of a
-    :class:`~skcontrast.frameworks.Contrast`.
+    Autograd computes the gradient, tile by tile. ``pair_weights`` of a
+    :class:`~skcontrast.frameworks.Contrast` are not supported.
 
     References
     ----------
@@ -133,11 +133,11 @@ class SINCERE(Loss):
     requires_y = pulls = True
 
     def losses(self, rows: Rows) -> Tensor:
-        """Return the mean over the positives of each anchor, each next to all negatives."""
+        """Return for each anchor the mean of the losses of its positives."""
         scores, positives, same_class = rows.scores, rows.positives, rows.same_class
-        # A column of a very low score, so that an anchor may have no negative.
-        nothing = scores.new_full((len(scores), 1), torch.finfo(scores.dtype).min / 4)
-        negatives = torch.cat([scores.masked_fill(same_class, -torch.inf), nothing], 1)
+        # A column of a very low score, in case an anchor has no negatives.
+        lowest = scores.new_full((len(scores), 1), torch.finfo(scores.dtype).min / 4)
+        negatives = torch.cat([scores.masked_fill(same_class, -torch.inf), lowest], 1)
         log_negative = negatives.logsumexp(1, keepdim=True)
         pulled = torch.cat([torch.ones_like(positives, dtype=torch.bool), same_class], 1)
         excess = torch.cat([positives, scores], 1) - log_negative
@@ -147,29 +147,29 @@ class SINCERE(Loss):
 class SemiSupCon(SupCon):
     r"""Semi-supervised contrastive loss: SupCon where most labels are unknown; needs y.
 
-    The loss of a batch is that of :class:`SupCon`. With 5 labels per class it would rarely find
-    two samples of a class in a batch, so `fit` does two more things:
+    The loss of a batch is that of :class:`SupCon`. With 5 labels per class, a batch rarely
+    contains two labeled samples of a class. Therefore `fit` does two more things:
 
-    - Labeled samples are drawn more often: they are a share of every batch.
-    - Every few epochs, classes are spread from the labeled samples to the others along the graph
-      of nearest neighbours of the representations [1]_, [2]_. The surest pseudo-labels of each
-      class serve as labels until the next round. Given labels are never changed.
+    - Labeled samples are drawn more often, as a share of every batch.
+    - Every few epochs, label spreading on the graph of nearest neighbours of the representations
+      [1]_, [2]_ assigns pseudo-labels. The most confident ones of each class are used as labels
+      until the next round. Known labels never change.
 
-    Samples of unknown class have only their own views as positives. If all classes are known, the
-    fit is that with :class:`SupCon`; if none are, that with :class:`InfoNCE`. With
-    labels of one class only, there are no pseudo-labels. Outside of `fit` this is :class:`SupCon`.
+    Samples of unknown class have only their own views as positives. If all classes are known,
+    the fit is that of :class:`SupCon`; if none is known, that of :class:`InfoNCE`. If only one
+    class is known, there are no pseudo-labels. Outside of `fit` this is :class:`SupCon`.
 
     Parameters
     ----------
     every : int, default=2
         Epochs between two rounds of pseudo-labels; the first epochs have none. `partial_fit`, and
-        a `fit` with ``warm_start=True``, begin with them, for the X and y that they get.
+        a `fit` with ``warm_start=True``, start with pseudo-labels for their X and y.
     share : float, default=0.8
-        Share of the pseudo-labels of each class that are used, in [0, 1]. At 0, only the given
+        Share of the pseudo-labels of each class that is used, in [0, 1]. With 0, only known
         labels are used.
     labeled_share : float, default=0.2
-        Share of each batch that is drawn from the labeled samples at least, in [0, 1). All
-        other samples still occur once in an epoch, which takes more steps.
+        Smallest share of each batch that is drawn from the labeled samples, in [0, 1). The other
+        samples still occur once per epoch, so an epoch has more steps.
     n_neighbors : int, default=15
         Neighbours of each sample in the graph.
 
@@ -179,9 +179,9 @@ class SemiSupCon(SupCon):
 
     Notes
     -----
-    For each new set of pseudo-labels, the representations of all samples are computed in inference
-    mode; they must fit into memory, even if samples are read batch by batch. The graph holds at
-    most 10,000 samples, and others take the classes of their neighbours in it.
+    Each round of pseudo-labels computes the representations of all samples in inference mode. They
+    must fit into memory, even if samples are read batch by batch. The graph has at most 10,000
+    samples; others get the classes of their neighbours in it.
 
     References
     ----------
@@ -210,5 +210,5 @@ class SemiSupCon(SupCon):
     n_neighbors: int = parameter(POSITIVE_INT, default=15)
 
     def label_spreading(self) -> SemiSupCon:
-        """Return how `fit` gives pseudo-labels to unlabeled samples."""
+        """Return the settings of the pseudo-labels in `fit`."""
         return self

@@ -12,8 +12,8 @@ from skcontrast._fit import _label_spreading
 from skcontrast._fit._label_spreading import (
     LabelSpreader,
     confident_labels,
-    spread_in_blocks,
-    summed_up,
+    spread_in_chunks,
+    summarize,
 )
 from skcontrast.frameworks import CMC, MoCo
 from skcontrast.losses import InfoNCE, Loss, SemiSupCon, SupCon
@@ -46,12 +46,12 @@ class Labels(Callback):
 
 def spread_labels(h, labels, n_neighbors):
     """Return all probabilities."""
-    return np.concatenate([block for _, block in spread_in_blocks(h, labels, n_neighbors)])
+    return np.concatenate([block for _, block in spread_in_chunks(h, labels, n_neighbors)])
 
 
 def of(probabilities):
     """Return what is kept of probabilities."""
-    return summed_up([probabilities], np.random.default_rng(0))
+    return summarize([probabilities], np.random.default_rng(0))
 
 
 def test_one_label_a_cluster_is_enough():
@@ -92,9 +92,9 @@ def test_what_is_kept_of_probabilities_does_not_depend_on_blocks():
     h, _, labels = blobs()
     probabilities = spread_labels(h, labels, 10)
     whole = of(probabilities)
-    halves = summed_up(np.split(probabilities, [7]), np.random.default_rng(0))
+    halves = summarize(np.split(probabilities, [7]), np.random.default_rng(0))
     np.testing.assert_array_equal(whole.classes, probabilities.argmax(1))
-    np.testing.assert_array_equal(whole.sureness, probabilities.max(1))
+    np.testing.assert_array_equal(whole.confidence, probabilities.max(1))
     np.testing.assert_allclose(whole.total, probabilities.sum(0), rtol=1e-5)
     for one, other in zip(whole, halves, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12)

@@ -122,7 +122,7 @@ def test_pixels_are_right_whatever_the_kind_says(net, kind):
         ((X / 255 - 0.5) / 0.25 / 255, r"takes intensities in \[0, 1\]"),
         (
             np.repeat(X[:, :1], 4, axis=1),
-            "X has 4 channels, the network Net takes 3: pass images with 3 or 1",
+            "X has 4 channels, but the network Net takes 3: pass images with 3 channels or 1",
         ),
         (X[:, :2], "X has 2 channels"),
     ],
@@ -745,7 +745,7 @@ def test_the_first_token_counts_only_where_there_is_a_class_token():
                 "std": None,
                 "processor": Object(mean=0.5, std=0.5, do_rescale=False),
             },
-            "do_rescale=False, which is not followed",
+            "do_rescale=False, which is not supported",
         ),
     ],
     ids=["units", "size", "nan", "all frozen", "processor"],
@@ -762,7 +762,7 @@ def test_wrong_choices_are_refused(net, given, message):
 )
 def test_a_processor_that_scales_otherwise_is_refused(net, option):
     processor = Object(mean=0.5, std=0.5, **option)
-    with pytest.raises(ValueError, match=r"which is not followed. .* pass the mean= and std="):
+    with pytest.raises(ValueError, match=r"which is not supported. .* pass mean= and std="):
         Frozen(Pretrained(net, size=32, processor=processor)).fit(X)
 
 

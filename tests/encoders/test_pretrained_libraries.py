@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import skcontrast
-from skcontrast._layers._pretrained import built, recipe_of
+from skcontrast._layers._pretrained import build, recipe_of
 from skcontrast.encoders import Pretrained
 from skcontrast.features import Frozen
 from tests.common import images, small
@@ -122,7 +122,7 @@ def test_a_file_names_no_attention_of_a_hub_for_which_transformers_would_load_co
     recipe["config"] |= {
         key: "kernels-community/any" for key in ("attn_implementation", "auto_map")
     }
-    again = built(recipe)
+    again = build(recipe)
     assert again.config._attn_implementation == net.config._attn_implementation
 
 
@@ -143,4 +143,4 @@ def test_what_a_file_names_is_never_looked_up(recipe):
         if recipe is not None and recipe["library"] == library:
             imported(library)
     with pytest.raises((ValueError, AttributeError, TypeError)):
-        built(recipe)
+        build(recipe)

@@ -14,7 +14,7 @@ from tests.common import X_DIGITS, random_views
 
 
 def test_an_empty_ring_is_refused():
-    with pytest.raises(ValueError, match=r"The ring is empty: outer=0\.1 of 2 candidates"):
+    with pytest.raises(ValueError, match=r"The ring is empty: outer=0\.1 times 2 candidates"):
         contrastive_loss(*random_views(2, 3), loss=Ring(outer=0.1))
 
 
@@ -165,7 +165,7 @@ def test_parameters_out_of_range_are_refused(kwargs):
     ids=repr,
 )
 def test_sharpness_and_floor_are_estimated_before_a_fit(loss):
-    message = r"'(sharpness|floor)' parameter of Soft.*, as skcontrast\.estimation\.estimate_soft_"
+    message = r"'(sharpness|floor)' parameter of Soft.*, such as skcontrast\.estimation\.estimate_soft_"
     with pytest.raises(ValueError, match=message):
         ContrastiveEmbedder(loss=loss).fit(X_DIGITS)
     with pytest.raises(ValueError, match=message):
