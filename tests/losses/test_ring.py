@@ -165,7 +165,7 @@ def test_parameters_out_of_range_are_refused(kwargs):
     ids=repr,
 )
 def test_sharpness_and_floor_are_estimated_before_a_fit(loss):
-    message = r"'(sharpness|floor)' parameter of Soft.*, such as skcontrast\.estimation\.estimate_soft_"
+    message = r"'(sharpness|floor)' parameter of Soft.*, such as skcontrast\.estimation\.estimate"
     with pytest.raises(ValueError, match=message):
         ContrastiveEmbedder(loss=loss).fit(X_DIGITS)
     with pytest.raises(ValueError, match=message):
