@@ -49,8 +49,8 @@ def check_loss(loss: Loss, n_candidates: int = 254, n_positives: int = 1) -> Non
     TypeError, ValueError
         If a method returns anything but a tensor of the right shape; weights that are negative or
         not finite; a loss or a gradient that is not finite; if the loss of an anchor has no
-        gradient, depends on other anchors or on the order of its candidates, or does not fall as
-        its positives score higher; or if a custom class overrides nothing, as with a misspelled
+        gradient, depends on other anchors or on the order of its candidates, does not fall as its
+        positives score higher, or falls as all candidates do; or if a custom class overrides nothing, as with a misspelled
         method.
 
     See Also
@@ -104,10 +104,19 @@ def check_loss(loss: Loss, n_candidates: int = 254, n_positives: int = 1) -> Non
                 f"{name}.losses must compute each loss from its own row alone, and must not "
                 "depend on the order of candidates."
             )
+    if loss.pulls:  # positives are in its denominator, too, and candidates are pulled
+        return
     higher = _losses(loss, scores, positives + 1, same_class)
-    # A loss that pulls candidates may grow, because positives are in its denominator.
-    if not loss.pulls and (higher > all_losses + 1e-4 * (1 + all_losses.abs())).any():
-        raise ValueError(f"{name}.losses must fall as positives score higher, but it grows.")
+    nearer = _losses(loss, scores + 1, positives, same_class)
+    slack = 1e-4 * (1 + all_losses.abs())
+    if (higher > all_losses + slack).any() or not (higher < all_losses).any():
+        does = "grows" if (higher > all_losses).any() else "is constant"
+        raise ValueError(f"{name}.losses must fall as positives score higher, but it {does}.")
+    if (nearer < all_losses - slack).any():
+        raise ValueError(
+            f"{name}.losses must not fall as all candidates score higher. If it pulls some, set "
+            "pulls = True in the class."
+        )
 
 
 def _check_numbers(loss: Loss) -> None:

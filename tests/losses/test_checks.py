@@ -48,7 +48,13 @@ WRONG = [
     ({"losses": lambda rows: rows.scores[:, 1] - rows.positives[:, 0]}, "depend on the order"),
     (
         {"losses": lambda rows: rows.positives[:, 0] - rows.scores.amax(1)},
-        "must fall as pos",
+        "must fall as positives score higher, but it grows",
+    ),
+    ({"losses": lambda rows: -rows.scores.amax(1)}, "must fall .*, but it is constant"),
+    ({"losses": lambda rows: rows.scores.logsumexp(1)}, "must fall .*, but it is constant"),
+    (
+        {"losses": lambda rows: -rows.scores.amax(1) - rows.positives.mean(1)},
+        "must not fall as all candidates score higher",
     ),
     ({"criterion": lambda z: z}, "Custom overrides none of .*losses.*InfoNCE"),
     ({}, "Custom overrides none of"),
