@@ -223,13 +223,16 @@ def check_kinds(named: Mapping[str, Embeddings], similarity: Any) -> dict[str, T
 
 
 def _check_tensor(name: str, tensor: Any, shape: str = "(n, d)") -> None:
-    if not isinstance(tensor, Tensor) or not tensor.is_floating_point():
-        got = tensor.dtype if isinstance(tensor, Tensor) else type(tensor).__name__
+    is_tensor = isinstance(tensor, Tensor)
+    if not (is_tensor and tensor.is_floating_point() and tensor.layout == torch.strided):
+        got = f"{tensor.dtype}, {tensor.layout}" if is_tensor else type(tensor).__name__
         advice = ""
         if hasattr(tensor, "get_params"):  # a loss or a similarity
             role = "similarity" if hasattr(tensor, "scores") else "loss"
             got, advice = repr(tensor), f" Pass it by name, {role}={tensor!r}."
-        raise TypeError(f"{name} must be a floating tensor of shape {shape}, got {got}.{advice}")
+        raise TypeError(
+            f"{name} must be a dense floating tensor of shape {shape}, got {got}.{advice}"
+        )
 
 
 def _directions_of(named: dict[str, Any], similarity: Any) -> dict[str, Any]:
