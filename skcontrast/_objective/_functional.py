@@ -157,15 +157,15 @@ def contrastive_loss(
     tensors = in_one_dtype(views if queue is None else [*views, queue])
     views, queue = tuple(tensors[: len(views)]), None if queue is None else tensors[-1]
     anchors_view, n_queue = _tensor_of(views[0]), None if queue is None else len(_tensor_of(queue))
-    reason = f"{type(loss).__name__} needs labels" if loss.requires_y else None
     # Classes are needed if the loss reads them; groups are those of all samples or of none.
-    labels = _validate_pair("y", (y, queue_y), anchors_view, n_queue, reason)
-    if reason is None and (y is not None or queue_y is not None):
+    message = f"{type(loss).__name__} needs labels: pass {{}}." if loss.requires_y else None
+    labels = _validate_pair("y", (y, queue_y), anchors_view, n_queue, message)
+    if message is None and (y is not None or queue_y is not None):
         warn(f"{type(loss).__name__} ignores y: pass a loss that reads classes, or no y.")
-    group_pair = groups, queue_groups
-    are_given = any(values is not None for values in group_pair)
-    reason = "groups are those of all samples" if are_given else None
-    group_pair = _validate_pair("groups", group_pair, anchors_view, n_queue, reason)
+    are_given = groups is not None or queue_groups is not None
+    given = "groups" if queue_groups is None else "queue_groups"
+    message = f"{given} was passed without {{}}. Pass both, or neither." if are_given else None
+    group_pair = _validate_pair("groups", (groups, queue_groups), anchors_view, n_queue, message)
     weights = _check_weights(sample_weight, anchors_view)
     with plain_modes(anchors_view.device):
         contrast = _contrast(views, similarity, queue, weights, labels, group_pair)
@@ -209,22 +209,22 @@ def _contrast(
 
 
 def _validate_pair(
-    name: str, pair: _LabelPair, first: Tensor, n_queue: int | None, reason: str | None
+    name: str, pair: _LabelPair, first: Tensor, n_queue: int | None, message: str | None
 ) -> _LabelPair:
-    """Validate classes or groups of samples and queue if there is a reason to need them."""
+    """Validate classes or groups of samples and queue; needed if there is a message for that."""
     if pair[1] is not None and n_queue is None:
         raise ValueError(f"queue_{name} describes the samples of a queue: pass queue, too.")
     lengths = len(first), n_queue
     for argument, values, n in zip((name, f"queue_{name}"), pair, lengths, strict=True):
-        if reason is None or n is None:
+        if message is None or n is None:
             continue
         if values is None:
-            raise ValueError(f"{reason}: pass {argument}.")
+            raise ValueError(message.format(argument))
         if not isinstance(values, Tensor) or values.is_floating_point() or values.ndim != 1:
             raise TypeError(f"{argument} must be a tensor of integers of shape ({n},).")
         if len(values) != n:
             raise ValueError(f"{argument} must have {n} entries, got {len(values)}.")
-    return (None, None) if reason is None else pair
+    return (None, None) if message is None else pair
 
 
 def _check_weights(weights: Any, first: Tensor) -> Tensor | None:

@@ -343,9 +343,14 @@ def test_a_framework_that_ignores_groups_is_refused():
         ({"groups": torch.zeros(N)}, TypeError, "groups must be a tensor of integers"),
         ({"same_group": "enemies"}, ValueError, "'same_group' parameter of contrastive_loss"),
         (
-            {"groups": GROUPS, "queue": torch.zeros(3, D, dtype=torch.float64)},
+            {"groups": GROUPS, "queue": torch.zeros(N, D, dtype=torch.float64)},
             ValueError,
-            "pass queue_groups",
+            r"groups was passed without queue_groups\. Pass both, or neither",
+        ),
+        (
+            {"queue_groups": GROUPS, "queue": torch.zeros(N, D, dtype=torch.float64)},
+            ValueError,
+            r"queue_groups was passed without groups\. Pass both, or neither",
         ),
     ],
 )
