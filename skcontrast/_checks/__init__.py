@@ -4,7 +4,6 @@
 from .._sklearn_compat import HasMethods, InvalidParameterError, Options, StrOptions
 from ._arguments import (
     as_numbers,
-    belongs_to_package,
     check_argument,
     check_component,
     check_entries,
@@ -14,5 +13,5 @@ from ._arguments import (
     validated,
 )
 from ._constraints import FRACTION, NON_NEGATIVE, POSITIVE, POSITIVE_INT, Interval, Numbers, Pair
-from ._names import advice_on, choices_instead, names_checked, parameter_owners
+from ._names import advice_on, belongs_to_package, choices_instead, names_checked, parameter_owners
 from ._parameters import Declared, ParameterObject, learned, parameter, validate_parameters

@@ -215,11 +215,6 @@ def _odd_item(values: Any) -> str:
     return ""
 
 
-def belongs_to_package(thing: Any) -> bool:
-    """Return whether a class or function is defined in this package, not by a user."""
-    return str(getattr(thing, "__module__", "")).partition(".")[0] == __package__.partition(".")[0]
-
-
 def check_returned(owner: str, output: Any, shape: Sequence[int]) -> Tensor:
     """Return what a custom method has returned; raise unless it is a tensor of this shape."""
     is_tensor, shape = isinstance(output, Tensor), tuple(shape)

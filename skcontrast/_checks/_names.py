@@ -51,7 +51,9 @@ _LOSSES = {
 SYNONYMS = dict.fromkeys(("bfloat16", "float16", "fp16", "half", "16", "amp", "mixed"), "bf16")
 
 
-def advice_on(name: str, known: Iterable[str], *, is_set: bool = False) -> str:
+def advice_on(
+    name: str, known: Iterable[str], *, is_set: bool = False, is_custom: bool = False
+) -> str:
     """Return a suggestion that ends the message about an unknown name.
 
     Parameters
@@ -62,6 +64,8 @@ def advice_on(name: str, known: Iterable[str], *, is_set: bool = False) -> str:
         The names of the parameters.
     is_set : bool, default=False
         Whether it was set by `set_params`, as in a search.
+    is_custom : bool, default=False
+        Whether the class is not of this package: its author does not want another loss.
     """
     known, instead = list(known), ELSEWHERE.get(name, "")
     longer = (other for other in known if other.startswith(f"{name}_"))  # such as tau
@@ -73,12 +77,17 @@ def advice_on(name: str, known: Iterable[str], *, is_set: bool = False) -> str:
     if instead and "embedder" in known and role != "embedder":
         path, role = f"embedder__{path if value else instead}", "embedder"
         instead = f"embedder=ContrastiveEmbedder({instead if value else f'{instead}=...'})"
-    if role in known or (value and role in ("loss", "similarity")):
+    if role in known or (value and not is_custom and role in ("loss", "similarity")):
         nested = f", in a search {path}" if is_set and f"{name}=" in value else ""
         return f". Write {instead}{nested}."
     if meant := difflib.get_close_matches(name, known, 1, 0.7):
         return f". Did you mean {meant[0]!r}?"
     return f": its parameters are {', '.join(known)}." if known else ": it has no parameters."
+
+
+def belongs_to_package(thing: Any) -> bool:
+    """Return whether a class or function is defined in this package, not by a user."""
+    return str(getattr(thing, "__module__", "")).partition(".")[0] == __package__.partition(".")[0]
 
 
 def names_checked(function: _F) -> _F:
@@ -98,13 +107,11 @@ def names_checked(function: _F) -> _F:
         unnamed = args[1:] if is_by_name else ()
         if not (unknown or missing or unnamed):
             return function(*args, **kwargs)
-        owner = (
-            type(args[0]).__name__ if function.__name__ == "__init__" else function.__qualname__
-        )
+        called = type(args[0]) if function.__name__ == "__init__" else function
+        owner = called.__name__ if isinstance(called, type) else called.__qualname__
         if unknown:
-            text = (
-                f"got an unexpected keyword argument {unknown[0]!r}{advice_on(unknown[0], known)}"
-            )
+            advice = advice_on(unknown[0], known, is_custom=not belongs_to_package(called))
+            text = f"got an unexpected keyword argument {unknown[0]!r}{advice}"
         elif unnamed:
             text = f"got {unnamed[0]!r} without a name. Write {owner}({known[0]}=...)."
         else:

@@ -50,8 +50,8 @@ def check_loss(loss: Loss, n_candidates: int = 254, n_positives: int = 1) -> Non
         If a method returns anything but a tensor of the right shape; weights that are negative or
         not finite; a loss or a gradient that is not finite; if the loss of an anchor has no
         gradient, depends on other anchors or on the order of its candidates, does not fall as its
-        positives score higher, or falls as all candidates do; or if a custom class overrides nothing, as with a misspelled
-        method.
+        positives score higher, or falls as all candidates do; or if a custom class overrides
+        nothing, as with a misspelled method.
 
     See Also
     --------

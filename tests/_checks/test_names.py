@@ -12,7 +12,7 @@ from skcontrast.augmentation import GaussianNoise, RandomAffine
 from skcontrast.callbacks import Evaluation
 from skcontrast.encoders import MLP
 from skcontrast.features import MiniRocket, PartialWhitening
-from skcontrast.losses import BCL, DCL, InfoNCE
+from skcontrast.losses import BCL, DCL, InfoNCE, Loss
 from skcontrast.metrics import make_view_scorer
 from skcontrast.optimizers import Optimizer
 from skcontrast.similarity import Cosine
@@ -50,6 +50,12 @@ def test_constructors_of_other_classes_in_the_mro_are_still_called():
     assert clone(Noise(0.2)).training and Noise(0.2).get_params() == {"scale": 0.2}
     with pytest.raises(TypeError, match=r"Noise\(\) got .* 'scal'\. Did you mean 'scale'"):
         Noise(scal=0.1)
+
+
+def test_the_author_of_a_loss_is_not_sent_to_another_loss():
+    custom = type("Custom", (Loss,), {"hardness": lambda self: 1.0})
+    with pytest.raises(TypeError, match=r"Custom\(\) got .* 'beta': it has no parameters"):
+        custom(beta=1.0)
 
 
 def test_signatures_are_those_of_the_constructors_and_python_names_what_else_is_wrong():
