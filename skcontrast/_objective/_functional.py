@@ -129,8 +129,8 @@ def contrastive_loss(
 
     Notes
     -----
-    Within ``torch.compile`` it runs uncompiled, between the compiled parts of its caller. Under
-    autocast it computes in float32.
+    Within ``torch.compile`` it runs uncompiled, between the compiled parts of its caller, so
+    ``fullgraph=True`` fails. Under autocast it computes in float32.
 
     Examples
     --------
