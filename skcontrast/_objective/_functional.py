@@ -163,8 +163,8 @@ def contrastive_loss(
     if message is None and (y is not None or queue_y is not None):
         warn(f"{type(loss).__name__} ignores y: pass a loss that reads classes, or no y.")
     are_given = groups is not None or queue_groups is not None
-    given = "groups" if queue_groups is None else "queue_groups"
-    message = f"{given} was passed without {{}}. Pass both, or neither." if are_given else None
+    passed = "groups" if queue_groups is None else "queue_groups"
+    message = f"{passed} was passed without {{}}. Pass both, or neither." if are_given else None
     group_pair = _validate_pair("groups", (groups, queue_groups), anchors_view, n_queue, message)
     weights = _check_weights(sample_weight, anchors_view)
     with plain_modes(anchors_view.device):

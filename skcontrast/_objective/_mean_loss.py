@@ -110,14 +110,14 @@ class _MeanLoss(torch.autograd.Function):
             value += tile_loss.detach()
             if not needs_gradient:
                 continue
-            further = [u] if isinstance(rows.highest, Tensor) else []
-            d_scores, d_positive, d_further = rows._gradients(tile_loss, *further)
+            inputs = [u] if isinstance(rows.highest, Tensor) else []
+            d_scores, d_positive, d_inputs = rows._gradients(tile_loss, *inputs)
             if d_positives is not None:
                 d_positives[tile] = d_positive
             elif not positives.is_floating_point():  # indices of candidates
                 d_scores.scatter_add_(1, positives[tile], d_positive)
             _add_gradients(similarity, scores, u, v, d_scores, d_anchors[tile], d_candidates)
-            for d_tensor in d_further:
+            for d_tensor in d_inputs:
                 d_anchors[tile] += d_tensor
         ctx.gradients = d_anchors, None if d_candidates is d_anchors else d_candidates, d_positives
         return value / len(anchors)
@@ -204,18 +204,18 @@ def _contrastive(rows: Rows, loss: Loss, group: Tensor | None) -> Tensor:
     return losses + _attraction(rows.positives, total, mass)
 
 
-def _attraction(own: Tensor, total: Tensor, mass: Tensor) -> Tensor:
-    """Return the change of a loss when further candidates share the pull of the positives.
+def _attraction(positives: Tensor, total: Tensor, mass: Tensor) -> Tensor:
+    """Return the change of a loss when candidates share the pull of the positives.
 
     Parameters
     ----------
-    own : Tensor of shape (n_anchors, n_positives)
+    positives : Tensor of shape (n_anchors, n_positives)
         The attraction of the positives in the loss.
     total, mass : Tensor of shape (n_anchors,)
-        The sum of the attractions of the further candidates, and their number.
+        The sum of the attractions of these candidates, and their number.
     """
     others = total / mass.masked_fill(mass == 0, 1.0)
-    return mass / (mass + own.shape[1]) * (own.mean(1) - others)
+    return mass / (mass + positives.shape[1]) * (positives.mean(1) - others)
 
 
 def _jensen_shannon(rows: Rows, loss: Loss, group: Tensor | None) -> Tensor:

@@ -32,9 +32,12 @@ class Loss(ParameterObject):
     detach_weights : bool
         Whether the weights have no gradient. This only matters if β > 0: c never has one.
     sum_of_weights : {"N", "free", "replaces N"}
-        Whether the weights are scaled to the sum N, which is mean 1; are left as they are; or are
-        left as they are because their sum takes the place of N, as the size of a ring does. Under
-        the Jensen–Shannon objective, in which N does not occur, the last are scaled as the first.
+        How the weights are scaled:
+
+        - ``"N"``: to the sum N, which is mean 1.
+        - ``"free"``: not at all.
+        - ``"replaces N"``: not at all, since their sum replaces N, as the size of a ring does. The
+          Jensen–Shannon objective, in which N does not occur, scales them to mean 1.
     requires_y : bool
         Whether the loss reads labels. Set it to True in a class that does.
     pulls : bool

@@ -315,7 +315,7 @@ class PositiveDebiased(Loss):
         numerator = mean - (1 - tau_plus) * g
         log_floor = math.log(tau_plus) + rows.lowest
         above = ~(numerator.detach().clamp_min(0).log() + top <= log_floor)
-        # With more candidates no term can be floored, and a GPU need not be waited for.
+        # With more candidates no term can be floored, so there is no wait for a GPU.
         if n + 2 < 2 / tau_plus and not bool(above.all()):
             warn(
                 f"PositiveDebiased: with tau_plus={tau_plus} and {n} candidates positive terms "

@@ -169,8 +169,8 @@ class Rows:
         total: Tensor = terms.sum(1)
         mass = self.n_candidates if w is None or not is_scaled else w.sum(1)
         if c is not None:
-            none = total == 0
-            total, mass = total + none, mass + none
+            is_empty = total == 0
+            total, mass = total + is_empty, mass + is_empty
         log_mean = (total / mass).log()
         if top is not None:
             log_mean += top if is_scaled else (1 + beta) * top
@@ -183,7 +183,7 @@ class Rows:
 
         log_mean = self._leaf(log_mean, pull_back)
         # An anchor without negatives has its estimate at the floor, without gradient.
-        return log_mean if c is None else log_mean.masked_fill(none, self.lowest)
+        return log_mean if c is None else log_mean.masked_fill(is_empty, self.lowest)
 
     def weighted_sum(self, weights: Tensor) -> tuple[Tensor, Tensor]:
         """Return a weighted sum of the scores of the candidates, and the sum of the weights.
@@ -238,14 +238,14 @@ class Rows:
             return None
         return self._of_candidates(torch.ones_like(self._scores) if c is None else c)
 
-    def _gradients(self, value: Tensor, *further: Tensor) -> tuple[Tensor, Tensor, list[Tensor]]:
+    def _gradients(self, value: Tensor, *inputs: Tensor) -> tuple[Tensor, Tensor, list[Tensor]]:
         """Return the gradient of a value.
 
         Parameters
         ----------
         value : Tensor of shape ()
             Computed from `positives`, `highest`, `scores`, and the methods above.
-        *further : Tensor
+        *inputs : Tensor
             Other tensors that it was computed from.
 
         Returns
@@ -253,14 +253,14 @@ class Rows:
         d_scores : Tensor of shape (n_anchors, n)
             0 where excluded.
         d_positives : Tensor of shape (n_anchors, n_positives)
-        d_further : list of Tensor
+        d_inputs : list of Tensor
         """
-        leaves = [self.positives, *further, *(leaf for leaf, _ in self._leaves)]
+        leaves = [self.positives, *inputs, *(leaf for leaf, _ in self._leaves)]
         d_positives, *gradients = torch.autograd.grad(value, leaves, materialize_grads=True)
-        pairs = zip(self._leaves, gradients[len(further) :], strict=True)
+        pairs = zip(self._leaves, gradients[len(inputs) :], strict=True)
         d_leaves = [pull_back(gradient) for (_, pull_back), gradient in pairs]
         d_scores = functools.reduce(Tensor.add_, d_leaves or [torch.zeros_like(self._scores)])
-        return d_scores, d_positives, gradients[: len(further)]
+        return d_scores, d_positives, gradients[: len(inputs)]
 
     def _weighted_sum(self, weights: Tensor) -> tuple[Tensor, Tensor]:
         """Return a sum with weights that are 0 where excluded, and the sum of the weights."""
