@@ -14,6 +14,7 @@ from functools import cache
 import torch
 from scipy.optimize import brentq
 from scipy.special import ive
+from torch.nn.functional import softplus
 
 # Names of the losses whose weights depend on ranks, and of the others with a formula.
 RANKED = ("Ring", "BCL", "NonparametricBCL", "SoftRing", "SoftSupCon")
@@ -212,7 +213,16 @@ def positive_debiased(loss, s, pos, same, lowest, highest):
     return torch.logaddexp(excess, torch.zeros_like(excess)).mean()
 
 
-def anchor_loss(loss, s, pos, same, lowest, highest):
+def jensen_shannon_loss(loss, s, pos, same, lowest):
+    """Return softplus(−s⁺) + Ê⁻[softplus] of one anchor, the arguments as in `anchor_loss`."""
+    (a, b), weights = coefficients(loss), log_weights(loss, s, same).exp()
+    if type(loss).__name__ == "Ring":  # without N, its weights have mean 1, too
+        weights = weights / weights.mean()
+    negative = a * (weights * softplus(s)).mean() - b * softplus(pos).mean()
+    return softplus(-pos).mean() + negative.clamp_min(math.log1p(math.exp(lowest)))
+
+
+def anchor_loss(loss, s, pos, same, lowest, highest=None):
     """Return the loss of one anchor.
 
     Parameters
@@ -222,7 +232,8 @@ def anchor_loss(loss, s, pos, same, lowest, highest):
     same : Tensor of shape (N,), dtype bool
         Which candidates are known to be of its class.
     lowest, highest : float, Tensor of shape ()
-        The lowest score there is, and the score of the anchor with itself.
+        The lowest score there is, and the score of the anchor with itself, which only
+        PositiveDebiased reads.
     """
     name, p = type(loss).__name__, loss.get_params(deep=False)
     if name not in (*ESTIMATES, *OTHERS) and loss._overrides("losses"):
@@ -284,3 +295,26 @@ def naive_loss(
         weight = 1.0 if sample_weight is None else sample_weight[i]
         total = total + weight * anchor_loss(loss, s, pos, same, lowest, highest[i])
     return total / len(rows)
+
+
+def infonce_with_groups(z, groups, attracts, temperature=0.5):
+    """Return InfoNCE of views (n_views, n, d) whose groups are neutral, or attract as positives.
+
+    Candidates of the anchor's group are no negatives. If they attract, they share the pull of the
+    positives.
+    """
+    u, n = unit(z).flatten(0, 1), z.shape[1]
+    groups, rows = groups.repeat(len(z)), torch.arange(n).repeat(len(z))
+    total = 0.0
+    for i in range(len(u)):
+        s = u @ u[i] / temperature
+        positives = (rows == rows[i]) & (torch.arange(len(u)) != i)
+        mates = (groups == groups[i]) & (groups[i] >= 0) & (rows != rows[i])
+        others = (rows != rows[i]) & ~mates
+        estimate = int((rows != rows[i]).sum()) * s[others].exp().mean()
+        loss = (1 + estimate * (-s[positives]).exp()).log().mean()
+        if attracts and mates.any():
+            share = mates.sum() / (mates.sum() + positives.sum())
+            loss = loss + share * (s[positives].mean() - s[mates].mean())
+        total = total + loss
+    return total / len(u)

@@ -27,9 +27,9 @@ from skcontrast.losses import (
 )
 from skcontrast.similarity import Cosine, DotProduct
 from tests.common import LOSSES, golden_cases, golden_input
-from tests.naive_losses import coefficients, log_weights
+from tests.naive_losses import anchor_loss, jensen_shannon_loss
 
-# N for 7 graphs: each node has as many negatives.
+# Each node has all graphs but its own as negatives.
 N_GRAPHS, WIDTH = 7, 4
 
 
@@ -44,7 +44,6 @@ def vectors(scale=1.0, dtype=torch.float64):
     return [(scale * t).requires_grad_() for t in (nodes, graphs)]
 
 
-N_NEGATIVES = N_GRAPHS - 1
 LABELS = torch.tensor([0, 1, 0, 2, 1, -1, -1])
 
 
@@ -62,15 +61,6 @@ def contrast_of(nodes, graphs, similarity, weights=None, labels=LABELS):
     )
 
 
-def naive_estimate(loss, s, p, same, phi):
-    """Return Ê⁻ of a function of the scores. Under softplus, a ring's weights have mean 1, too."""
-    a, b = coefficients(loss)
-    weights = log_weights(loss, s, same).exp()
-    if isinstance(loss, Ring) and phi is F.softplus:
-        weights = weights / weights.mean()
-    return a * (weights * phi(s)).mean() - b * phi(p)
-
-
 HAVE_BOTH = [loss for loss in LOSSES if loss.is_estimate]
 PULL = [loss for loss in LOSSES if loss.pulls and type(loss) is not SINCERE]
 
@@ -82,15 +72,10 @@ def naive_value(nodes, graphs, loss, similarity, objective, weights=None):
     for node, own in zip(u, OWNER.tolist(), strict=True):
         scores = similarity.scores(node[None], v)[0]
         others = torch.tensor([k for k in range(N_GRAPHS) if k != own])
-        s, p = scores[others], scores[own]
+        s, p = scores[others], scores[own : own + 1]
         same = (LABELS[others] == LABELS[own]) & (LABELS[own] >= 0)
-        lowest = math.exp(similarity.bounds(1)[0])
-        if objective == "jensen-shannon":
-            negative = naive_estimate(loss, s, p, same, F.softplus).clamp_min(math.log1p(lowest))
-            losses.append(F.softplus(-p) + negative)
-        else:
-            negative = naive_estimate(loss, s, p, same, torch.exp).clamp_min(lowest)
-            losses.append(-(p.exp() / (p.exp() + N_NEGATIVES * negative)).log())
+        loss_of = jensen_shannon_loss if objective == "jensen-shannon" else anchor_loss
+        losses.append(loss_of(loss, s, p, same, similarity.bounds(1)[0]))
     losses = torch.stack(losses)
     return (losses if weights is None else losses * weights).mean()
 

@@ -24,6 +24,7 @@ from skcontrast.losses import (
 from skcontrast.losses._posterior import false_negative_probability
 from skcontrast.similarity import Cosine
 from tests.common import random_views
+from tests.naive_losses import log_mean, log_weights
 
 LABELS = torch.arange(9) % 3
 SOFT = SoftSupCon(sharpness=3.0, tau_plus=0.2, pull=0.4)
@@ -62,15 +63,7 @@ def random_scores(n=6, m=9):
 
 
 def naive_log_mean(scores, loss):
-    weights = (loss.hardness() * scores).exp()
-    if loss._overrides("rank_weights"):
-        ranks = 1 + scores.argsort(1).argsort(1)
-        weights = weights * loss.rank_weights(ranks.double(), scores.shape[1])
-    if loss.detach_weights:
-        weights = weights.detach()
-    if loss.sum_of_weights == "N":
-        weights = weights / weights.mean(1, keepdim=True)
-    return (weights * scores.exp()).mean(1).log()
+    return torch.stack([log_mean(log_weights(loss, s, None) + s) for s in scores])
 
 
 @pytest.mark.parametrize("loss", WEIGHTS, ids=repr)
