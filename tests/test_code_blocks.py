@@ -130,8 +130,8 @@ def stubs(monkeypatch, tmp_path):
 
     def briefly(estimator):
         settings = resolve(estimator)
-        given = {**settings.given, "n_workers": 0, "encoder": small_network}
-        return replace(settings, max_epochs=1, given=given)
+        parameters = {**settings.parameters, "n_workers": 0, "encoder": small_network}
+        return replace(settings, max_epochs=1, parameters=parameters)
 
     monkeypatch.setattr(_settings, "resolve_settings", briefly)
     monkeypatch.setattr(_settings, "pace_of", lambda *args: (1e-3, 1))

@@ -110,9 +110,6 @@ for loss, color in colors.items():
     )
 axis.axvline(raw, color="k", linestyle=":", label="raw pixels")
 axis.set_yticks(positions, table["candidate"])
-axis.set(
-    xlabel="accuracy, mean and standard deviation of two folds",
-    title="Candidates of the grid search",
-)
+axis.set(xlabel="mean accuracy ± standard deviation of two folds", title="Grid search")
 axis.legend(loc="upper left", bbox_to_anchor=(0.06, 1))
 figure.savefig("grid_search.png", dpi=120)

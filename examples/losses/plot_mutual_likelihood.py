@@ -79,5 +79,5 @@ for cos in cosines:
         ax.plot(kappa[top], scores[top], "o", color=line.get_color())
 ax.axhline(0, color="0.7", linewidth=1, zorder=0)
 ax.set(xlabel="κ of both", ylabel="score", ylim=(-60, 65))
-ax.legend(frameon=False)
+ax.legend(frameon=False, loc="lower left")
 plt.show()

@@ -199,7 +199,7 @@ def identity_of(settings: Settings, data: TrainingData, past: Any) -> dict[str, 
     past : Fitted or None
         The earlier fit that this one continues.
     """
-    parameters = {**settings.given, "augmentation": data.chain}
+    parameters = {**settings.parameters, "augmentation": data.chain}
     texts = {
         name: description_of(value)
         for name, value in parameters.items()

@@ -61,8 +61,8 @@ class Settings:
     ----------
     owner : str
         The name of the estimator's class, for messages.
-    given : dict
-        All parameters with the user's values; once the samples are known, `lr` is a number.
+    parameters : dict
+        All parameters with the user's values; `lr` is a number once the samples are known.
     loss, framework, similarity : Loss, Framework, Similarity
         Clones, validated.
     kind : Kind or None
@@ -86,7 +86,7 @@ class Settings:
     """
 
     owner: str
-    given: dict[str, Any]
+    parameters: dict[str, Any]
     loss: Loss
     framework: Framework
     similarity: Similarity
@@ -103,7 +103,7 @@ class Settings:
     def __getattr__(self, name: str) -> Any:
         """Return a parameter that is not resolved."""
         try:
-            return vars(self)["given"][name]
+            return vars(self)["parameters"][name]
         except KeyError:
             raise AttributeError(name) from None
 
@@ -112,10 +112,10 @@ class Settings:
         n_batches = math.ceil(n_samples / self.batch_size)
         paces = [pace_of(encoder, schema, n_batches) for encoder in encoders_of(self.encoder)]
         lr, n_epochs = map(min, zip(*paces, strict=True))
-        given = self.given | ({"lr": lr} if self.given["lr"] == "auto" else {})
-        if given["max_epochs"] != "auto" or self.one_epoch:
+        parameters = self.parameters | ({"lr": lr} if self.parameters["lr"] == "auto" else {})
+        if parameters["max_epochs"] != "auto" or self.one_epoch:
             n_epochs = self.max_epochs
-        return replace(self, given=given, max_epochs=n_epochs)
+        return replace(self, parameters=parameters, max_epochs=n_epochs)
 
     @property
     def grouped_optimizer(self) -> Optimizer:
@@ -172,42 +172,44 @@ def resolve_settings(estimator: Any) -> Settings:
     owner = type(estimator).__name__
     # The __init__ of a subclass may have fewer parameters.
     declared = dict.fromkeys(estimator._parameter_constraints)
-    given = {name: getattr(estimator, name) for name in declared | estimator.get_params(False)}
-    _check_common_mistakes(given, owner)
+    parameters = {
+        name: getattr(estimator, name) for name in declared | estimator.get_params(False)
+    }
+    _check_common_mistakes(parameters, owner)
     validate_parameters(estimator)
     # validate_parameters does not reach encoders in a list.
-    for encoder in encoders_of(given["encoder"]):
+    for encoder in encoders_of(parameters["encoder"]):
         if isinstance(encoder, Encoder):
             validate_parameters(encoder)
-    max_epochs = _EPOCHS if given["max_epochs"] == "auto" else given["max_epochs"]
-    lr_schedule = _lr_schedule(given["lr_schedule"], max_epochs, owner)
-    _check_callbacks(plain_callbacks(given["callbacks"]), lr_schedule, owner)
+    max_epochs = _EPOCHS if parameters["max_epochs"] == "auto" else parameters["max_epochs"]
+    lr_schedule = _lr_schedule(parameters["lr_schedule"], max_epochs, owner)
+    _check_callbacks(plain_callbacks(parameters["callbacks"]), lr_schedule, owner)
     # The framework comes first: the default of the similarity depends on it.
-    framework = _component("framework", given, owner, max_epochs)
+    framework = _component("framework", parameters, owner, max_epochs)
     default = framework.default_similarity
-    is_detected = isinstance(given["kind"], str) and given["kind"] == "auto"
-    optimizer = clone(as_optimizer(given["optimizer"]))
+    is_detected = isinstance(parameters["kind"], str) and parameters["kind"] == "auto"
+    optimizer = clone(as_optimizer(parameters["optimizer"]))
     validate_parameters(optimizer)
     return Settings(
         owner=owner,
-        given=given,
-        loss=_component("loss", given, owner, max_epochs),
+        parameters=parameters,
+        loss=_component("loss", parameters, owner, max_epochs),
         framework=framework,
-        similarity=_component("similarity", given, owner, max_epochs, default),
-        kind=None if is_detected else named_kind(given["kind"], owner=owner),
-        augmentation=augmentations_of(given["augmentation"], owner),
+        similarity=_component("similarity", parameters, owner, max_epochs, default),
+        kind=None if is_detected else named_kind(parameters["kind"], owner=owner),
+        augmentation=augmentations_of(parameters["augmentation"], owner),
         max_epochs=max_epochs,
         optimizer=optimizer,
         lr_schedule=lr_schedule,
-        device=resolve_device(given["device"], owner),
-        callbacks=list(given["callbacks"] or ()),
-        seed=resolve_seed(given["random_state"]),
+        device=resolve_device(parameters["device"], owner),
+        callbacks=list(parameters["callbacks"] or ()),
+        seed=resolve_seed(parameters["random_state"]),
     )
 
 
-def _check_common_mistakes(given: dict[str, Any], owner: str) -> None:
+def _check_common_mistakes(parameters: dict[str, Any], owner: str) -> None:
     """Refuse two mistakes with messages that name the right argument."""
-    optimizer, callbacks = given["optimizer"], given["callbacks"]
+    optimizer, callbacks = parameters["optimizer"], parameters["callbacks"]
     if isinstance(optimizer, torch.optim.Optimizer):
         name = type(optimizer).__name__
         raise InvalidParameterError(
@@ -222,7 +224,7 @@ def _check_common_mistakes(given: dict[str, Any], owner: str) -> None:
 
 
 def _component(
-    role: str, given: dict[str, Any], owner: str, n_epochs: int, default: type | None = None
+    role: str, parameters: dict[str, Any], owner: str, n_epochs: int, default: type | None = None
 ) -> Any:
     """Return a validated clone of the loss, framework or similarity.
 
@@ -230,7 +232,7 @@ def _component(
     """
     base, package_default = COMPONENTS[role]
     value = check_component(
-        given[role], base, owner=owner, parameter=role, default=default or package_default
+        parameters[role], base, owner=owner, parameter=role, default=default or package_default
     )
     value = clone(value)
     validate_parameters(value)
@@ -300,19 +302,19 @@ def augmentations_of(augmentation: Any, owner: str) -> list[Augmentation] | None
     return [augmentation]
 
 
-def _lr_schedule(given: str | Schedule, n_epochs: int, owner: str) -> Schedule | None:
+def _lr_schedule(schedule: str | Schedule, n_epochs: int, owner: str) -> Schedule | None:
     """Return the validated schedule of the learning rate; None is constant."""
-    if isinstance(given, str):
-        return CosineDecay() if given == "cosine" else None
-    validate_parameters(given)
+    if isinstance(schedule, str):
+        return CosineDecay() if schedule == "cosine" else None
+    validate_parameters(schedule)
     for epoch in range(n_epochs + 1):
-        factor = given(epoch / n_epochs)
+        factor = schedule(epoch / n_epochs)
         if not (math.isfinite(factor) and factor >= 0):
             raise ValueError(
                 f"The 'lr_schedule' parameter of {owner} must give finite factors of at least "
                 f"0, got {factor} in epoch {epoch}."
             )
-    return given
+    return schedule
 
 
 def description_of(value: Any) -> str:

@@ -373,7 +373,7 @@ def _check_trainable(network: Network, settings: Settings) -> None:
             "'projection_dim' is 0."
         )
     encoder = [parameter.requires_grad for parameter in network.encoder.parameters()]
-    if encoder and not any(encoder) and settings.given["output"] == "representation":
+    if encoder and not any(encoder) and settings.parameters["output"] == "representation":
         warn(
             "All parameters of 'encoder' are frozen: fit trains only the projection head, which "
             "transform with output='representation' does not use. Pass output='projection'."

@@ -97,7 +97,7 @@ def test_choices_are_clones_and_the_rest_is_as_it_was_given():
     settings = resolve_settings(small(loss=loss, encoder=encoder, batch_size=17))
     assert settings.loss is not loss and repr(settings.loss) == repr(loss)
     assert settings.encoder is encoder and settings.batch_size == 17
-    assert settings.given["loss"] is loss
+    assert settings.parameters["loss"] is loss
 
 
 def test_a_framework_brings_its_similarity_unless_one_is_named():
