@@ -116,8 +116,8 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
     classes_ : ndarray of shape (n_classes,)
         The known classes, sorted; without −1 and missing values.
     embedder_ : ContrastiveEmbedder
-        The trained embedder. It is set as soon as it is trained; after Ctrl-C, it has the complete
-        epochs. If `fit` was interrupted, pass it as `embedder` so that it is not trained again.
+        The trained embedder, with the complete epochs if Ctrl-C ended its training. After an
+        interrupted `fit`, pass it as `embedder` so that it is not trained again.
     blocks_ : dict of str to float
         The weight of each block, "embedding" first: its share of the squared norm of what
         `transform` returns. They sum to 1.

@@ -21,7 +21,15 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from benchmarks._protocol import SETS, draw_labels, numbers, series, split, use_threads
+from benchmarks._protocol import (
+    SETS,
+    draw_labels,
+    numbers,
+    remembering,
+    series,
+    split,
+    use_threads,
+)
 from benchmarks._results import Table, make_parser, paired
 from skcontrast import ContrastiveClassifier, ViewWhitening
 
@@ -64,18 +72,6 @@ def scaled(H, H_test, *, as_whole):
     return scaler.transform(H), scaler.transform(H_test)
 
 
-def remember(transformer):
-    """Let a fitted transformer keep what it returns for an array."""
-    found, transform = {}, transformer.transform
-
-    def kept(X):
-        if id(X) not in found:
-            found[id(X)] = transform(X)
-        return found[id(X)]
-
-    transformer.transform = kept
-
-
 def row_of(name, args):
     """Return the row of a set."""
     X, y, X_test, y_test = load(name, args)
@@ -85,7 +81,7 @@ def row_of(name, args):
     ContrastiveClassifier(model.embedder_, random_state=0).fit(X, draw_labels(y, N_LABELS, 0))
     rest = process_time() - start
     for one in (model.embedder_, *model.transformers_):
-        remember(one)
+        remembering(one)
     singles = representations(model, X, X_test)
     blocks = [FrozenEstimator(block) for block in model.transformers_]
     found = {column: [] for column in (*singles, "known labels", "classifier")}

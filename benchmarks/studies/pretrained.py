@@ -48,6 +48,7 @@ from benchmarks._photographs import (
     pretrained_encoder,
     some_of_each,
 )
+from benchmarks._protocol import remembering
 from benchmarks._results import Table, make_parser, spread
 from skcontrast import ContrastiveClassifier, ContrastiveEmbedder, losses
 from skcontrast._layers._pretrained import PretrainedNetwork
@@ -130,19 +131,6 @@ def classifiers(data, network):
     linear = [logistic_score(h[rows], y[rows], h_test, y_test) for rows in draws]
     print("blocks:", first.blocks_, "adapted:", embedder.adapted_)
     return dict(zip(CLASSIFIERS, [linear, *scores], strict=True))
-
-
-def remembering(model):
-    """Let a fitted model transform each array once, and return it."""
-    known, transform = {}, model.transform
-
-    def remembered(X):
-        if id(X) not in known:
-            known[id(X)] = transform(X)
-        return known[id(X)]
-
-    model.transform = remembered
-    return model
 
 
 def logistic_score(h, y, h_test, y_test):

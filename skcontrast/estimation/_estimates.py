@@ -361,7 +361,9 @@ class Likelihood:
     def __init__(self, ranks: np.ndarray, n_candidates: int | None):
         if n_candidates is None or n_candidates > _MOST_CANDIDATES:
             self.table = None
-            self.v = torch.from_numpy(ranks.clip(1e-6, 1 - 1e-6))
+            n = n_candidates or 5e5
+            # A rank of k among n is about k + 1/2 of n + 1: a rank of 0 is not impossible.
+            self.v = torch.from_numpy((ranks * n + 0.5) / (n + 1))
             return
         counts = np.rint(ranks * n_candidates).astype(np.int64)
         observed, times = np.unique(counts, return_counts=True)

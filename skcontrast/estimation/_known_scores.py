@@ -116,8 +116,8 @@ def negative_bias(loss: Loss, sample: ScoreSample) -> Estimate:
 
     Notes
     -----
-    A loss with hardness β > 0 estimates a mean that is tilted towards hard negatives, and the sum
-    of a ``Ring`` is not scaled to a mean: for these, the difference is not only an error.
+    The difference is an error only for losses that estimate the mean itself. A hardness β > 0
+    tilts the mean towards hard negatives, and the weights of a ``Ring`` do not have the mean 1.
 
     Examples
     --------

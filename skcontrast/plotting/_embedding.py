@@ -146,8 +146,8 @@ class EmbeddingDisplay:
             How embeddings are reduced to two dimensions: to their first two principal components;
             by t-SNE on cosine distances; or by the ``fit_transform`` of an object, such as
             ``umap.UMAP(metric="cosine")``. Embeddings of two dimensions (see
-            :class:`~skcontrast.similarity.Cauchy`) are drawn as they are, unless an object is
-            passed.
+            :class:`~skcontrast.similarity.Cauchy`) are drawn without reduction, unless an object
+            is passed.
         subsample : int or None, default=2000
             The number of samples to draw, chosen at random, if there are more; None draws all.
         thumbnails : ndarray of shape (n_samples, ..., h, w), default=None

@@ -11,7 +11,7 @@ from skcontrast.estimation._estimates import Likelihood, minimise, standard_erro
 from tests.common import simulated_ranks
 
 
-@pytest.mark.parametrize("n_candidates", [62, 1022, pytest.param(4096, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_candidates", [62, 1022, 4096])
 @pytest.mark.parametrize("tau_plus", [0.05, 0.1, 0.3])
 @pytest.mark.parametrize("alpha", [0.9, 0.99, 1.0])
 def test_finds_alpha_and_tau_plus(alpha, tau_plus, n_candidates):
