@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
+from PIL import Image
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
@@ -30,10 +31,9 @@ def load(name, side=96):
     if name in ("CIFAR-10", "Fashion-MNIST"):
         X, y, X_test, y_test = load_images(name)
         rows = np.random.default_rng(0).permutation(len(X))[:MOST_TRAINED]
-        X, X_test = (x.reshape(len(x), -1, *x.shape[-2:]) for x in (X[rows], X_test[:MOST_JUDGED]))
+        parts = (x.reshape(len(x), -1, *x.shape[-2:]) for x in (X[rows], X_test[:MOST_JUDGED]))
+        X, X_test = (resized(x, min(side, x.shape[-1])) for x in parts)
         return X, y[rows], X_test, y_test[:MOST_JUDGED]
-    from PIL import Image
-
     path = Path(os.environ[FOLDER], "images", f"{ZIPS.get(name, name)}.zip")
     with zipfile.ZipFile(path) as file:
         names = sorted(n for n in file.namelist() if n.lower().endswith((".jpg", ".jpeg", ".png")))
@@ -46,6 +46,15 @@ def load(name, side=96):
     train, test = rows[:half][:MOST_TRAINED], rows[half:][:MOST_JUDGED]
     X = X.transpose(0, 3, 1, 2)
     return X[train], y[train], X[test], y[test]
+
+
+def resized(X, side):
+    """Return images (n, channels, height, width) of `side` pixels."""
+    if X.shape[-2:] == (side, side):
+        return X
+    images = (Image.fromarray(x.transpose(1, 2, 0).squeeze()) for x in X)
+    X = np.stack([np.asarray(image.resize((side, side), Image.BILINEAR)) for image in images])
+    return X[:, None] if X.ndim == 3 else X.transpose(0, 3, 1, 2)
 
 
 def pretrained_encoder(name, kind=Pretrained, **parameters):

@@ -197,7 +197,7 @@ def moved(new, stored, by=MOVED):
         label = _label(row, new)
         columns = list(row)[new["labels"] :] if new["ratios"] is None else new["ratios"]
         for column in columns:
-            a, b = (_middle(r.get(column)) for r in (before.get(label, {}), row))
+            a, b = (middle(r.get(column)) for r in (before.get(label, {}), row))
             if a is not None and b is not None and abs(b - a) > by * abs(a):
                 moves.append((label, column, a, b))
     return moves
@@ -207,7 +207,7 @@ def _label(row, table):
     return ", ".join(str(value) for value in list(row.values())[: table["labels"]])
 
 
-def _middle(figure):
+def middle(figure):
     """Return the number that stands for a figure, None for text and for a missing one."""
     if isinstance(figure, dict):
         return figure["mean"]

@@ -2,12 +2,15 @@
 
     python -m benchmarks.studies.image_sizes --sets steel cells
     python -m benchmarks.studies.image_sizes --side 16 --rows ConvNet PatchNet --n 300
+    python -m benchmarks.studies.image_sizes --rows --n 250  # compares the encoders
 
 Sets, halves and columns are those of pretrained.py; ``--n`` is the most images to train on.
 "default" is ``ContrastiveEmbedder(random_state=seed)``, "ConvNet" and "PatchNet" the same with
 that encoder. "patches" and "HOG" are those of `skcontrast.features`, and the last row has all
 three, with equal weight. Next to them are the pixels of images of 24×24 and the embedder with its
-first weights. All columns are standardised. CPU seconds are those of `fit`.
+first weights. All columns are standardised. CPU seconds are those of `fit`. ``--rows`` without
+names compares "ConvNet" and "PatchNet" in all stored tables of ``--n`` images: means over the
+sets, and the paired difference.
 """
 
 from __future__ import annotations
@@ -16,25 +19,25 @@ import time
 
 import numpy as np
 import torch
-from PIL import Image
 from sklearn.base import clone
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from benchmarks._photographs import COLUMNS, ZIPS, judge, load
-from benchmarks._results import Table, make_parser, spread
+from benchmarks._photographs import COLUMNS, ZIPS, judge, resized
+from benchmarks._photographs import load as load_photographs
+from benchmarks._results import Table, load, make_parser, middle, paired, spread
 from skcontrast import ContrastiveEmbedder
 from skcontrast.encoders import ConvNet, PatchNet
 from skcontrast.features import OrientedGradients, PatchDictionary
 
 PARTS = ("default", "patches", "HOG")
 BOTH = ", ".join(PARTS)
+ENCODERS = ("ConvNet", "PatchNet")
+SIZES = ((16, 23), (24, 47))
 
 
 def pixels(X):
     """Return the pixels of images of 24×24."""
-    images = (Image.fromarray(x.transpose(1, 2, 0).squeeze()) for x in X)
-    small = [np.ravel(image.resize((24, 24), Image.BILINEAR)) for image in images]
-    return np.asarray(small, dtype=np.float32)
+    return resized(X, 24).reshape(len(X), -1).astype(np.float32)
 
 
 ROWS = {
@@ -73,15 +76,36 @@ def run(data, args, seed):
     return {row: (judge(u, y, v, y_test), spent) for row, (u, v, spent) in made.items()}
 
 
+def compared(tables, n):
+    """Yield means over sets of n images and paired differences of two encoders, by size."""
+    tables = {name: table for name, table in tables.items() if name.endswith(f", {n} images")}
+    for low, high in SIZES:
+        sets = [
+            {row["row"]: row for row in table["rows"]}
+            for name, table in tables.items()
+            if low <= int(name.split(", ")[1]) <= high
+        ]
+        for column in (*COLUMNS, "CPU s"):
+            ours, theirs = ([middle(rows[name][column]) for rows in sets] for name in ENCODERS)
+            means = dict(zip(ENCODERS, (np.mean(ours), np.mean(theirs)), strict=True))
+            means["difference"] = means[ENCODERS[0]] - means[ENCODERS[1]]
+            yield {"pixels": f"{low} to {high}", "column": column, **means, **paired(ours, theirs)}
+
+
 def main():
-    """Print a table for each set."""
+    """Print a table for each set, or one that compares two encoders."""
     parser = make_parser(__doc__, side=96, seeds=1, n=800, epochs=int)
     parser.add_argument("--sets", nargs="+", default=[*ZIPS])
-    parser.add_argument("--rows", nargs="+", default=[*ROWS], choices=ROWS)
+    parser.add_argument("--rows", nargs="*", default=[*ROWS], choices=ROWS)
     args = parser.parse_args()
     torch.set_num_threads(1)
+    if not args.rows:
+        with Table(f"ConvNet and PatchNet, n = {args.n}", args, labels=2) as table:
+            for row in compared(load(table.path), args.n):
+                table.add(row)
+        return
     for name in args.sets:
-        data = load(name, args.side)
+        data = load_photographs(name, args.side)
         runs = [run(data, args, seed) for seed in range(args.seeds)]
         title = f"{name}, {data[0].shape[-1]}" + (f", {args.n} images" if args.n < 800 else "")
         with Table(title, args, ratios=COLUMNS) as table:

@@ -42,7 +42,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from benchmarks._protocol import use_threads
-from benchmarks._results import Table, load, make_parser, means
+from benchmarks._results import Table, load, make_parser, means, middle
 from benchmarks._series_sets import load_series
 from skcontrast import ContrastiveEmbedder, ViewWhitening
 from skcontrast.augmentation import GaussianNoise, MagnitudeScale, TimeCrop, TimeMask, TimeWarp
@@ -247,11 +247,7 @@ def averaged(tables):
     for name in [name for name in by_row[0] if all(name in rows for rows in by_row)]:
         rows = [rows[name] for rows in by_row]
         columns = [column for column in rows[0] if column != "row"]
-        yield {"row": name} | {c: np.mean([_mean(row[c]) for row in rows]) for c in columns}
-
-
-def _mean(figure):
-    return figure["mean"] if isinstance(figure, dict) else figure
+        yield {"row": name} | {c: np.mean([middle(row[c]) for row in rows]) for c in columns}
 
 
 if __name__ == "__main__":
