@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
-from time import perf_counter, process_time
-from typing import TYPE_CHECKING, Any, Literal
+from time import process_time
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -44,9 +44,6 @@ COLUMNS = ("few labels", "neighbours", "linear")
 _MOST = 1000
 _N_NEIGHBORS = 20
 _MOST_COMPONENTS = 64
-# Range of the default number of repeats, and the minimum of their time limit in seconds.
-_MOST_REPEATS, _FEWEST_REPEATS = 10, 3
-_LEAST_SECONDS = 10.0
 # Differences with a smaller p-value are significant.
 LEVEL = 0.05
 
@@ -179,7 +176,7 @@ class BaselineComparison:
 
 @validated(
     n_labels=POSITIVE_INT,
-    n_repeats=[Interval(Integral, 2, None, closed="left"), StrOptions({"auto"})],
+    n_repeats=[Interval(Integral, 2, None, closed="left")],
     random_state=[Interval(Integral, 0, 2**32 - 1, closed="both"), np.random.RandomState, None],
 )
 def compare_with_baselines(
@@ -188,7 +185,7 @@ def compare_with_baselines(
     y: ArrayLike,
     *,
     n_labels: int = 5,
-    n_repeats: int | Literal["auto"] = "auto",
+    n_repeats: int = 10,
     random_state: int | np.random.RandomState | None = None,
 ) -> BaselineComparison:
     r"""Compare an embedder with training-free baselines on your data.
@@ -224,10 +221,9 @@ def compare_with_baselines(
         Classes, at least two; −1 where unknown.
     n_labels : int, default=5
         Labels per class in the first column, fewer than the size of the smallest class.
-    n_repeats : int or "auto", default="auto"
+    n_repeats : int, default=10
         Number of draws of labels and halves, at least 2; repeat i has the seed
-        ``random_state + i``. "auto" is at most 10, and at least 3, within half of the time of the
-        fit or 10 seconds.
+        ``random_state + i``.
     random_state : int, RandomState or None, default=None
         Seeds the draws and the baselines.
 
@@ -281,31 +277,20 @@ def compare_with_baselines(
     spent = process_time() - start
     if is_fitted:
         spent += sum(row.get("dur", 0.0) for row in last.history_)
-    most = _MOST_REPEATS if isinstance(n_repeats, str) else n_repeats
-    budget = max(_LEAST_SECONDS, spent / 2) if n_repeats == "auto" else float("inf")
-    seed = _first_seed(random_state, most) % (2**32 - most)
+    seed = _first_seed(random_state, n_repeats) % (2**32 - n_repeats)
+    # All rows have the same draws of labels and halves.
+    y = codes[known]
+    halves = [_halves(y, seed + repeat) for repeat in range(n_repeats)]
     representations: dict[str, NDArray] = {}
-    prepared, seconds, deadline = [], {}, perf_counter() + budget
-    for name, row, scale in _representations(last, samples, ours, representations, seed):
+    scores, seconds = {}, {}
+    rows = _representations(last, samples, ours, representations, seed)
+    for name, row, scale in progress(rows, desc="compare_with_baselines", unit="row"):
         start = process_time()
         H = representations[name] = row()
         seconds[name] = spent if name == OURS else process_time() - start
-        whitened = PartialWhitening(random_state=0).fit_transform(H)
-        prepared.append(((_standardised(H) if scale else H)[known], whitened[known]))
-    # All rows have the same draws of labels.
-    repeat = _Repeat(codes[known], n_labels, range(seed, seed + most))
-    accuracies: list[list[tuple[float, ...]]] = []
-    with progress(total=most, desc="compare_with_baselines", unit="repeat") as bar:
-        start = perf_counter()
-        while (n := len(accuracies)) < most:
-            now = perf_counter()
-            if n >= _FEWEST_REPEATS and now + (now - start) / n > deadline:
-                break
-            accuracies.append([repeat(*features, n) for features in prepared])
-            bar.update()
-    # Of shape (n_rows, n_columns, n_repeats).
-    by_row = zip(representations, np.transpose(accuracies, (1, 2, 0)), strict=True)
-    scores = {name: dict(zip(COLUMNS, values, strict=True)) for name, values in by_row}
+        whitened = PartialWhitening(random_state=0).fit_transform(H)[known]
+        scaled = (_standardised(H) if scale else H)[known]
+        scores[name] = _accuracies(scaled, whitened, y, halves, n_labels, seed)
     return BaselineComparison(scores, seconds, n_labels, len(known))
 
 
@@ -325,32 +310,19 @@ def _flat(H: Any) -> NDArray:
     return np.asarray(H, dtype=np.float32)
 
 
-class _Repeat:
-    """The accuracies of a row for one draw of labels.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples,)
-        The classes of the labeled samples.
-    n_labels : int
-        Labels per class in the column "few labels".
-    seeds : range
-        One per repeat.
-    """
-
-    def __init__(self, y: NDArray[np.int64], n_labels: int, seeds: range):
-        self.y, self.n_labels, self.seeds = y, n_labels, seeds
-        self.halves = [_halves(y, seed) for seed in seeds]
-        smallest = min(np.unique(y[half], return_counts=True)[1].min() for half, _ in self.halves)
-        self.n_neighbors = min(_N_NEIGHBORS, int(smallest))
-
-    def __call__(self, scaled: NDArray, whitened: NDArray, repeat: int) -> tuple[float, ...]:
-        y, (a, b) = self.y, self.halves[repeat]
-        draw: Any = {"n_labels": self.n_labels, "n_draws": 1, "random_state": self.seeds[repeat]}
-        few = few_label_accuracy(scaled, y, scale=False, **draw)[0]
-        k = self.n_neighbors
-        neighbors = knn_accuracy(whitened[a], y[a], whitened[b], y[b], n_neighbors=k)
-        return few, neighbors, linear_probe(scaled[a], y[a], scaled[b], y[b], scale=False)
+def _accuracies(
+    scaled: NDArray, whitened: NDArray, y: NDArray, halves: list, n_labels: int, seed: int
+) -> dict[str, NDArray[np.float64]]:
+    """Return the accuracies of a row in all repeats, by column."""
+    smallest = min(np.unique(y[half], return_counts=True)[1].min() for half, _ in halves)
+    k = min(_N_NEIGHBORS, int(smallest))
+    draws: Any = {"n_labels": n_labels, "n_draws": len(halves), "random_state": seed}
+    few = few_label_accuracy(scaled, y, scale=False, **draws)
+    neighbors = [
+        knn_accuracy(whitened[a], y[a], whitened[b], y[b], n_neighbors=k) for a, b in halves
+    ]
+    linear = [linear_probe(scaled[a], y[a], scaled[b], y[b], scale=False) for a, b in halves]
+    return dict(zip(COLUMNS, map(np.array, (few, neighbors, linear)), strict=True))
 
 
 def _halves(y: NDArray[np.int64], seed: int) -> list[NDArray]:

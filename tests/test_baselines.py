@@ -55,7 +55,9 @@ def rows(estimator, X=X, y=Y):
 @pytest.fixture
 def without_scores(monkeypatch):
     """Rows are made, but not scored."""
-    monkeypatch.setattr(_baselines._Repeat, "__call__", lambda *args: (0.5, 0.5, 0.5))
+    monkeypatch.setattr(
+        _baselines, "_accuracies", lambda *args: dict.fromkeys(_baselines.COLUMNS, np.full(2, 0.5))
+    )
 
 
 @pytest.mark.usefixtures("without_scores")
@@ -305,35 +307,7 @@ def test_the_embedding_before_its_training_is_judged_as_the_trained_one_is():
         )
 
 
-class Clock:
-    """A clock that only repeats move."""
-
-    def __init__(self, monkeypatch, seconds):
-        self.now, self.seconds = 0.0, seconds
-        monkeypatch.setattr(_baselines, "perf_counter", lambda: self.now)
-        monkeypatch.setattr(_baselines._Repeat, "__call__", self.repeat)
-
-    def repeat(self, *args):
-        self.now += self.seconds
-        return 0.5, 0.5, 0.5
-
-
-@pytest.mark.parametrize("fit_takes", [1.0, 100.0, 1000.0])
-@pytest.mark.parametrize("seconds", [0.001, 0.7, 2.0, 9.0])
-def test_a_comparison_takes_half_of_the_time_of_the_fit(fit_takes, seconds, monkeypatch):
-    fitted = small(max_epochs=1).fit(X)
-    fitted.history_[-1]["dur"] = fit_takes
-    clock = Clock(monkeypatch, seconds)
-    found = compare_with_baselines(fitted, X, Y, random_state=0).scores
-    (n_repeats,) = {len(values) for row in found.values() for values in row.values()}
-    assert n_repeats == 10 or clock.now <= max(10, fit_takes / 2) + 0.1 or n_repeats == 3
-    assert n_repeats in range(3, 11)
-    # Less would have fitted into the time of the fit, or ten did.
-    assert n_repeats == 10 or (n_repeats + 1) * seconds * len(found) > fit_takes / 2
-
-
-def test_repeats_that_are_asked_for_are_made(monkeypatch):
-    Clock(monkeypatch, 1e6)
+def test_repeats_that_are_asked_for_are_made():
     found = compared(small(max_epochs=1).fit(X), n_repeats=5).scores
     assert {len(values) for row in found.values() for values in row.values()} == {5}
 
@@ -343,4 +317,4 @@ def test_a_long_comparison_shows_a_bar(embedder, monkeypatch, capfd):
     assert not capfd.readouterr().err
     monkeypatch.setattr("skcontrast._warnings._SILENT", 1e-9)
     compared(embedder)
-    assert "2/2" in capfd.readouterr().err
+    assert "row [" in capfd.readouterr().err

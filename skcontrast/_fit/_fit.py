@@ -27,7 +27,7 @@ from ._processes import Processes, checksum_in_memory, process_group
 from ._samples import TrainingData, read_training_data
 from ._settings import Settings, plain_callbacks
 from ._setup import Fitted, continued_setup, keeps_pretrained, new_setup
-from ._watch import Announcement, Epochs, ProgressBar, check_embeddings, describe_fit
+from ._watch import Epochs, ProgressBar, check_embeddings, describe_fit
 
 # Warn if the replaced fit had at least this many times the samples.
 _FEWER = 10
@@ -242,7 +242,7 @@ def _callbacks(settings: Settings) -> list[Any]:
         settings.callbacks,
         key=lambda item: not isinstance(plain_callbacks([item])[0], Evaluation),
     )
-    return [*callbacks, Announcement(), *([ProgressBar()] if settings.verbose else [])]
+    return [*callbacks, *([ProgressBar()] if settings.verbose else [])]
 
 
 def train(net: ContrastiveNet) -> None:

@@ -22,9 +22,9 @@ from .._warnings import warn
 from ..augmentation import Augmentation, Views
 from ..kinds._base import Kind, Request, Schema
 from ..kinds._images import Images
-from ..kinds._recognise import MultimodalKind, declared_kind, is_custom, read_samples
+from ..kinds._recognise import MultimodalKind, declared_kind, read_samples
 from ._estimated_parameters import auto_parameters
-from ._settings import Settings, check_same_network, encoders_of, same_kind
+from ._settings import Settings, check_same_network, encoders_of
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def read_training_samples(
     settings: Settings, X: Any, owner: Any, past: Any
 ) -> tuple[Any, Schema, list[Augmentation] | None]:
     """Return X validated by its kind, its schema, and the augmentations that draw views."""
-    X, chain, inputs = _split_views(settings, X)
+    X, chain = _split_views(settings, X)
     if past is not None:
         check_same_network(settings, past)
         schema = past.schema
@@ -99,14 +99,7 @@ def read_training_samples(
         return X, schema, chain
     X = Modalities(*X) if isinstance(X, tuple) and settings.framework.takes_parts else X
     hint = kind_hint(settings, X, chain)
-    if (
-        inputs is not None
-        and len(inputs[0]) > 1
-        and _is_validated_by(settings, hint, inputs[1].kind)
-    ):
-        X, schema = inputs  # validated by an augmentation
-    else:
-        X, schema = read_samples(X, settings.kind, hint=hint, owner=owner, min_samples=2)
+    X, schema = read_samples(X, settings.kind, hint=hint, owner=owner, min_samples=2)
     for encoder in encoders_of(settings.encoder):
         encoder_kind = getattr(encoder, "kind", None)
         if isinstance(encoder_kind, Images) and type(schema.kind) is Images:
@@ -131,26 +124,16 @@ def _load_into_memory(settings: Settings, X: Any) -> Any:
     return load_images(X, np.empty(X.shape, np.uint8), max(1, settings.n_workers), "images")
 
 
-def _split_views(settings: Settings, X: Any) -> tuple[Any, list[Augmentation] | None, Any]:
-    """Split the X of `fit` into the samples and the augmentations that draw views.
-
-    Returns
-    -------
-    X : array-like
-        The samples.
-    chain : list of Augmentation or None
-        None takes the default of the kind.
-    inputs : tuple (array-like, Schema) or None
-        X as an augmentation has validated it.
-    """
+def _split_views(settings: Settings, X: Any) -> tuple[Any, list[Augmentation] | None]:
+    """Split the X of `fit` into samples and augmentations; None takes the default of the kind."""
     if not isinstance(X, Views):
-        return X, settings.augmentation, None
+        return X, settings.augmentation
     if settings.augmentation is not None:
         raise ValueError(
             f"X comes from augmentation steps, and {settings.owner} has augmentation=: "
             "remove one of them."
         )
-    return X.base, list(X.chain), X.inputs
+    return X.base, list(X.chain)
 
 
 def kind_hint(settings: Settings, X: Any, chain: list[Augmentation] | None) -> Kind | None:
@@ -169,9 +152,3 @@ def kind_hint(settings: Settings, X: Any, chain: list[Augmentation] | None) -> K
             f"for each, such as framework=CMC(), got {settings.framework!r}."
         )
     return declared
-
-
-def _is_validated_by(settings: Settings, hint: Kind | None, kind: Kind) -> bool:
-    """Return whether an augmentation has validated X as the embedder would."""
-    is_free = settings.kind is None and (hint is None or not is_custom(hint))
-    return is_free or same_kind(kind, hint)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -123,41 +122,6 @@ def _divergence_error(epoch: int, what: str) -> ValueError:
         "'augmentation' and a 'loss' or 'similarity' of your own return finite values, and that "
         "'sample_weight' is not huge."
     )
-
-
-# To estimate the time of a fit, the first steps, which allocate and compile, are skipped, and at
-# least this number of steps and seconds is measured.
-_WARM_UP, _STEPS, _MEASURED = 3, 10, 1.0
-# A fit of at least these seconds is announced, without and with a progress bar, and a longer one
-# is warned of.
-_LONG, _TOO_LONG = (600.0, 10.0), 3600.0
-
-
-class Announcement(Callback):
-    """Prints the expected time of a long fit, measured in its first steps."""
-
-    def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
-        """Reset the times of an earlier fit."""
-        self.steps_: list[float] | None = []
-
-    def on_batch_end(self, net: Any, **kwargs: Any) -> None:
-        """Print the expected time once."""
-        if self.steps_ is None:
-            return
-        self.steps_.append(time.perf_counter())
-        measured = self.steps_[_WARM_UP - 1 :]
-        if len(measured) <= _STEPS or measured[-1] - measured[0] < _MEASURED:
-            return
-        seconds = float(np.median(np.diff(measured)))  # the median is robust to a busy machine
-        n_steps, n_epochs = len(net.sampler_), net.max_epochs - net.epoch_
-        self.steps_ = None
-        if (total := seconds * n_steps * n_epochs) >= _LONG[bool(net.settings.verbose)]:
-            text = f"about {tqdm.format_interval(total)} for {n_epochs} epochs of {n_steps} steps"
-            text = f"{net.settings.owner}: {text}, {seconds:.2g} s each"
-            if total < _TOO_LONG:
-                say(text)
-            else:
-                warn(f"{text}. Lower 'max_epochs', or pass smaller samples or a smaller encoder.")
 
 
 class ProgressBar(Callback):

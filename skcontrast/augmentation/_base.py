@@ -110,12 +110,10 @@ class Augmentation(Transformer):
         views : Views
             The samples, with this augmentation at the end of the chain.
         """
-        inputs = self._checked(X)
-        base, chain = (X.base, X.chain) if isinstance(X, Views) else (X, ())
-        base = base if chain else _unchanged_or(base, inputs[0])
-        # Views are not checked again, but a subclass that overrides fit gets X.
-        self.fit(X if self._overrides_fit else Views(base, chain, inputs))
-        return Views(base, (*chain, self), inputs)
+        chain = X.chain if isinstance(X, Views) else ()
+        base = X.base if chain else _unchanged_or(base_of(X), self._checked(X)[0])
+        self.fit(X if chain else base)
+        return Views(base, (*chain, self))
 
     def transform(self, X: Any) -> Any:
         """Return X unchanged.
@@ -228,9 +226,9 @@ class Augmentation(Transformer):
     def _checked(self, X: Any) -> tuple[Any, Schema]:
         """Return validated X and its schema."""
         validate_parameters(self)
-        if isinstance(X, Views) and X.inputs is not None:
-            return X.inputs
-        return read_samples(base_of(X), hint=declared_kind(self), owner=self)
+        # The steps before this one may have declared the kind of X.
+        hint = declared_kind(self, *(X.chain if isinstance(X, Views) else ()))
+        return read_samples(base_of(X), hint=hint, owner=self)
 
     def _fit_checked(self, X: Any, schema: Schema) -> Self:
         validate_parameters(self)

@@ -43,8 +43,6 @@ class Views:
         The samples.
     chain : tuple of Augmentation
         Fitted augmentations, in the order in which they are applied.
-    inputs : tuple (array-like, Schema), default=None
-        The validated `base` and its schema, so that it is not validated again.
 
     See Also
     --------
@@ -62,10 +60,9 @@ class Views:
     """
 
     @validated(chain=[list, tuple])
-    def __init__(self, base: Any, chain: Iterable[Any], inputs: Any = None):
+    def __init__(self, base: Any, chain: Iterable[Any]):
         self.base = base
         self.chain = tuple(chain)
-        self.inputs = inputs
         self._is_reported = False
 
     @property

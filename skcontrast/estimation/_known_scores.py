@@ -240,29 +240,6 @@ class Reliability(NamedTuple):
         """The largest difference of `predicted` and `observed` in a bin, in [0, 1]."""
         return float(np.abs(self.predicted - self.observed).max())
 
-    @property
-    def precision(self) -> np.ndarray:
-        """Share of false negatives in each bin and all closer ones, shape (n_bins,).
-
-        It only depends on ranks. It is the precision of a loss, such as ``Ring``, that treats
-        exactly these as false negatives.
-        """
-        return self._false_negatives / self.counts[::-1].cumsum()[::-1]
-
-    @property
-    def recall(self) -> np.ndarray:
-        """Share of all false negatives that are in each bin or a closer one, shape (n_bins,).
-
-        NaN if there are none.
-        """
-        return self._false_negatives / (self._false_negatives[0] or np.nan)
-
-    @property
-    def _false_negatives(self) -> np.ndarray:
-        """Number of false negatives in each bin and all closer ones."""
-        counts: np.ndarray = (self.counts * (1 - self.observed))[::-1].cumsum()[::-1]
-        return counts
-
 
 def reliability(loss: Loss, sample: ScoreSample, n_bins: int = 10) -> Reliability:
     """Compare the predicted with the observed probability of a true negative by rank.

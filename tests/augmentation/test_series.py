@@ -13,7 +13,6 @@ from skcontrast.augmentation import (
     TimeWarp,
     compose,
 )
-from skcontrast.kinds import Series
 
 VIEWS = [
     TimeCrop(),
@@ -137,6 +136,9 @@ def test_functions_of_ones_own_draw_views_of_series():
     torch.testing.assert_close(compose([flip], (6, None))(batch()), -batch(), equal_nan=True)
 
 
-def test_one_step_of_a_pipeline_declares_square_arrays_as_series():
-    views = TimeCrop().fit_transform(np.zeros((20, 8, 8)))
-    assert isinstance(views.inputs[1].kind, Series)
+def test_one_step_of_a_pipeline_declares_arrays_as_series_for_the_steps_after_it():
+    X = np.zeros((20, 5, 9))
+    with pytest.raises(ValueError, match="may hold grey images"):
+        GaussianNoise().fit_transform(X)
+    views = GaussianNoise().fit_transform(TimeCrop().fit_transform(X))
+    assert [type(step) for step in views.chain] == [TimeCrop, GaussianNoise]

@@ -162,22 +162,6 @@ def test_what_a_loss_takes_ranks_for(loss, expected):
     np.testing.assert_allclose(found.predicted, expected, atol=limit + 0.1 * (limit > 1e-3))
 
 
-def test_precision_and_recall_of_the_closest_are_those_of_false_negatives(simulated):
-    found = reliability(Ring(outer=1.0, inner=0.25), simulated, 4)
-    is_false = ~simulated.is_negative
-    closest = simulated.scores.argsort(1)[:, -(simulated.scores.shape[1] // 4) :]
-    taken = np.take_along_axis(is_false, closest, 1)
-    assert found.precision[-1] == pytest.approx(taken.mean())
-    assert found.recall[-1] == pytest.approx(taken.sum() / is_false.sum())
-    assert found.precision[0] == pytest.approx(is_false.mean()) and found.recall[0] == 1
-
-
-def test_the_recall_of_nothing_is_undefined():
-    sample = ScoreSample.from_views(*random_views(12, 6), y=np.arange(12))
-    found = reliability(Ring(outer=1.0, inner=0.25), sample, 4)
-    assert np.isnan(found.recall).all() and (found.precision == 0).all()
-
-
 def test_what_has_no_answer_is_refused():
     sample = real()
     for loss in (SupCon(), PositiveDebiased()):
