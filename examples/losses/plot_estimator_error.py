@@ -5,7 +5,7 @@ Which loss is the best estimate without labels?
 With labels, the mean of :math:`e^s` over an anchor's true negatives is a mean over some of its
 candidates. Without labels, a loss has to estimate it. Here, the scores are drawn from BCL's own
 model, so the true value is known. These are Figures 5 and 8 of the BCL paper, made with the losses
-of this package, which are given the true α and τ⁺, and with their importance weights.
+of this package and their importance weights. The losses have the true α and τ⁺.
 
 The result: under its own model BCL has the smallest error, but beyond α = .8 only
 if the empirical cdf of the candidates is inverted. The form printed in the paper, which uses that
@@ -21,12 +21,13 @@ cdf as Φ, keeps a bias no matter how many candidates there are.
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.ticker import LogLocator
 
 from skcontrast.estimation import ScoreSample, importance_weights
 from skcontrast.losses import BCL, DCL, InfoNCE, Supervised
 
 styles = {
-    "BIASED": ("#555555", "s"),
+    "InfoNCE": ("#555555", "s"),
     "DCL": ("#0072B2", "o"),
     "BCL (printed)": ("#D55E00", "D"),
     "BCL (inverted)": ("#009E73", "^"),
@@ -61,25 +62,24 @@ def lower_or_upper(lower, rng):
 
 def drawn(rng, alpha=0.9, tau_plus=0.1, temperature=0.5, gamma=0.1, **sizes):
     """Return the scores of anchors that have a true negative, and the truth."""
-    m, n, k = (
-        sizes.get(*one) for one in (("n_anchors", 1000), ("n_candidates", 64), ("n_positives", 10))
-    )
+    defaults = {"n_anchors": 1000, "n_candidates": 64, "n_positives": 10}
+    m, n, k = (defaults | sizes).values()
     is_negative = rng.random((m, n)) >= tau_plus
     candidates = lower_or_upper(np.where(is_negative, alpha, 1 - alpha), rng)
     positives = lower_or_upper(np.full((m, k), 1 - alpha), rng)
-    # Cosines in an interval of length 1, which is shifted by up to γ of what there is room for.
+    # Cosines in an interval of length 1, shifted by a random number between -γ / 2 and γ / 2.
     shift = rng.uniform(-gamma / 2, gamma / 2, (m, 1)) - 0.5
-    parts = (candidates + shift) / temperature, is_negative, (positives + shift) / temperature
+    arrays = (candidates + shift) / temperature, is_negative, (positives + shift) / temperature
     kept = is_negative.any(axis=1)
-    return ScoreSample(*(part[kept] for part in parts), lower_bound=-1 / temperature)
+    return ScoreSample(*(array[kept] for array in arrays), lower_bound=-1 / temperature)
 
 
 def estimate(loss, sample):
     """Return a loss's estimate of the mean of e^s over true negatives, by anchor."""
     a, b = loss.coefficients()
     weighted = (importance_weights(loss, sample) * np.exp(sample.scores)).mean(axis=1)
-    found = a * weighted - b * np.exp(sample.positives).mean(axis=1)
-    return np.maximum(found, np.exp(sample.lower_bound))
+    mean = a * weighted - b * np.exp(sample.positives).mean(axis=1)
+    return np.maximum(mean, np.exp(sample.lower_bound))
 
 
 def simulate(parameter):
@@ -95,8 +95,8 @@ def simulate(parameter):
             BCL(**true, form="printed"),
             BCL(**true),
         )
-        found = zip(styles, (*losses, Supervised()), strict=True)
-        curve.append({name: estimate(loss, sample) for name, loss in found})
+        named = zip(styles, (*losses, Supervised()), strict=True)
+        curve.append({name: estimate(loss, sample) for name, loss in named})
     return curve
 
 
@@ -126,21 +126,24 @@ def draw(axis, parameter, curve, metric="mse", names=names):
 # %%
 # Mean squared errors, and one bias
 # ---------------------------------
-# The bands extend two Monte-Carlo standard errors to either side. DCL alone uses the positives, so
-# their number K changes its error and no other; the anchors are the repetitions, so their number M
+# All are of the estimated mean of :math:`e^s` over true negatives.
+# The bands extend two Monte-Carlo standard errors to either side. Only DCL uses the positives, so
+# their number K changes no other error; the anchors are the repetitions, so their number M
 # changes the width of the bands. The last panel shows the bias against the number of candidates.
-# It leaves out BIASED, whose bias is three times as large as that of the printed form.
+# It leaves out InfoNCE, whose bias is three times as large as that of the printed form.
 
 curves = {parameter: simulate(parameter) for parameter in panels}
 figure, axes = plt.subplots(4, 2, figsize=(7, 11), layout="constrained")
 for axis, (parameter, curve) in zip(axes.flat, curves.items(), strict=False):
     draw(axis, parameter, curve)
 for axis in axes[:, 0]:
-    axis.set_ylabel("mean squared error of the mean of $e^s$", size="small")
-axes[0, 0].legend()
+    axis.set_ylabel("mean squared error")
+for axis in axes.flat[:-1]:
+    axis.yaxis.set_minor_locator(LogLocator(subs=(2, 5)))
+figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
 draw(axes[3, 1], "n_candidates", curves["n_candidates"], "bias", names[1:])
 axes[3, 1].axhline(0, color="black", linewidth=0.8, zorder=0)
-axes[3, 1].set_ylabel("bias of the mean of $e^s$", size="small")
+axes[3, 1].set_ylabel("bias")
 figure.savefig("estimator_error.png", dpi=120)
 
 # %%
@@ -158,7 +161,7 @@ for n, estimates in zip(panels["n_candidates"], curves["n_candidates"], strict=T
 # How much false negatives add
 # ----------------------------
 # The means themselves, as in Figure 8. The better the encoder, the higher its false negatives
-# score, and the more they add to the estimate of InfoNCE (BIASED).
+# score, and the more they add to the estimate of InfoNCE (BIASED in the paper).
 
 figure, axes = plt.subplots(1, 2, figsize=(7, 3.4), layout="constrained")
 for axis, parameter in zip(axes, ("gamma", "alpha"), strict=True):

@@ -7,8 +7,8 @@ training the positive is a second view of the anchor itself. Here an embedder is
 and its scores are compared with the labels.
 
 The result: views are closer than samples of the same class. A loss that subtracts false negatives
-by means of the views (DCL) therefore subtracts too much, by about as much as InfoNCE has too much.
-Weights by rank (SoftRing) need no positives, and fit.
+by means of the views (DCL) therefore subtracts too much, which leaves a bias in the other
+direction. Weights by rank (SoftRing) need no positives, and fit.
 """
 
 # %%
@@ -45,16 +45,16 @@ def scores(rows, positives="views"):
     )
 
 
-known, judged = slice(0, 256), slice(256, 512)
-sample = scores(judged)
+fitted, held_out = slice(0, 256), slice(256, 512)
+sample = scores(held_out)
 
 # %%
-# SoftRing's sharpness and floor come from labels of samples that are not judged afterwards. BCL
-# has α = 1 here, the most that its model of the scores allows.
+# SoftRing's sharpness and floor are fitted to the labels of other samples. BCL has α = 1, the
+# maximum of its model of the scores.
 
 losses = {
     "BCL": BCL(alpha=1.0, tau_plus=0.1),
-    "SoftRing": SoftRing(**estimate_soft_ring(scores(known))),
+    "SoftRing": SoftRing(**estimate_soft_ring(scores(fitted))),
 }
 figure, (left, right) = plt.subplots(1, 2, figsize=(7, 3.2), layout="constrained")
 groups = {
@@ -63,29 +63,30 @@ groups = {
     "positives": sample.positives.ravel(),
 }
 for (label, values), color in zip(groups.items(), ("C0", "C1", "C2"), strict=True):
-    left.hist(values, bins=40, density=True, histtype="step", color=color, label=label)
+    style = {"bins": np.linspace(-2, 2, 33), "density": True, "alpha": 0.5}
+    left.hist(values, color=color, label=label, **style)
 left.set(xlabel="score s", ylabel="density")
 left.legend(loc="upper left")
 ReliabilityDisplay.from_sample(sample, losses, ax=right)
 left.set_title("scores at temperature 0.5")
-right.set_title("how probable is a true negative?")
+right.set_title("probability of a true negative")
 figure.savefig("real_scores.png", dpi=120)
 
 # %%
-# Bias, and where the gradient goes
-# ---------------------------------
+# Bias and push
+# -------------
 # The bias is that of the estimated mean of :math:`e^s` over true negatives, relative to the mean
-# itself. The push is the share of the gradient that lands on false negatives, of which there are
-# 10 %.
+# itself. The push is the share of the gradient that acts on false negatives, which are 10 % of
+# the candidates.
 
 losses = {"InfoNCE": InfoNCE(), "DCL": DCL(tau_plus=0.1), **losses, "oracle": Supervised()}
 print("loss        bias    push on false negatives")
 for name, loss in losses.items():
     bias, push = negative_bias(loss, sample).value, push_share(loss, sample).value
     print(f"{name:9}  {bias:+.3f}   {push:.3f}")
-bias = negative_bias(DCL(tau_plus=0.1), scores(judged, positives="same class")).value
+bias = negative_bias(DCL(tau_plus=0.1), scores(held_out, positives="same class")).value
 print(f"DCL        {bias:+.3f}   with samples of the same class as positives")
 
 for name in ("BCL", "SoftRing"):
-    found = reliability(losses[name], sample)
-    print(f"{name}: off by at most {found.largest_gap:.3f} in a tenth, Brier {found.brier:.4f}")
+    curve = reliability(losses[name], sample)
+    print(f"{name}: largest gap {curve.largest_gap:.3f} in a tenth, Brier {curve.brier:.4f}")

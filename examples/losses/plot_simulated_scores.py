@@ -8,7 +8,7 @@ candidates, t = 2 and standard normal φ. Here, half of the candidates are false
 both histograms are equally smooth.
 
 The result: the exponential makes both distributions skewed but changes no ranks,
-and ranks are all that BCL uses to tell false negatives from true ones.
+and BCL uses only ranks to separate false negatives from true ones.
 """
 
 # %%
