@@ -58,7 +58,7 @@ _LEAST_AGREEMENT = 0.02
 _BATCH = 8192
 
 
-def defaults_of(embedder: ContrastiveEmbedder) -> _Defaults:
+def block_defaults(embedder: ContrastiveEmbedder) -> _Defaults:
     """Return the defaults of the kind of data; custom kinds and pretrained networks have none."""
     is_pretrained = isinstance(embedder.encoder, Pretrained)
     kind = None if is_pretrained else type(embedder._fitted.schema.kind)
@@ -67,7 +67,7 @@ def defaults_of(embedder: ContrastiveEmbedder) -> _Defaults:
 
 def default_blocks(embedder: ContrastiveEmbedder, seed: int) -> list[Any]:
     """Return the default transformers for a fitted embedder, not fitted."""
-    blocks, schema = defaults_of(embedder), embedder._fitted.schema
+    blocks, schema = block_defaults(embedder), embedder._fitted.schema
     others = [features() for features in blocks.others]
     for features in others:
         if isinstance(features, Raw):

@@ -18,10 +18,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ._blocks import (
+    block_defaults,
     block_names,
     block_slices,
     default_blocks,
-    defaults_of,
     fit_to_known,
     predict_in_batches,
     scale_blocks,
@@ -226,7 +226,7 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
             transformers = self._fitted_blocks(base_of(X), embedder)
             H = transform_with([embedder, *transformers], X)
             shares = np.ones(len(H))
-            shares[0] = defaults_of(embedder).embedding
+            shares[0] = block_defaults(embedder).embedding
             shares = weigh_by_agreement(H, shares, classifier, codes, classes, weight)
             scaler, Z = scale_blocks(H, shares)
             fit_to_known(classifier, Z, codes, classes, weight)

@@ -158,10 +158,10 @@ def _classifier_layers(model: ContrastiveClassifier) -> list[nn.Module]:
     bias = classifier.intercept_ - weight @ scaler.mean_
     if len(bias) == 1:  # the score of the second of two classes
         weight, bias = np.pad(weight, ((1, 0), (0, 0))), np.pad(bias, (1, 0))
-    return [_linear(weight, bias), nn.Softmax(dim=1)]
+    return [_linear_layer(weight, bias), nn.Softmax(dim=1)]
 
 
-def _linear(weight: NDArray, bias: NDArray) -> nn.Linear:
+def _linear_layer(weight: NDArray, bias: NDArray) -> nn.Linear:
     layer = nn.Linear(*weight.shape[::-1])
     layer.load_state_dict({"weight": torch.as_tensor(weight), "bias": torch.as_tensor(bias)})
     return layer
@@ -201,7 +201,7 @@ def _features_layers(transformer: Any) -> nn.Module:
         scaler, V = transformer.scaler_, transformer.components_
         rotation = transformer.gain_ * np.eye(V.shape[1]) + V.T * transformer.gains_ @ V
         layers.append(
-            _linear(rotation / scaler.scale_, -(rotation / scaler.scale_) @ scaler.mean_)
+            _linear_layer(rotation / scaler.scale_, -(rotation / scaler.scale_) @ scaler.mean_)
         )
     return nn.Sequential(*layers)
 

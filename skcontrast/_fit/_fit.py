@@ -27,7 +27,7 @@ from ._processes import Processes, checksum_in_memory, process_group
 from ._samples import TrainingData, read_training_data
 from ._settings import Settings, plain_callbacks
 from ._setup import Fitted, continued_setup, keeps_pretrained, new_setup
-from ._watch import Epochs, ProgressBar, check_embeddings, describe_fit
+from ._watch import Epochs, ProgressBar, check_trained_embeddings, describe_fit
 
 # Warn if the replaced fit had at least this many times the samples.
 _FEWER = 10
@@ -81,7 +81,7 @@ def fit_network(
                 y = np.full(len(data.X), -1) if y is None else y
                 net.callbacks_.append(("epochs", Epochs(X, y)))
             train(net)
-        check_embeddings(net)
+        check_trained_embeddings(net)
         is_continued = settings.warm_start or settings.one_epoch
         return replace(
             setup,

@@ -97,7 +97,7 @@ def check_epoch(epoch: int, losses: Sequence[float], network: nn.Module) -> None
         raise _divergence_error(epoch, "loss or weights")
 
 
-def check_embeddings(net: Any) -> None:
+def check_trained_embeddings(net: Any) -> None:
     """Raise ValueError if the embedding of a training sample is not finite after the last step.
 
     The last loss is computed before the last step, and weights may be huge but finite.

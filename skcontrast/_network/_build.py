@@ -177,9 +177,9 @@ class _Branch:
         Kind and shape of the samples that the encoder takes.
     subset, scaler : batch, object
         A batch of samples, and the fitted scaler that converted them.
-    split, place : Split or None, int
+    split, index : Split or None, int
         How the modality is split off the batch, if that holds several.
-    given, encoder, width : object, torch.nn.Module, int
+    parameter, encoder, width : object, torch.nn.Module, int
         The parameter `encoder` of the embedder, the module built from it, and its width.
     layer : torch.nn.Module or None
         The layer before the encoder.

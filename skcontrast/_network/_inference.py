@@ -81,11 +81,11 @@ def encode(module: nn.Module, X: Any, kind: Kind, to_tensor: Callable) -> np.nda
         bar: Any = {"unit": "batch", "total": -(-len(X) // n)}
         blocks = progress(row_blocks(X, n), "transform", disable=not is_lazy(X), **bar)
         h = encode_batches(module, map(to_tensor, blocks), "cpu")
-        check_finite(h, X)
+        _check_finite_embeddings(h, X)
     return h.numpy()
 
 
-def check_finite(h: Tensor, X: Any = None) -> None:
+def _check_finite_embeddings(h: Tensor, X: Any = None) -> None:
     """Raise ValueError if the embedding of a sample in X, a row of h, is not finite."""
     # The sum is cheaper than a test of every number, and is finite if nothing overflows.
     if h.sum().isfinite():
@@ -187,7 +187,7 @@ def embedded_views(
         for batch_rows in np.array_split(rows, -(-len(rows) // _BATCH)):
             batch = read(batch_rows)
             z = torch.stack([network(draw(batch, generator)) for _ in range(2)]).float().cpu()
-            check_finite(z.transpose(0, 1))
+            _check_finite_embeddings(z.transpose(0, 1))
             batches.append(z.numpy())
         yield np.concatenate(batches, axis=1)
 

@@ -24,7 +24,7 @@ from .._warnings import warn
 from ..losses import InfoNCE, Loss
 from ..schedules._numbers import check_hyperparameters
 from ..similarity import Cosine, Similarity
-from ..similarity._base import check_views, in_one_dtype
+from ..similarity._base import check_view_embeddings, in_one_dtype
 from ._contrast import Contrast, embed_views, in_batch, pairs_with
 from ._mean_loss import SameGroup, objective_value
 
@@ -153,7 +153,7 @@ def contrastive_loss(
         check_hyperparameters(component)
     check_argument(owner, "same_group", same_group, _SAME_GROUP)
     # Views and queue are validated before they are converted to one dtype.
-    check_views(views, queue, similarity)
+    check_view_embeddings(views, queue, similarity)
     tensors = in_one_dtype(views if queue is None else [*views, queue])
     views, queue = tuple(tensors[: len(views)]), None if queue is None else tensors[-1]
     anchors_view, n_queue = _tensor_of(views[0]), None if queue is None else len(_tensor_of(queue))
@@ -166,7 +166,7 @@ def contrastive_loss(
     passed = "groups" if queue_groups is None else "queue_groups"
     message = f"{passed} was passed without {{}}. Pass both, or neither." if are_given else None
     group_pair = _validate_pair("groups", (groups, queue_groups), anchors_view, n_queue, message)
-    weights = _check_weights(sample_weight, anchors_view)
+    weights = _sample_weights(sample_weight, anchors_view)
     with plain_modes(anchors_view.device):
         contrast = _contrast(views, similarity, queue, weights, labels, group_pair)
         return objective_value(contrast, loss, similarity, same_group=same_group)
@@ -227,7 +227,7 @@ def _validate_pair(
     return (None, None) if message is None else pair
 
 
-def _check_weights(weights: Any, first: Tensor) -> Tensor | None:
+def _sample_weights(weights: Any, first: Tensor) -> Tensor | None:
     """Return the weights in the dtype of the views."""
     if weights is None:
         return None

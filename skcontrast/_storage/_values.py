@@ -159,7 +159,7 @@ class Writer:
         name = self._custom_name(value, name)
         return {"$custom": name, "state_dict": state, "has_head": has_head}
 
-    def _custom_name(self, value: Any, place: str) -> str:
+    def _custom_name(self, value: Any, path: str) -> str:
         """Return the name of a custom object at a path in the file.
 
         The second object of a class has the name of the class with ``#2``, and so on. Numbers
@@ -174,7 +174,7 @@ class Writer:
         if number == len(objects):
             objects.append(value)
         name = f"{base}#{number + 1}" if number else base
-        self.custom.setdefault(name, place)
+        self.custom.setdefault(name, path)
         return name
 
 
@@ -285,12 +285,12 @@ def has_parameters(value: Any) -> bool:
     return hasattr(value, "get_params") and not inspect.isclass(value)
 
 
-def check_custom(value: Any, place: str) -> None:
+def check_custom(value: Any, path: str) -> None:
     """Raise TypeError for an object whose state a file would not keep."""
     is_known = isinstance(value, nn.Module) or callable(value) or has_parameters(value)
     if not is_known and getattr(value, "__dict__", None):
         raise TypeError(
-            f"{place} is a {type(value).__name__}, whose attributes cannot be written: derive its "
+            f"{path} is a {type(value).__name__}, whose attributes cannot be written: derive its "
             "class from torch.nn.Module, or from sklearn.base.BaseEstimator."
         )
 

@@ -194,7 +194,7 @@ class Augmentation(Transformer):
         declared, cls = self.kind or ("vectors", "images"), type(kind)
         check_fits(self, declared, lambda kind: issubclass(cls, type(kind)), f"got {got}{advice}")
 
-    def parts(self, sample_shape: tuple) -> tuple[Augmentation, ...]:
+    def expand(self, sample_shape: tuple) -> tuple[Augmentation, ...]:
         """Return the augmentations that this one combines, for samples of a shape."""
         return (self,)
 
@@ -290,7 +290,7 @@ def checked_views(views: Any, batch: Any, owner: type) -> Any:
     if isinstance(batch, Tensor):
         views = check_returned(name, views, batch.shape)
         if batch.is_floating_point():
-            check_finite(views, batch, name)
+            check_view_values(views, batch, name)
             views = views if views.dtype == torch.uint8 else views.to(batch.dtype)
     elif not hasattr(views, "__len__") or len(views) != len(batch):
         got = len(views) if hasattr(views, "__len__") else f"a {type(views).__name__}"
@@ -298,7 +298,7 @@ def checked_views(views: Any, batch: Any, owner: type) -> Any:
     return views
 
 
-def check_finite(views: Tensor, batch: Tensor, name: str) -> None:
+def check_view_values(views: Tensor, batch: Tensor, name: str) -> None:
     """Raise an error unless views are floating, and finite if the batch is."""
     if not views.is_floating_point() and views.dtype != torch.uint8:
         raise TypeError(f"{name} must return {batch.dtype}, got {views.dtype}.")

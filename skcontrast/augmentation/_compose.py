@@ -250,7 +250,7 @@ def compose(
     if convert is not None:
         augmentations = [augmentation.prepared(convert) for augmentation in augmentations]
     passes: list[Callable[..., Any]] = []
-    steps = [step for augmentation in augmentations for step in augmentation.parts(shape)]
+    steps = [step for augmentation in augmentations for step in augmentation.expand(shape)]
     for step in steps:
         if not isinstance(step, (GeometricAugmentation, ColorAugmentation)):
             is_users = isinstance(step, FunctionAugmentation) or not belongs_to_package(type(step))

@@ -16,7 +16,7 @@ from .._checks import parameter
 from .._runtime import seeded_everywhere
 from ..kinds._base import Kind
 from ..kinds._recognise import is_custom, named_kinds
-from ._base import Augmentation, as_float, check_finite, generator_for
+from ._base import Augmentation, as_float, check_view_values, generator_for
 
 
 class FunctionAugmentation(Augmentation):
@@ -124,7 +124,7 @@ class FunctionAugmentation(Augmentation):
                 return self._caller(batch.device, seed)(batch)
         batch = as_float(batch)
         views = self._views(batch, seed)
-        check_finite(views, batch, self._name)
+        check_view_values(views, batch, self._name)
         return views
 
     def validate(self) -> None:

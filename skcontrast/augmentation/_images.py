@@ -357,10 +357,10 @@ class SimCLRAugmentation(ImageAugmentation):
     def check_kind(self, sample_shape: tuple, kind: Kind | None = None) -> None:
         """Raise ValueError unless samples are images with one or three channels."""
         super().check_kind(sample_shape, kind)
-        for step in self.parts(sample_shape):
+        for step in self.expand(sample_shape):
             step.check_kind(sample_shape, kind)
 
-    def parts(self, sample_shape: tuple) -> tuple[Augmentation, ...]:
+    def expand(self, sample_shape: tuple) -> tuple[Augmentation, ...]:
         """Return the augmentations of the recipe for images of this shape."""
         amount = 0.8 * self.strength
         moves = RandomResizedCrop(scale=self.crop_scale), RandomFlip(horizontal=self.flip)

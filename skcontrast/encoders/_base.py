@@ -272,7 +272,7 @@ def build_encoder(
         _check_kind(encoder, sample_shape, kind)
     kind = kind_of_shape(sample_shape) if kind is None else kind
     name, module = _resolve(encoder, sample_shape, n_components, owner, parameter)
-    _check_trainable(module, name)
+    _check_float32_module(module, name)
     module = kind._adapt(module.to("cpu"))
     batch = kind._example_batch(sample_shape) if example is None else example
     output = apply_to(module, batch, f"The encoder {name}", f"{kind.name} of shape {sample_shape}")
@@ -327,7 +327,7 @@ def _resolve(
     )
 
 
-def _check_trainable(module: nn.Module, name: str) -> None:
+def _check_float32_module(module: nn.Module, name: str) -> None:
     """Raise TypeError for a network compiled by torch.jit, or with weights not in float32."""
     if any(isinstance(part, torch.jit.ScriptModule) for part in module.modules()):
         raise TypeError(f"The encoder {name} was compiled by torch.jit: pass the original module.")

@@ -139,7 +139,7 @@ class GINLayer(nn.Module):
 
     def _sum(self, x: Tensor | None, graphs: GraphBatch) -> Tensor:
         """Return the sum over each node and its neighbours, after the linear map."""
-        h = _linear(self.linear, x, graphs)
+        h = _node_map(self.linear, x, graphs)
         return neighbour_sum(h, graphs.topology).add_(h)
 
 
@@ -155,7 +155,7 @@ class GINELayer(GINLayer):
         """Return the sum of GIN and the messages."""
         total, columns = super()._sum(x, graphs), cast(Any, graphs.edges)
         edges = columns.project(self.edge_linear.weight) + self.edge_linear.bias
-        messages = message_sum(_linear(self.source_linear, x, graphs), edges, graphs.topology)
+        messages = message_sum(_node_map(self.source_linear, x, graphs), edges, graphs.topology)
         return total.add_(messages)
 
 
@@ -213,6 +213,6 @@ class MessagePassing(nn.Module):
         return read
 
 
-def _linear(linear: nn.Linear, x: Tensor | None, graphs: GraphBatch) -> Tensor:
+def _node_map(linear: nn.Linear, x: Tensor | None, graphs: GraphBatch) -> Tensor:
     """Return the linear map of node features, (n_nodes, d) or, for None, those of the graphs."""
     return graphs.project(linear.weight) if x is None else linear(x)

@@ -28,7 +28,7 @@ from .._objective._mean_loss import tiles
 from .._runtime import one_thread, plain_modes
 from ..schedules._numbers import check_hyperparameters
 from ..similarity import Cosine, Similarity
-from ..similarity._base import check_views, map_parts
+from ..similarity._base import check_view_embeddings, map_parts
 
 
 class ScoreSample(NamedTuple):
@@ -112,7 +112,8 @@ class ScoreSample(NamedTuple):
         ((12, 10), np.int64(6), (12, 1))
         """
         labels = validate_labels(y, None, needed_by="ScoreSample.from_views")
-        views, labels = tuple(_of_known_class(view, labels) for view in views), labels[labels >= 0]
+        views = tuple(_rows_of_known_class(view, labels) for view in views)
+        labels = labels[labels >= 0]
         if len(labels) < 2:
             raise ValueError(f"y must hold the classes of two samples, got {len(labels)}.")
         contrast, similarity = contrast_of(views, similarity, torch.from_numpy(labels), least=2)
@@ -149,10 +150,10 @@ def true_negatives_by_rank(sample: ScoreSample) -> np.ndarray:
     return np.take_along_axis(sample.is_negative, order, axis=1).mean(axis=0)
 
 
-def _of_known_class(view: Any, labels: np.ndarray) -> Any:
+def _rows_of_known_class(view: Any, labels: np.ndarray) -> Any:
     """Return the rows of a view with known classes."""
     if isinstance(view, tuple):
-        return tuple(_of_known_class(array, labels) for array in view)
+        return tuple(_rows_of_known_class(array, labels) for array in view)
     view = as_numbers(view, "views", ensure_2d=False, allow_nd=True)
     if len(view) != len(labels):
         raise ValueError(f"y must have one entry per sample, {len(view)}, got {len(labels)}.")
@@ -316,7 +317,7 @@ def contrast_of(
     )
     check_hyperparameters(similarity)
     views = [map_parts(_in_double, view) for view in views]
-    check_views(views, None, similarity, least)
+    check_view_embeddings(views, None, similarity, least)
     n = len(views[0][0] if isinstance(views[0], tuple) else views[0])
     if labels is not None and len(labels) != n:
         raise ValueError(f"y must have one entry per sample, {n}, got {len(labels)}.")

@@ -247,7 +247,7 @@ class KeyQueue(nn.Module):
 
     Sample 5 has its own key in row 0, which is not a negative for it:
 
-    >>> queue.own(torch.tensor([5]))
+    >>> queue.excluded(torch.tensor([5]))
     tensor([[0]])
     """
 
@@ -282,7 +282,7 @@ class KeyQueue(nn.Module):
         labels = self.labels[: len(self)].repeat_interleave(self.keys.shape[1])
         return self.keys[: len(self)].flatten(0, 1), labels
 
-    def own(self, rows: Tensor) -> Tensor:
+    def excluded(self, rows: Tensor) -> Tensor:
         """Return the indices of keys that must be excluded for each sample.
 
         These are older keys of the sample. If there are none, they are the keys of the oldest
@@ -418,7 +418,7 @@ class _MoCoSession(Session):
             groups = self.context.groups_of(self.queue.rows[: len(self.queue)])
             groups = None if groups is None else groups.repeat_interleave(n_keys)
             known = Metadata(labels, groups)
-            return similarity.embed(keys), self.queue.own(cast(Tensor, batch.rows)), known
+            return similarity.embed(keys), self.queue.excluded(cast(Tensor, batch.rows)), known
         excluded = torch.arange(n * n_keys, device=targets.device).view(n, n_keys)
         known = Metadata(batch.labels, batch.groups).take(excluded.flatten() // n_keys)
         return targets.transpose(0, 1).flatten(0, 1), excluded, known

@@ -113,9 +113,9 @@ def pack_graphs(graphs: Any) -> PackedGraphs:
     items = list(graphs)
     if not items:
         raise ValueError("Found a list of 0 graphs in X: at least 1 is required.")
-    parts = [_read(graph, index) for index, graph in enumerate(items)]
-    packed = _packed(parts)
-    packed.ignored = tuple(sorted(set().union(*(part.ignored for part in parts))))
+    read = [_read(graph, index) for index, graph in enumerate(items)]
+    packed = _packed(read)
+    packed.ignored = tuple(sorted(set().union(*(graph.ignored for graph in read))))
     packed.index = row_labels(graphs)
     return packed
 
@@ -150,7 +150,7 @@ def is_graphs(X: Any) -> bool:
 
 
 def _read(graph: Any, index: int) -> GraphParts:
-    """Return the parts of the graph at a place in X."""
+    """Return the arrays of the graph at an index of X."""
     if not is_graph(graph):
         raise TypeError(f"X must hold graphs only: item {index} is a {type(graph).__name__}.")
     try:
@@ -161,21 +161,21 @@ def _read(graph: Any, index: int) -> GraphParts:
         raise ValueError(f"Graph {index} in X: {error}") from error
 
 
-def _packed(parts: Sequence[GraphParts]) -> PackedGraphs:
-    """Return graphs from what has been read of each."""
-    node_ptr = offsets(torch.tensor([part.n_nodes for part in parts]))
+def _packed(graphs: Sequence[GraphParts]) -> PackedGraphs:
+    """Return the arrays of all graphs as one `PackedGraphs`."""
+    node_ptr = offsets(torch.tensor([graph.n_nodes for graph in graphs]))
     empty = torch.nonzero(node_ptr.diff() < 1)
     if len(empty):
         raise ValueError(f"Graph {int(empty[0])} in X has no nodes: remove it from X.")
-    starts = zip(parts, node_ptr.tolist(), strict=False)
-    edges = torch.from_numpy(np.concatenate([part.edges + start for part, start in starts], 1))
-    once = np.repeat([part.once for part in parts], [part.edges.shape[1] for part in parts])
+    starts = zip(graphs, node_ptr.tolist(), strict=False)
+    edges = torch.from_numpy(np.concatenate([graph.edges + start for graph, start in starts], 1))
+    once = np.repeat([graph.once for graph in graphs], [graph.edges.shape[1] for graph in graphs])
     # The reverse of each edge follows, except of loops.
     back = torch.from_numpy(once) & (edges[0] != edges[1])
     rows = torch.cat([torch.arange(edges.shape[1]), back.nonzero()[:, 0]])
     # A graph without edges has no edges that could lack attributes.
-    nodes = {k: (part.n_nodes, part.of_nodes) for k, part in enumerate(parts)}
-    linked = {k: (part.edges.shape[1], part.of_edges) for k, part in enumerate(parts)}
+    nodes = {k: (graph.n_nodes, graph.of_nodes) for k, graph in enumerate(graphs)}
+    linked = {k: (graph.edges.shape[1], graph.of_edges) for k, graph in enumerate(graphs)}
     linked = {k: (n_edges, described) for k, (n_edges, described) in linked.items() if n_edges}
     attributes, _, labels, categories = _concatenate_descriptions(nodes, "node")
     *of_edges, edge_categories = _concatenate_descriptions(linked, "edge")
@@ -183,7 +183,7 @@ def _packed(parts: Sequence[GraphParts]) -> PackedGraphs:
     return assemble(
         torch.cat([edges, edges[:, back].flip(0)], 1),
         node_ptr,
-        not any(part.directed for part in parts),
+        not any(graph.directed for graph in graphs),
         attributes=attributes,
         labels=labels,
         categories=categories,

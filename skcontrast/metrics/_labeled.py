@@ -88,7 +88,7 @@ def check_labeled(H: Any, y: Any, H_test: Any, y_test: Any, needed_by: str) -> L
     H, y = _as_arrays(H, y, "H", "y", needed_by)
     if H_test is None:
         codes = validate_labels(y, len(y), needed_by=needed_by)
-        return LabeledEmbeddings(*_of_known_class(H, codes, "y", n_classes=2), None, None)
+        return LabeledEmbeddings(*_samples_of_known_class(H, codes, "y", n_classes=2), None, None)
     H_test, y_test = _as_arrays(H_test, y_test, "H_test", "y_test", needed_by)
     if H.shape[1] != H_test.shape[1]:
         raise ValueError(
@@ -99,9 +99,9 @@ def check_labeled(H: Any, y: Any, H_test: Any, y_test: Any, needed_by: str) -> L
         # A class has the same code in both sets.
         both = np.concatenate([y.astype(object), y_test.astype(object)])
         codes = validate_labels(both, len(both), needed_by=needed_by)
-    train = _of_known_class(H, codes[: len(H)], "y", n_classes=2)
+    train = _samples_of_known_class(H, codes[: len(H)], "y", n_classes=2)
     return LabeledEmbeddings(
-        *train, *_of_known_class(H_test, codes[len(H) :], "y_test", n_classes=1)
+        *train, *_samples_of_known_class(H_test, codes[len(H) :], "y_test", n_classes=1)
     )
 
 
@@ -119,7 +119,7 @@ def _as_arrays(H: Any, y: Any, name: str, y_name: str, needed_by: str) -> tuple[
     return H, y
 
 
-def _of_known_class(
+def _samples_of_known_class(
     H: NDArray, y: NDArray[np.int64], name: str, n_classes: int
 ) -> tuple[NDArray, NDArray[np.int64]]:
     """Return the samples of known class; raise unless they have at least `n_classes` classes."""

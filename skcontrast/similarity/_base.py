@@ -163,7 +163,7 @@ def inverse_length(vectors: Tensor) -> tuple[Tensor, Tensor]:
     return numerator / length.masked_fill(is_short, 1.0), length
 
 
-def check_views(
+def check_view_embeddings(
     views: Sequence[Embeddings], queue: Embeddings | None, similarity: Any, least: int = 2
 ) -> None:
     """Raise TypeError or ValueError unless views and queue are embeddings of the same kind.

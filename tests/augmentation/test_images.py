@@ -60,7 +60,7 @@ def test_images_are_blurred_with_the_stated_probability():
 
 def test_the_simclr_recipe_is_its_parts():
     images = random_images()
-    parts = SimCLRAugmentation(strength=0.5).parts((3, 12, 12))
+    parts = SimCLRAugmentation(strength=0.5).expand((3, 12, 12))
     assert [type(part) for part in parts] == [
         RandomResizedCrop,
         RandomFlip,
@@ -79,7 +79,7 @@ def test_the_simclr_recipe_is_its_parts():
     [("auto", 63, False), ("auto", 64, True), (True, 8, True), (False, 224, False)],
 )
 def test_the_simclr_recipe_blurs_large_images(blur, side, blurred):
-    parts = SimCLRAugmentation(blur=blur).parts((3, side, side))
+    parts = SimCLRAugmentation(blur=blur).expand((3, side, side))
     assert any(isinstance(part, GaussianBlur) for part in parts) == blurred
 
 

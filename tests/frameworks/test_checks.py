@@ -257,7 +257,7 @@ def test_the_second_step_is_checked_too_when_a_memory_has_filled():
             own, candidates = torch.arange(len(anchors)), similarity.embed(keys)
             positives = similarity.pairs(anchors, candidates)
             if len(self.queue):
-                own, candidates = self.queue.own(batch.rows), self.queue.filled()[0]
+                own, candidates = self.queue.excluded(batch.rows), self.queue.filled()[0]
             return Contrast(
                 anchors=anchors, candidates=candidates, positives=positives, excluded=own
             )

@@ -36,7 +36,7 @@ def test_own_older_keys_are_found_and_all_have_as_many_negatives(n_slots):
             if len(queue):
                 held = queue.rows[: len(queue)].repeat_interleave(n_keys)
                 oldest = (queue.n_seen - len(queue)) % n_slots
-                for row, columns in zip(rows, queue.own(rows), strict=True):
+                for row, columns in zip(rows, queue.excluded(rows), strict=True):
                     own = torch.nonzero(held == row).flatten().tolist()
                     found += bool(own)
                     fallback = [oldest * n_keys + k for k in range(n_keys)]
@@ -68,7 +68,7 @@ def test_a_queue_that_continues_in_a_different_size_keeps_the_newest(n_slots, ex
     assert oldest_first(queue) == expected
     queue.push(torch.full((1, 1, 2), 15.0), torch.tensor([15]))
     assert oldest_first(queue) == [*expected, 15][-n_slots:]
-    assert queue.rows[queue.own(torch.tensor([9, 15]))[:, 0]].tolist() == [9, 15]
+    assert queue.rows[queue.excluded(torch.tensor([9, 15]))[:, 0]].tolist() == [9, 15]
 
 
 def test_of_samples_visited_twice_the_newest_keys_continue():
@@ -82,7 +82,7 @@ def test_keys_of_unknown_samples_have_slots_besides_those_of_X():
     queue.set_extra_state(5)
     longer = queue.continued(99)
     assert longer.n_slots == 25 and oldest_first(longer) == [1, 2, 3, 4, 5]
-    assert longer.own(torch.arange(20)).unique().tolist() == [0]  # nobody's, so the oldest
+    assert longer.excluded(torch.arange(20)).unique().tolist() == [0]  # nobody's, so the oldest
     assert queue.continued(22).n_slots == 22
     longer.push(torch.full((2, 1, 2), 9.0), torch.tensor([7, 19]))
-    assert longer.own(torch.tensor([19, 0, 7]))[:, 0].tolist() == [6, 0, 5]
+    assert longer.excluded(torch.tensor([19, 0, 7]))[:, 0].tolist() == [6, 0, 5]
