@@ -16,7 +16,7 @@ from ..encoders import Encoder
 from ..encoders._base import build_encoder, to_channels_last
 from ..encoders._mlp import projection_head
 from ..frameworks._moco import BATCH_NORM
-from ..frameworks._modalities import NoSplit, ParallelNetworks, Split, SplitColumns
+from ..frameworks._modalities import NoSplit, ParallelNetworks, Split
 from ..kinds._base import Kind
 from ..kinds._recognise import MultimodalKind
 from ..similarity import Similarity
@@ -292,8 +292,9 @@ def _assemble(
         names = {f"encoder.networks.{index}.1.": f"encoder.{index}." for index in has_layer}
         names["encoder.networks."] = "encoder."
     names["projector.networks."] = "projector."
-    widths = SplitColumns([branch.width for branch in branches])
-    return Network(encoder, ParallelNetworks(widths, heads), names)
+    widths = [branch.width for branch in branches]
+    columns = Split(torch.arange(sum(widths)).split(widths), ())
+    return Network(encoder, ParallelNetworks(columns, heads), names)
 
 
 def _check_widths(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import accumulate
 
 import torch
 from torch import Tensor, nn
@@ -80,24 +79,6 @@ class ParallelNetworks(nn.Module):
         """Return all networks' outputs for x, shape (n, sum of their widths)."""
         parts = self.split(x)
         return torch.cat([net(part) for net, part in zip(self.networks, parts, strict=True)], 1)
-
-
-class SplitColumns(nn.Module):
-    """Split of vectors into parts.
-
-    Parameters
-    ----------
-    widths : sequence of int
-        Width of each part.
-    """
-
-    def __init__(self, widths: Sequence[int]):
-        super().__init__()
-        self.ends = list(accumulate(widths))
-
-    def forward(self, h: Tensor) -> tuple[Tensor, ...]:
-        """Return the parts of h, shapes (n, width)."""
-        return h.tensor_split(self.ends[:-1], 1)
 
 
 # Linear sRGB to CIE XYZ, IEC 61966-2-1, and the white point D65.

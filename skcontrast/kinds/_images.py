@@ -142,10 +142,6 @@ class Images(ArrayKind):
         """Return the unfitted map from images to batches; see `Kind.scaler`."""
         return ImageScaler(self.standardize)
 
-    def to_tensor(self, X: Any, device: torch.device | str) -> Tensor:
-        """Return X with a channel axis, unscaled."""
-        return as_tensor(X[:, None] if X.ndim == 3 else X).to(device)
-
     def _first_layer(self, subset: Tensor, scaler: Any, *, channels_last: bool) -> nn.Module:
         """Return a layer that standardises each channel."""
         mean, std = channel_statistics(subset) if self.standardize else (0.0, 1.0)

@@ -279,10 +279,6 @@ class MultimodalKind(Kind):
         """Return the unfitted map from parts to batches; see `Kind.scaler`."""
         return MultimodalScaler([kind.scaler() for kind in self.kinds_])
 
-    def to_tensor(self, X: Any, device: torch.device | str) -> MultimodalBatch:
-        """Return a batch of each part, unscaled."""
-        return MultimodalBatch.of(kind.to_tensor(part, device) for kind, part in self._pairs(X))
-
     def _rows_per_call(self, X: Any) -> int:
         """Return the smallest batch size of the parts."""
         return min(kind._rows_per_call(part) for kind, part in self._pairs(X))

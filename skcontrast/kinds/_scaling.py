@@ -91,10 +91,6 @@ class ArrayKind(Kind):
         """Check an array, or a list of arrays; see `Kind._read`."""
         raise NotImplementedError
 
-    def to_tensor(self, X: Any, device: torch.device | str) -> Tensor:
-        """Return X as float32, unscaled."""
-        return as_tensor(X).to(device, torch.float32)
-
     def _rows_per_call(self, X: Any) -> int:
         """Return the number of samples that hold about a million numbers."""
         return rows_for(math.prod(X.shape[1:]))

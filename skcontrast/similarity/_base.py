@@ -451,10 +451,6 @@ class DotProduct(Similarity):
     tensor([[ 3., 25.]])
     """
 
-    def bounds(self, width: int) -> tuple[float, float]:
-        """Return (−∞, ∞)."""
-        return -math.inf, math.inf
-
     def embed(self, z: Tensor) -> Tensor:
         """Return `z` unchanged."""
         return z

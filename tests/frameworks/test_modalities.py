@@ -6,7 +6,7 @@ import torch
 from sklearn.model_selection import GridSearchCV
 
 from skcontrast.frameworks import CMC
-from skcontrast.frameworks._modalities import Split, SplitColumns, rgb_to_lab
+from skcontrast.frameworks._modalities import Split, rgb_to_lab
 from tests.common import small
 from tests.frameworks.common import X
 
@@ -60,12 +60,6 @@ def test_a_search_over_parts_of_different_number():
     grid = {"framework__split": [20, [[0, 1, 2], [3, 4], list(range(5, 64))]]}
     search = GridSearchCV(small(framework=CMC()), grid, cv=2, error_score="raise").fit(X)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-
-
-def test_slices_cut_vectors_by_their_widths():
-    h = torch.rand(3, 9)
-    assert [part.shape[1] for part in SplitColumns([2, 3, 4])(h)] == [2, 3, 4]
-    assert torch.cat(SplitColumns([2, 3, 4])(h), 1).equal(h)
 
 
 @pytest.mark.parametrize(

@@ -228,13 +228,6 @@ def test_a_single_image_is_recognised():
     assert embedder.transform(images()[0][None]).shape[0] == 1
 
 
-def test_batches_of_the_kind_itself_are_not_scaled_and_have_a_channel():
-    X = images(2, channels=1)
-    batch = Images().to_tensor(X[:, 0], "cpu")
-    assert batch.dtype == torch.uint8 and batch.shape == X.shape
-    np.testing.assert_array_equal(batch, X)
-
-
 def test_standardize_false_takes_images_as_they_are():
     X = images() / np.float32(255)
     embedder = small_images(kind=Images(standardize=False)).fit(X)

@@ -102,13 +102,6 @@ def test_tiny_numbers_are_scaled_as_others_and_huge_ones_refused(kind):
         small(kind=kind).fit(X * 1e300)
 
 
-def test_batches_of_the_kind_itself_are_not_scaled():
-    X = vectors() * 1e3
-    batch = Vectors().to_tensor(X, "cpu")
-    assert batch.dtype == torch.float32
-    np.testing.assert_array_equal(batch, X.astype(np.float32))
-
-
 def test_at_most_two_dimensions_are_detected_as_vectors():
     for X in (vectors(), [[1.0]]):
         assert isinstance(recognised(X)[0], Vectors)
