@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
-from skorch.callbacks import PrintLog
 
-from .._data._batches import BatchSampler, Source, is_streamed
 from .._data._metadata import check_descriptions
-from .._network._inference import in_bf16, trains_in_bf16
 from .._runtime import seeded_rng
 from .._warnings import say, warn
-from ..callbacks import Evaluation
-from ..frameworks import FitContext
-from ..kinds._recognise import is_custom, naming_kind
 from ._checkpoint import EpochState, identity_of, open_state, resume, states_to_resume
-from ._estimated_parameters import AutoParameters
-from ._label_spreading import LabelSpreader
 from ._net import ContrastiveNet
 from ._processes import Processes, checksum_in_memory, process_group
 from ._samples import TrainingData, read_training_data
-from ._settings import Settings, plain_callbacks
+from ._settings import Settings
 from ._setup import Fitted, continued_setup, keeps_pretrained, new_setup
-from ._watch import Epochs, ProgressBar, check_trained_embeddings, describe_fit
+from ._watch import Epochs, check_trained_embeddings, describe_fit
 
 # Warn if the replaced fit had at least this many times the samples.
 _FEWER = 10
@@ -74,7 +64,14 @@ def fit_network(
                 say(describe_fit(settings, setup, len(data.X)))
             return replace(setup, network=setup.network.eval(), n_samples=n_samples)
         with processes.synced(setup.network, settings.device):
-            net = _net(settings, setup, data, past, epoch_state, processes, owner)
+            estimates = {} if past is None else past.estimates
+            # A framework's own layers get a different seed than the network.
+            with seeded_rng(settings.seed + 1, settings.device):
+                net = ContrastiveNet(
+                    settings, setup, data, epoch_state, processes, owner, estimates
+                ).initialize()
+                if past is not None:
+                    resume(net, past, data)
             processes.copy_from_first(net.module_, net.criterion_)
             if hasattr(owner, "set_callbacks") and not settings.one_epoch:
                 # ScoringMonitor needs a y: -1 is an unknown class.
@@ -142,107 +139,6 @@ def _setup(settings: Settings, data: TrainingData, past: Fitted | None) -> Fitte
     width = setup.widths.projection // setup.widths.n_parts
     check_descriptions(data.metadata.get("descriptions"), width)
     return setup
-
-
-def _net(
-    settings: Settings,
-    setup: Fitted,
-    data: TrainingData,
-    past: Fitted | None,
-    epoch_state: EpochState,
-    processes: Processes,
-    owner: Any,
-) -> ContrastiveNet:
-    """Return a net that is ready to train, in the state of the earlier fit if there is one."""
-    labels = data.metadata.get("labels")
-    spreader = LabelSpreader(settings.loss.label_spreading(), labels)
-    sampler = _sampler(settings, setup, data, spreader, processes)
-    context = _context(settings, setup, data, processes)
-    auto = AutoParameters(settings.loss, labels, None if past is None else past.estimates)
-    # A framework's own layers get a different seed than the network.
-    with seeded_rng(settings.seed + 1, settings.device):
-        net = ContrastiveNet(
-            settings,
-            setup,
-            context,
-            sampler,
-            auto,
-            spreader,
-            epoch_state,
-            processes,
-            owner,
-            callbacks=_callbacks(settings),
-            # PrintLog prints only if the net is verbose.
-            verbose=not processes.rank
-            and sum(isinstance(c, PrintLog) for c in plain_callbacks(settings.callbacks)),
-        ).initialize()
-        if past is not None:
-            resume(net, past, data)
-    return net
-
-
-def _sampler(
-    settings: Settings,
-    setup: Fitted,
-    data: TrainingData,
-    spreader: LabelSpreader,
-    processes: Processes,
-) -> BatchSampler:
-    """Return a sampler of random batches, with samples in memory or streamed."""
-    X, to_tensor, device = data.X, setup.scaler.to_tensor, settings.device
-    # X is one tensor on the device, or is read in batches during training.
-    if is_streamed(X, setup.schema.kind._nbytes(X), device, settings.memory_budget):
-        source = Source(X, device, to_tensor, settings.n_workers)
-    else:
-        source = Source(to_tensor(X, device), device)
-    are_pairs = settings.same_group == "positive"
-    return BatchSampler(
-        source,
-        settings.batch_size,
-        spreader.labeled,
-        spreader.labeled_share,
-        pairs=data.metadata.get("groups") if are_pairs else None,
-        share=processes.share,
-        **data.metadata,
-    )
-
-
-def _context(
-    settings: Settings, setup: Fitted, data: TrainingData, processes: Processes
-) -> FitContext:
-    """Return the fit's context for the framework's session."""
-    kind, device, widths = setup.schema.kind, settings.device, setup.widths
-    bf16 = trains_in_bf16(settings.precision, kind, settings.encoder, device)
-
-    def prepare(module: Callable) -> Callable:
-        run = partial(in_bf16, module) if bf16 else module
-        return processes.prepare(run, settings.framework)
-
-    module, groups = setup.network.to(device), data.metadata.get("groups")
-    network = prepare(module)
-    # The width counts projections and concentrations of all modalities.
-    return FitContext(
-        module=module,
-        network=naming_kind(kind)(network) if is_custom(kind) else network,
-        prepare=prepare,
-        n_samples=len(data.X),
-        n_views=settings.framework.n_views or settings.n_views,
-        batch_size=settings.batch_size,
-        width=widths.projection + widths.n_parts * settings.similarity.n_extra,
-        device=device,
-        generator=torch.Generator(device=device),
-        groups=None if groups is None else groups.to(device),
-        n_parts=widths.n_parts,
-    )
-
-
-def _callbacks(settings: Settings) -> list[Any]:
-    """Return the callbacks; evaluations come first, because others may monitor their scores."""
-    callbacks = sorted(
-        settings.callbacks,
-        key=lambda item: not isinstance(plain_callbacks([item])[0], Evaluation),
-    )
-    return [*callbacks, *([ProgressBar()] if settings.verbose else [])]
 
 
 def train(net: ContrastiveNet) -> None:

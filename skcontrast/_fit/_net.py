@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 import torch
 from skorch import NeuralNet
-from skorch.callbacks import Callback, EpochTimer, PassthroughScoring
+from skorch.callbacks import Callback, EpochTimer, PassthroughScoring, PrintLog
 from skorch.history import History
 from torch import Tensor, nn
 
-from .._data._batches import Batch, BatchSampler
-from .._network._inference import encode_batches
+from .._data._batches import Batch, BatchSampler, Source, is_streamed
+from .._network._inference import encode_batches, in_bf16, trains_in_bf16
 from .._objective._functional import Contrast, objective_value
 from .._runtime import draws_random_numbers, recorded_interrupts, seeded_rng
+from ..callbacks import Evaluation
 from ..frameworks import FitContext, Session
 from ..frameworks._checks import as_contrasts, check_contrasts, new_session
+from ..kinds._recognise import is_custom, naming_kind
 from ._estimated_parameters import AutoParameters
 from ._label_spreading import LabelSpreader
 from ._processes import Processes
-from ._settings import Settings, epoch_progress
+from ._samples import TrainingData
+from ._settings import Settings, epoch_progress, plain_callbacks
 from ._setup import Fitted
-from ._watch import CollapseCheck, check_epoch
+from ._watch import CollapseCheck, ProgressBar, check_epoch
 
 if TYPE_CHECKING:
     from ._checkpoint import EpochState
@@ -45,25 +49,27 @@ class ContrastiveNet(NeuralNet):
         The user's parameters, validated; loss and similarity may have schedules.
     setup : Fitted
         The setup of the fit.
-    context : FitContext
-        The fit's context for the framework's session.
-    sampler : BatchSampler
+    data : TrainingData
         The training samples.
-    auto : AutoParameters
-        Estimates the hyperparameters that are "auto".
-    spreader : LabelSpreader
-        Assigns pseudo-labels.
     epoch_state : EpochState
         Keeps the state at the end of each epoch.
     processes : Processes
         The processes that train the network.
     owner : ContrastiveEmbedder
         The embedder, of which callbacks get fitted copies; not changed.
-    **kwargs : dict
-        Parameters of ``skorch.NeuralNet``.
+    estimates : dict of str to float
+        Estimated hyperparameters of an earlier fit.
 
     Attributes
     ----------
+    context : FitContext
+        The fit's context for the framework's session.
+    sampler_ : BatchSampler
+        Random batches, with samples in memory or streamed.
+    auto : AutoParameters
+        Estimates the hyperparameters that are "auto".
+    spreader : LabelSpreader
+        Assigns pseudo-labels.
     draw : callable
         ``draw(batch, generator)`` returns one view of each sample of a batch.
     generator : torch.Generator
@@ -79,31 +85,81 @@ class ContrastiveNet(NeuralNet):
         self,
         settings: Settings,
         setup: Fitted,
-        context: FitContext,
-        sampler: BatchSampler,
-        auto: AutoParameters,
-        spreader: LabelSpreader,
+        data: TrainingData,
         epoch_state: EpochState,
         processes: Processes,
         owner: Any,
-        **kwargs: Any,
+        estimates: dict[str, float],
     ):
-        self.settings, self.setup, self.context, self.sampler_ = settings, setup, context, sampler
-        self.auto, self.spreader, self.epoch_state = auto, spreader, epoch_state
+        self.settings, self.setup, self.epoch_state = settings, setup, epoch_state
         self.processes, self.owner = processes, owner
+        labels = data.metadata.get("labels")
+        self.spreader = LabelSpreader(settings.loss.label_spreading(), labels)
+        self.auto = AutoParameters(settings.loss, labels, estimates)
+        self.sampler_, self.context = self._sampler(data), self._context(data)
         self.generator = torch.Generator(device=settings.device)
         self.draw = setup.composed(setup.augmentation, settings.device)
         self.uses_generator = settings.framework.draws_random_numbers or draws_random_numbers(
             setup.network
         )
         self.interrupted_ = False
+        prints = any(isinstance(c, PrintLog) for c in plain_callbacks(settings.callbacks))
         super().__init__(
             setup.network,
             criterion=Session,
             lr=settings.lr,
             max_epochs=1 if settings.one_epoch else settings.max_epochs,
             device=settings.device,
-            **kwargs,
+            callbacks=_callbacks(settings),
+            verbose=prints and not processes.rank,  # PrintLog prints only if the net is verbose
+        )
+
+    def _sampler(self, data: TrainingData) -> BatchSampler:
+        """Return a sampler of random batches, with samples in memory or streamed."""
+        X, settings, spreader = data.X, self.settings, self.spreader
+        to_tensor, device = self.setup.scaler.to_tensor, settings.device
+        # X is one tensor on the device, or is read in batches during training.
+        n_bytes = self.setup.schema.kind._nbytes(X)
+        if is_streamed(X, n_bytes, device, settings.memory_budget):
+            source = Source(X, device, to_tensor, settings.n_workers)
+        else:
+            source = Source(to_tensor(X, device), device)
+        are_pairs = settings.same_group == "positive"
+        return BatchSampler(
+            source,
+            settings.batch_size,
+            spreader.labeled,
+            spreader.labeled_share,
+            pairs=data.metadata.get("groups") if are_pairs else None,
+            share=self.processes.share,
+            **data.metadata,
+        )
+
+    def _context(self, data: TrainingData) -> FitContext:
+        """Return the fit's context for the framework's session."""
+        settings, widths, kind = self.settings, self.setup.widths, self.setup.schema.kind
+        device, groups = settings.device, data.metadata.get("groups")
+        bf16 = trains_in_bf16(settings.precision, kind, settings.encoder, device)
+
+        def prepare(module: Callable) -> Callable:
+            run = partial(in_bf16, module) if bf16 else module
+            return self.processes.prepare(run, settings.framework)
+
+        module = self.setup.network.to(device)
+        network = prepare(module)
+        # The width counts projections and concentrations of all modalities.
+        return FitContext(
+            module=module,
+            network=naming_kind(kind)(network) if is_custom(kind) else network,
+            prepare=prepare,
+            n_samples=len(data.X),
+            n_views=settings.framework.n_views or settings.n_views,
+            batch_size=settings.batch_size,
+            width=widths.projection + widths.n_parts * settings.similarity.n_extra,
+            device=device,
+            generator=torch.Generator(device=device),
+            groups=None if groups is None else groups.to(device),
+            n_parts=widths.n_parts,
         )
 
     @property
@@ -331,3 +387,11 @@ def epoch_seeds(seed: int, epoch: int, rank: int = 0) -> list[int]:
     Epochs are counted over all fits of the network, so a continued fit does not repeat draws.
     """
     return np.random.SeedSequence([seed, epoch, rank]).generate_state(4).tolist()
+
+
+def _callbacks(settings: Settings) -> list[Any]:
+    """Return the callbacks; evaluations come first, because others may monitor their scores."""
+    callbacks = sorted(
+        settings.callbacks, key=lambda item: not isinstance(plain_callbacks([item])[0], Evaluation)
+    )
+    return [*callbacks, *([ProgressBar()] if settings.verbose else [])]
