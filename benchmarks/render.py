@@ -117,17 +117,24 @@ def joined(name, tables, columns):
 def worth():
     """Return accuracies with few labels and with many, by data and representation.
 
-    Where a stored table has what was "learned", its "default" has features without training, too.
+    Where a stored table has what was "learned", its "default" and the weights at the start have
+    features without training, too.
     """
     found, contents = [], []
     for data, (name, table, few, many) in WORTH.items():
         content, rows = stored(f"studies/results/{name}", table)
         contents.append(content)
         figures = {row["row"]: f"{row[few]}, {row[many]}" for row in rows if few in row}
-        joined = figures["default"] if "learned" in figures else "–"
         best = ", ".join(best_without_training(rows, column) for column in (few, many))
-        ours = {"embedding": figures.get("learned", figures["default"]), "concatenated": joined}
-        found.append({"data": data, "best without training": best, **ours})
+        if "learned" in figures:
+            figures |= {
+                "untrained": "–",
+                "default": figures["learned"],
+                JOINED[0]: figures["default"],
+            }
+        row = {title: figures.get(name, "–") for title, name in WORTH_COLUMNS.items()}
+        row["concatenated"] = next((figures[name] for name in JOINED if name in figures), "–")
+        found.append({"data": data, "best without training": best, **row})
     return found, contents
 
 
@@ -215,12 +222,23 @@ def helps():
     return found, contents
 
 
+WORTH_COLUMNS = {"whitened": "whitened", "untrained": "untrained", "embedding": "default"}
+JOINED = ("blocks of equal weight", "default and whitened")
 TRAINING_FREE = (
     *("raw", "standardised", "PCA", "UMAP", "HOG", "patches", "MiniRocket", "catch22"),
     *("size", "bag", "profile", "colours"),
 )
 # data: benchmark, table, and two columns
 WORTH = {data: ("worth", table, "5 labels", "20-NN") for data, table in SETS.items()}
+FEW_SAMPLES = ("digits, 250", "Fashion-MNIST, 1,000", "digits as vectors, 250", "ENZYMES, 250")
+WORTH |= {table: ("worth", table, "5 labels", "20-NN") for table in FEW_SAMPLES}
+WORTH["PTC_MR, 172"] = ("worth", "PTC_MR", "5 labels", "20-NN")
+WORTH["five sets of series, 1,000"] = (
+    "series",
+    "mean of 5 sets, 1,000 series",
+    "5 labels",
+    "5-NN",
+)
 WORTH["nine sets of series"] = ("series", "mean of 9 sets", "5 labels", "5-NN")
 GRAPH_SETS = ("PTC_MR", "ENZYMES", "molecules", "threads", "proteins", "DD", "REDDIT-BINARY")
 WORTH |= {name: ("graph_worth", name, "10 labels", "SVM") for name in GRAPH_SETS}
@@ -255,6 +273,7 @@ LOSS_COLUMNS = ["row", "1 label", "5 labels", "20 labels", "20-NN", "linear", "9
 LABEL_COLUMNS = ["representation", "logistic regression", "20-NN", "95 %", "p", "n"]
 PEER_COLUMNS = ["row", "CPU s", "CPU ratio", "5 labels", "20-NN", "linear", "95 %", "n"]
 LEFT_OUT = [
+    "raw",
     "untrained",
     "training and test images",
     "labeled images alone",
