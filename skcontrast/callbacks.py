@@ -121,7 +121,7 @@ class Evaluation(Callback):
         validate_parameters(self)
         if self.X is None:
             raise ValueError(
-                "Evaluation has no held-out samples, which the pickle of a fitted embedder lacks: "
+                "Evaluation has no held-out samples, because a pickle does not contain them: "
                 "call set_params(callbacks=[Evaluation(...)]) before you fit it again."
             )
         self.best_score_, self.misses_ = -math.inf, 0

@@ -507,7 +507,7 @@ def test_a_saved_embedder_does_not_contain_the_held_out_samples():
     loaded = pickle.loads(saved)
     assert loaded.callbacks[0].best_score_ == 0.5
     np.testing.assert_array_equal(loaded.transform(TRAIN), embedder.transform(TRAIN))
-    with pytest.raises(ValueError, match=r"lacks: call set_params\(callbacks="):
+    with pytest.raises(ValueError, match=r"contain them: call set_params\(callbacks="):
         loaded.fit(TRAIN)
     assert copy.deepcopy(embedder).callbacks[0].X is None
 

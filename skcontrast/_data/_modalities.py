@@ -99,8 +99,8 @@ class Modalities:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
         raise TypeError(
-            "X is Modalities, several arrays: only an embedder with framework=CMC() and "
-            "augmentations take them. Prepare each one before: Modalities(prepare(first), second)."
+            "X is a Modalities, which only augmentations and an embedder with framework=CMC() "
+            "accept. Transform each array first: Modalities(transform(first), second)."
         )
 
     def __repr__(self) -> str:

@@ -193,7 +193,7 @@ def _features_layers(transformer: Any) -> nn.Module:
     inner = getattr(transformer, "transformer_", transformer)
     if not isinstance(inner, Features):
         raise ValueError(
-            f"Of blocks, only features of skcontrast.features can be exported, got {inner!r}: "
+            f"A block can only be exported if it is of skcontrast.features, got {inner!r}: "
             "export the embedder_."
         )
     layers = [inner._scaler.layer(), inner.module_]

@@ -216,7 +216,6 @@ def checksum_in_memory(arrays: Iterable[Any]) -> str:
 
 def _framework_error(framework: Any) -> ValueError:
     return ValueError(
-        f"{type(framework).__name__} cannot be fitted in several processes, which gather the "
-        "output of `context.network` for complete samples: use SimCLR(), MoCo() or CMC(), or "
-        "one process."
+        f"{type(framework).__name__} cannot be fitted in several processes: use SimCLR(), "
+        "MoCo() or CMC(), or one process."
     )

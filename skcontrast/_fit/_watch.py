@@ -119,7 +119,7 @@ def _divergence_error(epoch: int, what: str) -> ValueError:
     return ValueError(
         f"Training diverged in epoch {epoch}: {what} are not finite. Lower 'lr' or "
         "'weight_decay', raise the similarity's 'temperature', or check that 'encoder', "
-        "'augmentation' and a 'loss' or 'similarity' of your own return finite values, and that "
+        "'augmentation' and a custom 'loss' or 'similarity' return finite values, and that "
         "'sample_weight' is not huge."
     )
 

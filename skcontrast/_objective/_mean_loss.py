@@ -197,7 +197,7 @@ def _contrastive(rows: Rows, loss: Loss, group: Tensor | None) -> Tensor:
     owner = f"{type(loss).__name__}.losses"
     losses = check_returned(owner, loss.losses(rows), (len(rows.positives),))
     if torch.is_grad_enabled() and not losses.requires_grad:
-        raise ValueError(f"{owner} must return what autograd can differentiate, without detach.")
+        raise ValueError(f"{owner} must return a differentiable tensor: leave out detach.")
     if group is None:
         return losses
     total, mass = rows._weighted_sum(rows._of_pairs(rows._copy(group)))

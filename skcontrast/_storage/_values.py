@@ -104,7 +104,7 @@ class Writer:
             return {"$strings": value.tolist(), "object": value.dtype == object}
         if isinstance(value, Tensor) and nn.parameter.is_lazy(value):
             raise TypeError(
-                f"{name} is in a lazy layer, which cannot be written before it has seen a sample: "
+                f"{name} is in a lazy layer, which cannot be written before its first call: "
                 "call the module once, on a batch."
             )
         if id(value) not in self._seen:
@@ -262,7 +262,7 @@ class Reader:
     def _known(self, name: str) -> type:
         """Return the class with a name in a file."""
         if name not in self.classes:
-            raise ValueError(f"it names {name!r}, which this version of skcontrast does not know")
+            raise ValueError(f"it names {name!r}, which is not in this version of skcontrast")
         return self.classes[name]
 
 

@@ -168,7 +168,7 @@ def _drawn(
     if keeps_ends and not torch.equal(views.isnan(), batch.isnan()):
         raise ValueError(
             f"{type(augmentation).__name__} must return NaN exactly where its batch has NaN, "
-            "end of a series that is shorter than others, and nowhere else."
+            "which is the padding of shorter series."
         )
     return views
 

@@ -135,7 +135,7 @@ class FunctionAugmentation(Augmentation):
             )
         if not self._takes_numbers and (self.per_sample or self.backend != "torch"):
             raise ValueError(
-                f"{self._name} of {self.kind!r} takes per_sample=False and backend='torch'."
+                f"{self._name} of {self.kind!r} needs per_sample=False and backend='torch'."
             )
 
     @property

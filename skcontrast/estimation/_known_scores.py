@@ -205,7 +205,7 @@ def push_share(loss: Loss, sample: ScoreSample) -> Estimate:
     push = d_scores.clamp_min(0)
     total = push.sum(1)
     if not bool((total > 0).any()):
-        raise ValueError(f"{loss!r} does not push any candidate of these scores.")
+        raise ValueError(f"{loss!r} does not push any candidate at these scores.")
     # The mean over the anchors that push a candidate.
     shares = ((push * is_false).sum(1) / total)[total > 0].numpy()
     return Estimate(float(shares.mean()), float(shares.std() / math.sqrt(len(shares))))
@@ -280,13 +280,13 @@ def reliability(loss: Loss, sample: ScoreSample, n_bins: int = 10) -> Reliabilit
     >>> y = np.repeat(np.arange(10), 20)
     >>> views = np.random.default_rng(0).normal(np.eye(10)[y], 0.3, (2, 200, 10))
     >>> sample = ScoreSample.from_views(*views, y=y)
-    >>> found = reliability(SoftRing(sharpness=1.6), sample)
-    >>> found.largest_gap < 0.03
+    >>> curve = reliability(SoftRing(sharpness=1.6), sample)
+    >>> curve.largest_gap < 0.03
     True
 
     Precision and recall of the closest tenth of the candidates as false negatives:
 
-    >>> print(f"{found.precision[-1]:.2f} {found.recall[-1]:.2f}")
+    >>> print(f"{curve.precision[-1]:.2f} {curve.recall[-1]:.2f}")
     0.63 0.65
     """
     sample = _checked_arguments(loss, sample, owner="reliability")

@@ -145,8 +145,8 @@ class CMC(Framework):
         if isinstance(kind, MultimodalKind):
             if split != "auto":
                 raise ValueError(
-                    f"The 'split' parameter of CMC is {split!r}, but X is several arrays, which "
-                    "are the parts themselves: pass split='auto'."
+                    f"The 'split' parameter of CMC is {split!r}, but X already consists of "
+                    "several arrays: pass split='auto'."
                 )
             return NoSplit()
         if not kind.float_batches:

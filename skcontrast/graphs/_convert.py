@@ -228,7 +228,9 @@ def _concatenate_descriptions(
     categories: dict[Any, int] = {}
     if len(without) < len(described):
         if without:
-            raise ValueError(f"Graph {without[0]} in X has no {of} labels ('label'), others have.")
+            raise ValueError(
+                f"Graph {without[0]} in X has no {of} labels ('label'), unlike others."
+            )
         all_labels = chain.from_iterable(
             description.labels or () for _, description in described.values()
         )
@@ -289,7 +291,7 @@ def _describe(
                 continue
             name = next(n for n, value in zip(names, values, strict=True) if value is None)
             name = name if kind == "node" else name[:2]
-            raise ValueError(f"{kind} {name!r} has no attribute {key!r}, others have.")
+            raise ValueError(f"{kind} {name!r} has no attribute {key!r}, unlike others.")
         what = f"the {kind} attribute {key!r}"
         if key == "label":
             columns[key] = _categories(values, what)

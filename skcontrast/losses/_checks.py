@@ -158,9 +158,7 @@ def _losses(loss: Loss, scores: Tensor, positives: Tensor, same_class: Tensor) -
         )
         losses = check_returned(owner, loss.losses(rows), (n,))
         if not losses.requires_grad:
-            raise ValueError(
-                f"{owner} must return what autograd can differentiate, without detach."
-            )
+            raise ValueError(f"{owner} must return a differentiable tensor: leave out detach.")
         results = [losses.detach(), *rows._gradients(losses.sum())[:2]]
     if not all(bool(tensor.isfinite().all()) for tensor in results):
         raise ValueError(

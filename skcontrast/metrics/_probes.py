@@ -203,7 +203,7 @@ def _split(labeled: LabeledEmbeddings, train: NDArray[np.int64]) -> LabeledEmbed
         return LabeledEmbeddings(H, y, labeled.H_test, labeled.y_test)
     test = np.setdiff1d(np.arange(len(labeled.y)), train)
     if not len(test):
-        raise ValueError("n_labels leaves no samples to test on: all were drawn.")
+        raise ValueError("n_labels leaves no samples to test on: lower it, or pass H_test.")
     return LabeledEmbeddings(H, y, labeled.H[test], labeled.y[test])
 
 

@@ -142,8 +142,8 @@ class ViewsDisplay:
         picture = defaults_of(drawn.schema.kind).picture
         if picture is None:
             raise ValueError(
-                f"{cls.__name__} draws images and series, not {drawn.schema.kind.name}, "
-                "whose views embedder.views(X) returns."
+                f"{cls.__name__} draws images and series, not {drawn.schema.kind.name}: "
+                "embedder.views(X) returns their views."
             )
         names = [str(row) for row in chosen_rows(rows, len(drawn.X))]
         display = cls(drawn.samples, drawn.views, names=names, as_series=picture == "series")

@@ -331,7 +331,7 @@ def check_similarity(similarity: Similarity, width: int = 64) -> None:
         some_scores = _returned(similarity, "scores", some, v[:3])
         equal, opposite = (similarity.pairs(some, similarity.embed(w[0, :4])) for w in (z, -z))
     if not some_scores.requires_grad:
-        raise ValueError(f"{owner} must return scores that autograd can differentiate.")
+        raise ValueError(f"{owner} must return differentiable scores: leave out detach.")
     leaf = some.detach().requires_grad_()
     (slope,) = torch.autograd.grad(similarity.scores(leaf, leaf).sum(), leaf)
     if not slope.isfinite().all():

@@ -89,9 +89,9 @@ def test_labels_of_rows_are_those_of_the_first_part_that_has_any():
 
 
 def test_no_step_turns_parts_into_one_array_by_mistake():
-    with pytest.raises(TypeError, match=r"Prepare each one before: Modalities\(prepare\(first\)"):
+    with pytest.raises(TypeError, match=r"Transform each array first: "):
         make_pipeline(StandardScaler(), mixed()).fit(MIXED)
-    with pytest.raises(TypeError, match="several arrays"):
+    with pytest.raises(TypeError, match="X is a Modalities"):
         np.asarray(MIXED)
 
 

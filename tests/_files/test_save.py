@@ -467,11 +467,11 @@ def test_files_of_others_are_refused(path):
 CHANGES = {
     "a function": (
         lambda content: content["parameters"].update(loss={"$object": "os.system", "state": {}}),
-        "names 'os.system', which this version of skcontrast does not know",
+        "names 'os.system', which is not in this version of skcontrast",
     ),
     "a class of another package": (
         lambda content: content["fitted"].update(scaler={"$class": "subprocess.Popen"}),
-        "names 'subprocess.Popen', which this version of skcontrast does not know",
+        "names 'subprocess.Popen', which is not in this version of skcontrast",
     ),
     "a custom object": (
         lambda content: content["parameters"].update(loss={"$custom": "os.system"}),

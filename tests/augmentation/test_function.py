@@ -385,7 +385,7 @@ def test_graphs_are_passed_as_they_are():
         small(encoder=None, augmentation=augmentation).fit_transform(graphs) for _ in range(2)
     ]
     np.testing.assert_array_equal(*embed)
-    with pytest.raises(ValueError, match="takes per_sample=False"):
+    with pytest.raises(ValueError, match="needs per_sample=False"):
         FunctionAugmentation(first_nodes_only, True, kind="graphs").fit(graphs)
 
 

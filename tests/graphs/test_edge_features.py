@@ -116,7 +116,7 @@ def test_edges_without_a_description_take_no_memory():
         ({"weight": np.inf}, "Graph 1 in X has edge weights that are NaN or infinite"),
         ({"label": [1]}, "Graph 1 in X: the edge attribute 'label' must be hashable"),
         ({"label": np.nan}, "Graph 1 in X: the edge attribute 'label' must be a category"),
-        ({"label": None}, r"Graph 1 in X has no edge labels \('label'\), others have"),
+        ({"label": None}, r"Graph 1 in X has no edge labels \('label'\), unlike others"),
     ],
     ids=repr,
 )
@@ -133,7 +133,7 @@ def test_all_edges_of_a_graph_have_an_attribute_or_none_has():
     graph = nx.Graph()
     graph.add_edge("a", "b", x=1.0)
     graph.add_edge("b", "c")
-    with pytest.raises(ValueError, match=r"edge \('b', 'c'\) has no attribute 'x', others have"):
+    with pytest.raises(ValueError, match=r"edge \('b', 'c'\) has no attribute 'x', unlike others"):
         pack_graphs([graph])
 
 

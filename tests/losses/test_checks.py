@@ -43,7 +43,7 @@ WRONG = [
     ({"losses": lambda rows: rows.positives.mean()}, r"losses .*\(6,\), got shape \(\)"),
     ({"losses": lambda rows: rows.scores.amax(1) * torch.nan}, "must be finite"),
     ({"losses": lambda rows: (rows.scores * 0).sum(1) - rows.positives[:, 0]}, "must be finite"),
-    ({"losses": lambda rows: rows.scores.amax(1).detach()}, "without detach"),
+    ({"losses": lambda rows: rows.scores.amax(1).detach()}, "leave out detach"),
     ({"losses": lambda rows: rows.scores.amax(1) - rows.positives.mean()}, "its own row alone"),
     ({"losses": lambda rows: rows.scores[:, 1] - rows.positives[:, 0]}, "depend on the order"),
     (

@@ -252,7 +252,7 @@ BAD_RESULTS = [
         r"shape \(16, 16\), got float",
     ),
     ({"losses": lambda self, rows: rows.positives}, "losses", r"\(16,\), got shape \(16, 1\)"),
-    ({"losses": lambda self, rows: rows.scores.detach().amax(1)}, "losses", "without detach"),
+    ({"losses": lambda self, rows: rows.scores.detach().amax(1)}, "losses", "leave out detach"),
 ]
 
 

@@ -107,7 +107,7 @@ def squared(self, u, v):
         ({"embed": lambda self, z: z - z.mean(-2, keepdim=True)}, r"Own\.embed must not depend"),
         ({"scores": lambda self, u, v: (u @ v.T).softmax(1)}, r"Own\.scores must not depend"),
         ({"scores": lambda self, u, v: v @ u.T}, r"Own\.scores must .* \(4, 3\), got .* \(3, 4\)"),
-        ({"embed": lambda self, z: z.detach()}, "that autograd can differentiate"),
+        ({"embed": lambda self, z: z.detach()}, "must return differentiable scores"),
         ({"scores": squared}, "negate a distance"),
     ],
 )
