@@ -15,14 +15,7 @@ from sklearn.utils import gen_batches
 from ._whitening import ViewWhitening
 from .embedder import ContrastiveEmbedder
 from .encoders import Pretrained
-from .features import (
-    Features,
-    GraphProfile,
-    MiniRocket,
-    PatchDictionary,
-    Raw,
-    WeisfeilerLehman,
-)
+from .features import Features, GraphProfile, MiniRocket, PatchDictionary, Raw, WeisfeilerLehman
 from .kinds import Graphs, Images, Kind, Series, Vectors
 
 

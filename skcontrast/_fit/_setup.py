@@ -306,11 +306,7 @@ def _kind_types(kind: Kind) -> list[type]:
 
 
 def _new_network(
-    settings: Settings,
-    schema: Schema,
-    scaler: Any,
-    batch: Any,
-    split: Split | NoSplit | None,
+    settings: Settings, schema: Schema, scaler: Any, batch: Any, split: Split | NoSplit | None
 ) -> tuple[Network, Widths]:
     """Return a network with new weights, checked to be trainable, and its widths."""
 

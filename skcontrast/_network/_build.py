@@ -205,8 +205,6 @@ class _Branch:
         self.encoder, self.width = build_encoder(
             self.parameter, self.shape, n_components, kind=self.kind, example=example, owner=owner
         )
-        name = getattr(self.parameter, "__name__", type(self.parameter).__name__)
-        self.kind._check_encoder(self.encoder, self.samples, name)
 
     def learn(self, channels_last: bool) -> None:
         """Build the layer before the encoder, and compute what gradients do not train."""

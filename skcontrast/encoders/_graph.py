@@ -121,7 +121,7 @@ class GIN(Encoder):
         """
         check_build(self, sample_shape, n_components)
         layers = MessagePassing(self, sample_shape[1], sum(sample_shape[2:]), n_components)
-        return GraphNetwork(layers, self.pooling, ("edge_attr",))
+        return GraphNetwork(layers, self.pooling)
 
 
 class GINLayer(nn.Module):

@@ -13,14 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from .._checks import (
-    POSITIVE_INT,
-    Interval,
-    StrOptions,
-    as_numbers,
-    check_component,
-    validated,
-)
+from .._checks import POSITIVE_INT, Interval, StrOptions, as_numbers, check_component, validated
 from .._data._metadata import validate_labels
 from .._network._inference import encode
 from .._objective._contrast import Contrast, embed_views, in_batch

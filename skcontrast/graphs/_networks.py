@@ -96,17 +96,11 @@ class GraphNetwork(nn.Module):
         Maps a GraphBatch to (n_nodes, width).
     pooling : {"log-sum", "sum", "mean"}
         The pooling over the nodes of a graph.
-    reads : tuple of {"edge_attr", "edge_weight"}, default=()
-        The features of edges that the network reads.
     """
 
-    reads: tuple[str, ...] = ()
-
-    def __init__(
-        self, message_passing: nn.Module, pooling: str = "sum", reads: tuple[str, ...] = ()
-    ):
+    def __init__(self, message_passing: nn.Module, pooling: str = "sum"):
         super().__init__()
-        self.message_passing, self.pooling, self.reads = message_passing, pooling, reads
+        self.message_passing, self.pooling = message_passing, pooling
 
     def nodes(self, graphs: GraphBatch) -> Tensor:
         """Return the representations of the nodes, shape (n_nodes, width)."""
@@ -139,7 +133,8 @@ class ForeignNetwork(GraphNetwork):
     """
 
     def __init__(self, module: nn.Module):
-        super().__init__(module, "sum", _edge_arguments(module))
+        super().__init__(module)
+        self.reads = _edge_arguments(module)
         arguments = list(inspect.signature(module.forward).parameters.values())
         self.names_batch = any(a.name == "batch" or a.kind == a.VAR_KEYWORD for a in arguments)
         third = [a for a in arguments[2:3] if a.name not in _OF_EDGES]

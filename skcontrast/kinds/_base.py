@@ -5,7 +5,7 @@ The rest of the package calls methods of the kind, or looks up a default by its 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -316,9 +316,6 @@ class Kind(ParameterObject):
     def _encoded_shape(self, sample_shape: tuple) -> tuple:
         """Return the shape of a sample of a batch after the first layer."""
         return sample_shape
-
-    def _check_encoder(self, module: nn.Module, samples: Callable, name: str) -> None:
-        """Warn if an encoder ignores a field of a batch; ``samples(n)`` returns a batch."""
 
     def _read(self, X: Any, request: Request) -> tuple[Any, Schema]:
         """Validate X as the user passed it, and return the output of `check` and its schema."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -89,17 +89,6 @@ class Graphs(Kind):
     def scaler(self) -> NodeFeatures:
         """Return the unfitted map from graphs to batches; see `Kind.scaler`."""
         return NodeFeatures(self.node_features, self.standardize, self.edge_features)
-
-    def _check_encoder(self, module: nn.Module, samples: Callable, name: str) -> None:
-        """Warn if a module ignores the features of edges."""
-        edges, reads = samples(2).edges, getattr(module, "reads", ())
-        # Weights are one column.
-        is_read = "edge_attr" in reads or (edges and edges.width == 1 and "edge_weight" in reads)
-        if edges is not None and not is_read:
-            warn(
-                f"The encoder {name} ignores the features of the edges in X: pass "
-                "kind=Graphs(edge_features=None), or an encoder that reads them, such as GIN()."
-            )
 
     def _example_batch(self, sample_shape: tuple) -> GraphBatch:
         """Return a path of three nodes and one of two."""
