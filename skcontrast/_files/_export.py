@@ -1,8 +1,7 @@
-"""``export``: write the network as an ONNX or ``torch.export`` file."""
+"""``export``: write the network as an ONNX file."""
 
 from __future__ import annotations
 
-import io
 import json
 import logging
 import os
@@ -45,11 +44,9 @@ def export(
     ----------
     embedder : ContrastiveEmbedder or ContrastiveClassifier
         Fitted on vectors, series or images. For a classifier, whose `classifier_` must be a
-        ``LogisticRegression``, the file returns `predict_proba`, and an ONNX file also the labels
-        of `predict`.
+        ``LogisticRegression``, the file returns `predict_proba` and the labels of `predict`.
     path : str or path-like
-        The file to write. Its suffix determines the format: ``.onnx`` for ONNX, which needs onnx,
-        onnxscript and onnxruntime; ``.pt2`` for a program of ``torch.export``.
+        The file to write, whose name ends in ``.onnx``. It needs onnx, onnxscript and onnxruntime.
     X : array-like of shape (n_samples, ...)
         At least 2 samples as `transform` takes them, not sparse: they determine the dtype, and the
         output for them is compared. The file takes only the dtype of X if that is uint8, float32
@@ -59,7 +56,7 @@ def export(
     Raises
     ------
     ValueError
-        If the suffix is another one, if X is not such an array, if the embedder's kind cannot be
+        If the name ends differently, if X is not such an array, if the embedder's kind cannot be
         exported (graphs, several modalities, custom kinds), if `classifier_` is not a
         ``LogisticRegression``, or if the exported network differs from `transform` or
         `predict_proba` by more than a thousandth of the largest number.
@@ -74,51 +71,45 @@ def export(
 
     Notes
     -----
-    An ONNX file names its input and output ``X`` and ``embedding``, or, for a classifier, ``X``,
+    The input and output are named ``X`` and ``embedding``, or, for a classifier, ``X``,
     ``probabilities`` and ``label``. Its metadata contain ``classes``, the class names in the order
     of the probabilities, as JSON.
 
     Series are one array (n_samples, n_channels, n_times), with NaN after the ends of shorter ones.
     If the encoder takes series of any length, as the default does, the file does, too, even if
-    they are longer than in `fit`. A ``.pt2`` file may need a minimum length, 9 steps with the
-    default encoder: pad shorter arrays with NaN, which does not change the result. If the encoder
-    takes only one length, so does the file. Gaps are not filled.
+    they are longer than in `fit`. If the encoder takes only one length, so does the file. Gaps are
+    not filled.
 
     Examples
     --------
     >>> import os
     >>> import numpy as np
-    >>> import torch
+    >>> import onnxruntime
     >>> from skcontrast import ContrastiveEmbedder, export
     >>> X = np.random.default_rng(0).normal(size=(40, 5))
     >>> embedder = ContrastiveEmbedder(max_epochs=1, random_state=0).fit(X)
-    >>> export(embedder, "embedder.pt2", X)
-    >>> network = torch.export.load("embedder.pt2").module()
-    >>> np.allclose(network(torch.as_tensor(X)).detach(), embedder.transform(X), atol=1e-5)
+    >>> export(embedder, "embedder.onnx", X)
+    >>> (H,) = onnxruntime.InferenceSession("embedder.onnx").run(None, {"X": X})
+    >>> np.allclose(H, embedder.transform(X), atol=1e-5)
     True
-    >>> os.remove("embedder.pt2")
+    >>> os.remove("embedder.onnx")
     """
     check_model(embedder, "export")
     target = Path(path)
-    if target.suffix not in _WRITERS:
-        raise ValueError(
-            f"The suffix of path must be one of {', '.join(sorted(_WRITERS))}, got "
-            f"{target.name!r}."
-        )
-    if target.suffix == ".onnx":
-        _require_onnx()
+    if target.suffix != ".onnx":
+        raise ValueError(f"The suffix of path must be .onnx, got {target.name!r}.")
+    _require_onnx()
     model = embedder if isinstance(embedder, ContrastiveClassifier) else None
     embedder = embedder if model is None else model.embedder_
     network = _exported_network(embedder, model)
     array = _as_exported_dtype(embedder, X)
-    write, run = _WRITERS[target.suffix]
     with _silenced():
         # The file is run at once, and must return what the embedder returns.
         expected = embedder.transform(array) if model is None else model.predict_proba(array)
-        data = write(network, torch.from_numpy(array[:2].copy()))
-    if model is not None and target.suffix == ".onnx":
+        data = _write_onnx(network, torch.from_numpy(array[:2].copy()))
+    if model is not None:
         data = _with_labels(data, model.classes_)
-    _check_output(run(data, array), np.asarray(expected), target)
+    _check_output(_run_onnx(data, array), np.asarray(expected), target)
     replace_file(target, data)
 
 
@@ -225,29 +216,13 @@ class _Embedding(nn.Sequential):
         return super().forward(x[:, None] if x.ndim < self.n_axes else x)
 
 
-def _program(network: _Embedding, samples: Tensor) -> torch.export.ExportedProgram:
-    """Return the network as a graph for any number of samples, and any length of series."""
+def _write_onnx(network: _Embedding, samples: Tensor) -> bytes:
+    """Return an ONNX file for any number of samples, and any length of series."""
     sizes = {0: torch.export.Dim("n_samples")}
     if network.takes_any_length:
         sizes[samples.ndim - 1] = torch.export.Dim.AUTO
-    return torch.export.export(network, (samples,), dynamic_shapes=(sizes,))
-
-
-def _write_program(network: _Embedding, samples: Tensor) -> bytes:
-    # Written to memory: torch ends the process if the disk is full.
-    buffer = io.BytesIO()
-    torch.export.save(_program(network, samples), buffer)
-    return buffer.getvalue()
-
-
-def _run_program(data: bytes, array: NDArray[Any]) -> NDArray[Any]:
-    with torch.inference_mode():
-        return torch.export.load(io.BytesIO(data)).module()(torch.from_numpy(array)).numpy()
-
-
-def _write_onnx(network: _Embedding, samples: Tensor) -> bytes:
     onnx = torch.onnx.export(
-        _program(network, samples),
+        torch.export.export(network, (samples,), dynamic_shapes=(sizes,)),
         (samples,),
         input_names=["X"],
         output_names=["embedding" if len(network) == 2 else "probabilities"],
@@ -281,9 +256,6 @@ def _run_onnx(data: bytes, array: NDArray[Any]) -> NDArray[Any]:
 
     session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
     return session.run(None, {"X": array})[0]
-
-
-_WRITERS = {".onnx": (_write_onnx, _run_onnx), ".pt2": (_write_program, _run_program)}
 
 
 def _check_output(output: NDArray[Any], expected: NDArray[Any], path: Path) -> None:

@@ -127,7 +127,7 @@ def test_a_fit_that_is_kept_apart_is_repeatable_and_kept_in_files(embedder, tmp_
     loaded.set_params(warm_start=True).fit(MIXED)
     assert loaded.n_epochs_ == 4
     with pytest.raises(ValueError, match="several parts cannot be exported"):
-        export(embedder, tmp_path / "a.pt2", X)
+        export(embedder, tmp_path / "a.onnx", X)
 
 
 def test_a_checkpoint_and_memory_by_batches_change_no_bit(embedder, tmp_path):
