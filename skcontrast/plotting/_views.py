@@ -171,22 +171,21 @@ class ViewsDisplay:
         labels = ["original", *(f"view {k}" for k in range(1, len(shown)))]
         scale = np.concatenate(shown) if self.as_series else self.samples
         draw = drawer(self.ax_, scale, as_series=self.as_series, **kwargs)
+
+        def place(view: int, sample: int) -> tuple[int, int]:
+            """Return row and column: series have a row per sample, images a column."""
+            return (sample, view) if self.as_series else (view, sample)
+
+        cells = [[draw(x, *place(v, k)) for k, x in enumerate(X)] for v, X in enumerate(shown)]
+        frame_grid(self.ax_, *place(len(shown), n))
         if self.as_series:
-            self.series_ = [
-                [draw(x, row, column) for row, x in enumerate(samples)]
-                for column, samples in enumerate(shown)
-            ]
-            frame_grid(self.ax_, n, len(shown))
+            self.series_ = cells
             self.ax_.set_aspect("auto")
             self.ax_.set_xticks(range(len(shown)), labels)
             self.ax_.set_yticks(range(n), self.names or [str(k) for k in range(n)])
             self.ax_.xaxis.tick_top()
         else:
-            self.images_ = [
-                [draw(x, row, column) for column, x in enumerate(samples)]
-                for row, samples in enumerate(shown)
-            ]
-            frame_grid(self.ax_, len(shown), n)
+            self.images_ = cells
             self.ax_.set_yticks(range(len(shown)), labels)
         return self
 
