@@ -6,8 +6,6 @@ import contextlib
 import os
 import sys
 import warnings
-from collections.abc import Iterator
-from contextvars import ContextVar
 from importlib.util import find_spec
 from typing import Any
 
@@ -42,20 +40,6 @@ class CollapseWarning(UserWarning):
     """
 
 
-# The messages that were issued since `each_once` began.
-_SAID: ContextVar[set[str] | None] = ContextVar("said", default=None)
-
-
-@contextlib.contextmanager
-def each_once() -> Iterator[None]:
-    """Issue each warning at most once, such as those of a network that is built twice."""
-    token = _SAID.set(set())
-    try:
-        yield
-    finally:
-        _SAID.reset(token)
-
-
 def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
     """Issue a warning that points at the caller's line, outside this package and its libraries.
 
@@ -66,11 +50,6 @@ def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
     category : type, default=UserWarning
         A subclass of Warning.
     """
-    said = _SAID.get()
-    if said is not None:
-        if str(message) in said:
-            return
-        said.add(str(message))
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_SKIPPED):
         frame = frame.f_back

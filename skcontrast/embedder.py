@@ -34,7 +34,7 @@ from ._data._modalities import labeled_output
 from ._network._inference import Measure, encode, on_device
 from ._runtime import one_thread, plain_modes, resolve_device
 from ._sklearn_compat import CallbackSupportMixin, with_callbacks
-from ._warnings import each_once, warn
+from ._warnings import warn
 from .augmentation import Augmentation
 from .encoders import Encoder
 from .frameworks import Framework
@@ -405,7 +405,7 @@ class ContrastiveEmbedder(
         """Train a network, and set the fitted attributes."""
         from ._fit._fit import fit_network
 
-        with plain_modes(settings.device), one_thread(settings.device), each_once():
+        with plain_modes(settings.device), one_thread(settings.device):
             return self._adopt(fit_network(settings, X, y, metadata, past, owner=self))
 
     def _as_fitted(self, fitted: Fitted) -> Self:

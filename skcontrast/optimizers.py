@@ -228,7 +228,10 @@ class Optimizer(ParameterObject):
         for pattern, options in self.param_groups or ():
             members = [p for name, p in remaining if fnmatchcase(name, pattern)]
             if not members:
-                raise InvalidParameterError(_no_match(pattern, names))
+                raise InvalidParameterError(
+                    f"No parameter that earlier patterns leave matches the pattern {pattern!r}. "
+                    f"The names are {', '.join(names)}."
+                )
             remaining = [(name, p) for name, p in remaining if not fnmatchcase(name, pattern)]
             groups.append({"params": members, **options})
         rest = [{"params": [p for _, p in remaining]}] if remaining else []
@@ -249,10 +252,3 @@ def as_optimizer(value: Any) -> Optimizer:
 def _options_in(params: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters that are options of the algorithm."""
     return {name: params[name] for name in params if name not in ("algorithm", "param_groups")}
-
-
-def _no_match(pattern: str, names: Sequence[str]) -> str:
-    """Explain why a group is empty: no name matches, or earlier patterns match all of them."""
-    if any(fnmatchcase(name, pattern) for name in names):
-        return f"Earlier patterns match all parameters of {pattern!r}: put the narrower one first."
-    return f"No parameter matches the pattern {pattern!r}. Their names are {', '.join(names)}."

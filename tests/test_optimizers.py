@@ -197,7 +197,7 @@ def test_a_pattern_that_matches_nothing_is_answered_with_the_names():
 
 def test_a_pattern_whose_parameters_are_taken_says_so():
     groups = [("*", {"lr": 0.1}), ("0.*", {"lr": 0.2})]
-    with pytest.raises(ValueError, match=r"Earlier patterns match all parameters of '0.\*'"):
+    with pytest.raises(ValueError, match=r"earlier patterns leave matches the pattern '0.\*'"):
         built(Optimizer(param_groups=groups))
 
 

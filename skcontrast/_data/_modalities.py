@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from .._checks._constraints import brief
 from .._sklearn_compat import get_output_config, rows_of
 
 
@@ -61,8 +62,8 @@ class Modalities:
     >>> y = np.arange(60) % 2
     >>> words, pixels = rng.normal(size=(60, 4)) + y[:, None], rng.uniform(size=(60, 1, 8, 8))
     >>> X = Modalities(words, pixels)
-    >>> X, X[:10].parts[1].shape
-    (Modalities of 60 samples: ndarray (60, 4), ndarray (60, 1, 8, 8), (10, 1, 8, 8))
+    >>> X[:10]
+    Modalities of 10 samples: ndarray of shape (10, 4), ndarray of shape (10, 1, 8, 8)
     >>> embedder = ContrastiveEmbedder(framework=CMC(), max_epochs=1, random_state=0)
     >>> cross_val_score(make_pipeline(embedder, LogisticRegression()), X, y, cv=3).shape
     (3,)
@@ -104,7 +105,7 @@ class Modalities:
         )
 
     def __repr__(self) -> str:
-        parts = ", ".join(_described(part) for part in self.parts)
+        parts = ", ".join(brief(part, 40) for part in self.parts)
         return f"Modalities of {len(self)} samples: {parts}"
 
 
@@ -112,16 +113,8 @@ def _n_samples(part: Any, position: int) -> int:
     """Return the number of samples in a part."""
     shape = getattr(part, "shape", ())
     if isinstance(part, (str, bytes)) or not (shape or hasattr(part, "__len__")):
-        raise TypeError(f"Part {position} of X must hold samples, got {_described(part)}.")
+        raise TypeError(f"Part {position} of X must hold samples, got {brief(part, 40)}.")
     return shape[0] if shape else len(part)
-
-
-def _described(part: Any) -> str:
-    """Return the class and the shape of a part, or its value if it has none."""
-    if part is None or isinstance(part, (str, bytes, int, float, type)):
-        return repr(part)
-    shape = getattr(part, "shape", None)
-    return type(part).__name__ + ("" if shape is None else f" {tuple(shape)}")
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import io
 import json
 import pickle
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from torch import Tensor
 from .._data._arrays import LazySamples, fingerprint
 from .._data._modalities import Modalities
 from .._network._inference import map_leaves
-from .._storage._file import replace_file, without_batches
+from .._storage._file import MALFORMED, replace_file, without_batches
 from ._net import ContrastiveNet
 from ._samples import TrainingData
 from ._settings import Settings, checksum, description_of
@@ -37,10 +38,7 @@ _PLACEHOLDER = "{fit}"
 _STORABLE = (type(None), bool, int, float, str, np.generic, Tensor)
 _NESTED = (*_STORABLE, list, tuple, dict)
 # Errors of torch.load for a file that is damaged or of another format.
-_UNREADABLE = (
-    AttributeError, EOFError, IndexError, KeyError, RuntimeError, TypeError, ValueError,
-    pickle.UnpicklingError,
-)  # fmt: skip
+_UNREADABLE = (*MALFORMED, EOFError, pickle.UnpicklingError)
 
 
 # Parameters that may differ between the calls of one fit.
@@ -52,6 +50,7 @@ _MAY_DIFFER = {
 _ARGUMENTS = {"labels": "y", "weights": "sample_weight"}
 
 
+@dataclass(eq=False)
 class EpochState:
     """The state at the end of the last finished epoch of a fit.
 
@@ -70,15 +69,11 @@ class EpochState:
         The state that was read from the file, if there is one.
     """
 
-    def __init__(
-        self,
-        seed: int,
-        path: Path | None = None,
-        identity: dict[str, str] | None = None,
-        loaded: dict[str, Any] | None = None,
-    ):
-        self.seed, self.path, self.identity, self.loaded = seed, path, identity, loaded
-        self.state: dict[str, Any] | None = None
+    seed: int
+    path: Path | None = None
+    identity: dict[str, str] | None = None
+    loaded: dict[str, Any] | None = None
+    state: dict[str, Any] | None = None
 
     def resume(self, net: ContrastiveNet) -> None:
         """Restore the state of the file, if there is one, in a net."""
@@ -132,13 +127,11 @@ def open_state(settings: Settings, identity: dict[str, str] | None, n_epochs: in
         return EpochState(settings.seed, path, identity)
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
-        is_known = content["format"] == _FORMAT
+        if content["format"] != _FORMAT:
+            raise ValueError(f"its format is {content['format']}")
     except _UNREADABLE as error:
-        raise _checkpoint_error(
-            path, "cannot be read: it is damaged or has another format"
-        ) from error
-    if not is_known:
-        raise _checkpoint_error(path, "was written by another version of skcontrast")
+        problem = "cannot be read: it is damaged, or of another version of skcontrast"
+        raise _checkpoint_error(path, problem) from error
     seed, before, n_finished = content["seed"], content["identity"], content["state"]["n_epochs"]
     now = dict(identity)
     if settings.random_state is not None:

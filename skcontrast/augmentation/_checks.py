@@ -85,7 +85,7 @@ def check_augmentation(augmentation: Augmentation, X: Any) -> None:
 
 
 def _check_views(name: str, draw: Callable[[Tensor, int], Tensor], samples: Tensor) -> None:
-    """Raise ValueError for views that the seed does not determine, or out of range."""
+    """Raise ValueError unless the seed and each sample alone determine a view."""
     first, second = draw(samples, 0), draw(samples, 0)
     if not torch.allclose(first, second, _SAME, _SAME, equal_nan=True):
         raise ValueError(
@@ -93,11 +93,6 @@ def _check_views(name: str, draw: Callable[[Tensor, int], Tensor], samples: Tens
             "from its own generator or a global one, and random_state has no effect. "
             "Let it draw only from a parameter 'seed', 'rng' or 'generator'."
         )
-    _check_draws(name, draw, samples)
-
-
-def _check_draws(name: str, draw: Callable[[Tensor, int], Tensor], samples: Tensor) -> None:
-    """Raise ValueError if samples share random numbers, or a view depends on other samples."""
     seeds = np.random.default_rng(0).integers(2**32, size=_FEW).tolist()
     some, copies = samples[torch.arange(_FEW) % len(samples)], samples[[0] * _FEW]
     of_some, of_copies = ([draw(batch, seed) for seed in seeds] for batch in (some, copies))

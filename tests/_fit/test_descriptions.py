@@ -7,8 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from skcontrast._fit._settings import description_of, same_kind
-from skcontrast.kinds import Images, Vectors
+from skcontrast._fit._settings import description_of
 from skcontrast.losses import DCL
 from skcontrast.optimizers import Optimizer
 from tests.common import in_a_process
@@ -66,9 +65,3 @@ def descriptions():
 
 def test_a_description_is_the_same_in_every_process():
     assert in_a_process(descriptions) == descriptions()
-
-
-def test_kinds_are_the_same_if_class_and_parameters_are():
-    assert same_kind(Vectors(), Vectors())
-    assert not same_kind(Vectors(), Vectors(standardize=False))
-    assert not same_kind(Vectors(), Images()) and not same_kind(Vectors(), None)

@@ -6,7 +6,7 @@ import torch
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from skcontrast._data._modalities import OneModality
+from skcontrast._data._modalities import MultimodalBatch, OneModality
 from skcontrast.augmentation import GaussianNoise, MarginalCorruption, PerModality, RandomAffine
 from skcontrast.datasets import Modalities
 from skcontrast.frameworks import CMC
@@ -20,7 +20,7 @@ def test_the_view_of_each_part_is_drawn_by_its_own_augmentations():
     chain = PerModality([RandomAffine(), None, [GaussianNoise(0.0), GaussianNoise(0.5)]]).fit(
         MIXED
     )
-    batch = chain._schema.kind.to_tensor(MIXED, "cpu")
+    batch = MultimodalBatch.of(torch.as_tensor(part).float() for part in MIXED.parts)
     views = chain.augment(batch, torch.Generator().manual_seed(0))
     assert not views.parts[0].equal(batch.parts[0])
     assert views.parts[1].equal(batch.parts[1])
