@@ -121,13 +121,6 @@ def seeded_everywhere(seed: int, device: torch.device) -> Iterator[None]:
             random.setstate(python_state)
 
 
-# Layers of torch that use random numbers in training.
-_RANDOM_LAYERS = (
-    nn.modules.dropout._DropoutNd, nn.RReLU, nn.RNNBase, nn.MultiheadAttention,
-    nn.FractionalMaxPool2d, nn.FractionalMaxPool3d,
-)  # fmt: skip
-
-
 def generator_of(random_state: Any) -> np.random.RandomState:
     """Return a generator; None gives a new one, not numpy's global one as in scikit-learn."""
     return check_random_state(secrets.randbits(32) if random_state is None else random_state)
@@ -136,20 +129,6 @@ def generator_of(random_state: Any) -> np.random.RandomState:
 def resolve_seed(random_state: Any) -> int:
     """Return an integer seed; None gives a random one."""
     return int(generator_of(random_state).randint(2**31 - 1))
-
-
-def draws_random_numbers(network: nn.Module) -> bool:
-    """Return whether a network may use torch's global generators while it trains.
-
-    Dropout does. A layer that belongs neither to torch nor to this package may, too.
-    """
-    return any(_may_use_generator(layer) for layer in network.modules())
-
-
-def _may_use_generator(layer: nn.Module) -> bool:
-    is_known = type(layer).__module__.startswith(("torch.nn.", f"{__name__.partition('.')[0]}."))
-    is_changed = layer._forward_hooks or layer._forward_pre_hooks or "forward" in vars(layer)
-    return isinstance(layer, _RANDOM_LAYERS) or not is_known or bool(is_changed)
 
 
 # A network is large from this number of parameters on, where convolutions count their parameters

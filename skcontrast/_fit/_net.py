@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, nullcontext
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, cast
@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from .._data._batches import Batch, BatchSampler, Source, is_streamed
 from .._network._inference import encode_batches, in_bf16, trains_in_bf16
 from .._objective._functional import Contrast, objective_value
-from .._runtime import draws_random_numbers, recorded_interrupts, seeded_rng
+from .._runtime import recorded_interrupts, seeded_rng
 from ..callbacks import Evaluation
 from ..frameworks import FitContext, Session
 from ..frameworks._checks import as_contrasts, check_contrasts, new_session
@@ -74,9 +74,6 @@ class ContrastiveNet(NeuralNet):
         ``draw(batch, generator)`` returns one view of each sample of a batch.
     generator : torch.Generator
         The generator of the views, on the device.
-    uses_generator : bool
-        Whether the network uses torch's global generators, as dropout does. Each step seeds them;
-        other threads may use them between steps.
     interrupted_ : bool
         Whether the user has interrupted the training.
     """
@@ -99,9 +96,6 @@ class ContrastiveNet(NeuralNet):
         self.sampler_, self.context = self._sampler(data), self._context(data)
         self.generator = torch.Generator(device=settings.device)
         self.draw = setup.composed(setup.augmentation, settings.device)
-        self.uses_generator = settings.framework.draws_random_numbers or draws_random_numbers(
-            setup.network
-        )
         self.interrupted_ = False
         prints = any(isinstance(c, PrintLog) for c in plain_callbacks(settings.callbacks))
         super().__init__(
@@ -331,8 +325,8 @@ class ContrastiveNet(NeuralNet):
 
     def train_step(self, batch: Batch, **fit_params: Any) -> dict[str, Any]:
         """Take a step of the optimizer, then update the framework's session."""
-        seed = self.layer_seed_ + self.step_
-        with seeded_rng(seed, self.settings.device) if self.uses_generator else nullcontext():
+        # Layers such as dropout draw from torch's global generators, and so may a framework.
+        with seeded_rng(self.layer_seed_ + self.step_, self.settings.device):
             step = super().train_step(batch, **fit_params)
             self.criterion_.update()
         return step

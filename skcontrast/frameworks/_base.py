@@ -89,9 +89,6 @@ class Framework(ParameterObject):
 
     Attributes
     ----------
-    draws_random_numbers : bool
-        Whether the framework may draw from torch's global generators during training, as dropout
-        does. If it never does, fits in several threads need not wait for each other.
     n_views : int or None
         Views per sample, if the framework needs a certain number; None leaves it to the user.
     takes_parts : bool
@@ -142,7 +139,6 @@ class Framework(ParameterObject):
     `Session` has an example with a memory.
     """
 
-    draws_random_numbers: ClassVar[bool] = True
     n_views: ClassVar[int | None] = None
     takes_parts: ClassVar[bool] = False
     remembers_samples: ClassVar[bool] = False

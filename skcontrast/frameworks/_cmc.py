@@ -117,7 +117,6 @@ class CMC(Framework):
     )
     momentum: float = parameter(FRACTION, default=0.5)
 
-    draws_random_numbers = False
     remembers_samples = True
     takes_parts = True
 

@@ -72,7 +72,6 @@ class InfoGraph(Framework):
         {"jensen-shannon", "contrastive"}, default="jensen-shannon"
     )
 
-    draws_random_numbers = False
     n_views = 1
 
     @property

@@ -94,7 +94,6 @@ class MoCo(Framework):
     momentum: float = parameter(FRACTION, default=0.999)
     symmetric: bool = parameter(["boolean"], default=False)
 
-    draws_random_numbers = False
     remembers_samples = True
 
     def start(self, context: FitContext) -> Session:

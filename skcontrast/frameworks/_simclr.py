@@ -40,8 +40,6 @@ class SimCLR(Framework):
     ContrastiveEmbedder(framework=SimCLR())
     """
 
-    draws_random_numbers = False
-
     def contrast(
         self,
         network: Callable[[Any], Tensor],

@@ -7,9 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from skcontrast._runtime import draws_random_numbers
 from skcontrast.augmentation import RandomAffine
-from skcontrast.encoders import MLP, ConvNet, Encoder, PatchNet, ResNet
+from skcontrast.encoders import MLP, Encoder
 from tests.common import IMAGES, X_DIGITS, in_a_process, small
 
 
@@ -119,13 +118,3 @@ def test_dropout_of_any_spelling_is_seeded(encoder):
         torch.manual_seed(6)
         second = small(encoder=encoder, random_state=0).fit_transform(X_DIGITS)
     np.testing.assert_array_equal(first, second)
-
-
-@pytest.mark.parametrize(
-    "encoder", [MLP(), ConvNet(), PatchNet(), ResNet(width=4), nn.Linear(64, 3)], ids=repr
-)
-def test_networks_that_draw_nothing_need_no_seed(encoder):
-    shape = (64,) if isinstance(encoder, (MLP, nn.Module)) else (1, 8, 8)
-    module = encoder if isinstance(encoder, nn.Module) else encoder.build(shape)
-    assert not draws_random_numbers(module)
-    assert draws_random_numbers(nn.Sequential(module, nn.Dropout(0.1)))
