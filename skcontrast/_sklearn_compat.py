@@ -1,5 +1,6 @@
 """Private names of scikit-learn, imported in one place."""
 
+# ruff: noqa: F401
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -27,12 +28,6 @@ except ImportError:
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Adds nothing."""
 
-
-__all__ = [
-    "CallbackSupportMixin", "HasMethods", "Interval", "InvalidParameterError", "Options",
-    "StrOptions", "as_task", "get_output_config", "rows_of", "subtask",
-    "validate_parameter_constraints", "with_callbacks",
-]  # fmt: skip
 
 _Method = TypeVar("_Method", bound=Callable)
 

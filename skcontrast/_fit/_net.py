@@ -195,10 +195,6 @@ class ContrastiveNet(NeuralNet):
             if parameter.requires_grad:
                 yield f"framework.{name}", parameter
 
-    def learned_parameters(self) -> list[nn.Parameter]:
-        """Return the parameters without their names, always in the same order."""
-        return [parameter for _, parameter in self.get_all_learnable_params()]
-
     def initialize_optimizer(self, triggered_directly: Any = None) -> Self:
         """Build the optimizer, whose groups are patterns of parameter names."""
         parameters, settings = self.get_all_learnable_params(), self.settings
@@ -345,7 +341,8 @@ class ContrastiveNet(NeuralNet):
             check_contrasts(contrasts, batch, framework, self.similarity_)
         loss = self._mean_loss(contrasts)
         loss.backward()
-        loss = self.processes.sum_gradients(loss, self.learned_parameters())
+        parameters = [parameter for _, parameter in self.get_all_learnable_params()]
+        loss = self.processes.sum_gradients(loss, parameters)
         self.step_ += 1
         return {"loss": loss, "y_pred": None}
 

@@ -198,7 +198,7 @@ def new_setup(
         scaler=scaler,
         network=network,
         widths=widths,
-        augmentation=_fit_chain(chain, settings, array, schema),
+        augmentation=_fit_chain(chain, array, schema),
         mixes_channels=mixes_channels,
         symmetries=symmetries,
         built_from=network_parameters(settings),
@@ -242,7 +242,7 @@ def continued_setup(
             for step in past.augmentation
         ]
     else:
-        augmentation = _fit_chain(chain, settings, representative_array(X), past.schema)
+        augmentation = _fit_chain(chain, representative_array(X), past.schema)
     return replace(
         past,
         loss=settings.loss,
@@ -277,32 +277,12 @@ def scored_views(setup: Fitted, X: Any, augmentation: Any = None) -> list[Augmen
         )
     if chain is None:
         return setup.augmentation
-    array = representative_array(X)
+    return _fit_chain(chain, representative_array(X), schema)
+
+
+def _fit_chain(chain: list[Augmentation], array: Any, schema: Schema) -> list[Augmentation]:
+    """Return augmentations fitted to X."""
     return [clone(step).fit_checked(array, schema) for step in chain]
-
-
-def _fit_chain(
-    chain: list[Augmentation], settings: Settings, array: Any, schema: Schema
-) -> list[Augmentation]:
-    """Return augmentations fitted to X.
-
-    Steps of a Pipeline are fitted already, and are fitted again only for a different kind.
-    """
-    from_pipeline = settings.augmentation is None
-
-    def is_fitted(step: Augmentation) -> bool:
-        step_kind = getattr(step, "_schema", schema).kind
-        return step.__sklearn_is_fitted__() and _kind_types(step_kind) == _kind_types(schema.kind)
-
-    return [
-        step if from_pipeline and is_fitted(step) else clone(step).fit_checked(array, schema)
-        for step in chain
-    ]
-
-
-def _kind_types(kind: Kind) -> list[type]:
-    """Return the class of a kind, or those of the kinds of modalities."""
-    return [type(item) for item in getattr(kind, "kinds_", [kind])]
 
 
 def _new_network(

@@ -90,12 +90,14 @@ def test_a_continued_setup_takes_the_new_choices_and_keeps_the_chain_unless_one_
     assert isinstance(given.augmentation[0], GaussianNoise)
 
 
-def test_augmentations_are_fitted_as_clones_and_fitted_steps_of_a_pipeline_are_taken():
+def test_augmentations_are_fitted_as_clones_also_those_of_a_pipeline():
     own = GaussianNoise()
     embedder = small(augmentation=own).fit(vectors())
     assert embedder.augmentation_[0] is not own and not own.__sklearn_is_fitted__()
     pipe = make_pipeline(GaussianNoise(), small()).fit(vectors())
-    assert pipe[-1].augmentation_[0] is pipe[0]
+    fitted = pipe[-1].augmentation_[0]
+    assert fitted is not pipe[0]
+    np.testing.assert_array_equal(fitted.std_, pipe[0].std_)
 
 
 def test_a_frozen_encoder_without_a_head_leaves_nothing_to_train():

@@ -199,7 +199,7 @@ def test_parts_need_a_framework_and_encoders_for_each():
         small(encoder=[MLP(), MLP()]).fit(X)
     with pytest.raises(ValueError, match=r"RandomAffine expects images.*several parts"):
         mixed(augmentation=RandomAffine()).fit(MIXED)
-    with pytest.raises(ValueError, match="X is several arrays"):
+    with pytest.raises(ValueError, match="X already consists of several arrays"):
         mixed(framework=CMC(split=3)).fit(MIXED)
     with pytest.raises(ValueError, match=r"'encoder' parameter .* has changed from ConvNet"):
         mixed(warm_start=True).fit(MIXED).set_params(encoder=None).fit(MIXED)
