@@ -42,6 +42,16 @@ class Metadata(NamedTuple):
         """Return the metadata of these rows, in any order and number."""
         return Metadata(*(None if field is None else field[rows] for field in self))
 
+    def of_anchors(self, candidates: Metadata) -> dict[str, Tensor | None]:
+        """Return these, and those of candidates, as arguments of a `Contrast`."""
+        return {
+            "weights": self.weights,
+            "anchor_labels": self.labels,
+            "candidate_labels": None if self.labels is None else candidates.labels,
+            "anchor_groups": self.groups,
+            "candidate_groups": candidates.groups,
+        }
+
 
 class Batch(NamedTuple):
     """A batch of samples and their metadata.

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .._data._batches import Metadata
 from ..similarity import Similarity
 
 
@@ -118,23 +119,19 @@ def in_batch(
     contrast : Contrast
         With n_views · n anchors, n_views − 1 positives each, N = n_views · (n − 1).
     """
-    n_views, n = views.shape[:2]
+    n = views.shape[1]
     flat = views.flatten(0, 1)
     # Row i + v·n is view v of sample i; indices are modulo the number of rows.
     rows, steps = (torch.arange(0, len(flat), step, device=views.device) for step in (1, n))
     same_sample = (rows[:, None] + steps) % len(flat)
-    labels = None if labels is None else labels.repeat(n_views)
-    groups = None if groups is None else groups.repeat(n_views)
+    weights = None if weights is None else weights.flatten()
+    metadata = Metadata(labels, groups).take(rows % n)._replace(weights=weights)
     return Contrast(
         anchors=flat,
         candidates=flat,
         positives=same_sample[:, 1:],
         excluded=same_sample,
-        weights=None if weights is None else weights.flatten(),
-        anchor_labels=labels,
-        candidate_labels=labels,
-        anchor_groups=groups,
-        candidate_groups=groups,
+        **metadata.of_anchors(metadata),
     )
 
 

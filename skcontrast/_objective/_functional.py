@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from .._checks import StrOptions, check_argument, check_component, names_checked
+from .._data._batches import Metadata
 from .._runtime import plain_modes
 from .._warnings import warn
 from ..losses import InfoNCE, Loss
@@ -194,17 +195,13 @@ def _contrast(
     # queue has no keys of the same samples, so none is excluded.
     positives = pairs_with(embedded[0], embedded[1:], similarity)
     no_columns = torch.empty(len(positives), 0, dtype=torch.int64, device=positives.device)
-    keys = similarity.embed(queue)
+    of_anchors, of_queue = map(Metadata, labels, groups)
     return Contrast(
         anchors=embedded[0],
-        candidates=keys,
+        candidates=similarity.embed(queue),
         positives=positives,
         excluded=no_columns,
-        weights=sample_weight,
-        anchor_labels=labels[0],
-        candidate_labels=labels[1],
-        anchor_groups=groups[0],
-        candidate_groups=groups[1],
+        **of_anchors._replace(weights=sample_weight).of_anchors(of_queue),
     )
 
 

@@ -340,18 +340,14 @@ class _CMCSession(Session):
         self.new: Any = projections.detach(), batch.rows, batch.labels, similarity
         vectors, excluded, known = self._drawn(batch, projections, similarity)
         embedded, candidates = similarity.embed(projections), similarity.embed(vectors)
-        of_anchors = [batch.metadata(z_part) for z_part in projections]
+        metadata = [batch.metadata(z_part) for z_part in projections]
         return [
             Contrast(
                 anchors=embedded[a].flatten(0, 1),
                 candidates=candidates[b],
                 positives=torch.cat([pairs_with(u, embedded[b], similarity) for u in embedded[a]]),
                 excluded=excluded.repeat(len(views), 1),
-                weights=of_anchors[a].weights,
-                anchor_labels=of_anchors[a].labels,
-                candidate_labels=None if batch.labels is None else known.labels,
-                anchor_groups=of_anchors[a].groups,
-                candidate_groups=known.groups,
+                **metadata[a].of_anchors(known),
             )
             for a, b in permutations(range(n_parts), 2)
         ]

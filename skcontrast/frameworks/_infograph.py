@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from .._checks import parameter
-from .._data._batches import Batch
+from .._data._batches import Batch, Metadata
 from .._objective._contrast import Contrast
 from .._objective._mean_loss import ObjectiveName
 from ..graphs import GraphBatch
@@ -127,9 +127,5 @@ class _InfoGraphSession(Session):
             candidates=similarity.embed(z_graphs),
             positives=graphs.batch,
             excluded=graphs.batch,
-            weights=known.weights,
-            anchor_labels=known.labels,
-            candidate_labels=batch.labels,
-            anchor_groups=known.groups,
-            candidate_groups=batch.groups,
+            **known.of_anchors(Metadata(batch.labels, batch.groups)),
         )

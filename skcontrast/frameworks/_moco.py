@@ -394,17 +394,12 @@ class _MoCoSession(Session):
             for v in range(len(queries))
         ]
         positives = [pairs_with(*pair, similarity) for pair in zip(anchors, others, strict=True)]
-        of_anchors = batch.metadata(z)
         return Contrast(
             anchors=anchors.flatten(0, 1),
             candidates=candidates,
             positives=torch.cat(positives),
             excluded=excluded.repeat(len(queries), 1),
-            weights=of_anchors.weights,
-            anchor_labels=of_anchors.labels,
-            candidate_labels=None if batch.labels is None else known.labels,
-            anchor_groups=of_anchors.groups,
-            candidate_groups=known.groups,
+            **batch.metadata(z).of_anchors(known),
         )
 
     def _candidates(
