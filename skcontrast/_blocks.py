@@ -1,7 +1,5 @@
 """Blocks of features next to the embedding of a classifier, and their weights."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """State of the process: device, memory, threads and random generators."""
 
-from __future__ import annotations
-
 import math
 import random
 import secrets

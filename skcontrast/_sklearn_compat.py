@@ -1,8 +1,6 @@
 """Private names of scikit-learn, imported in one place."""
 
 # ruff: noqa: F401
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import wraps

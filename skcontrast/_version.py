@@ -1,7 +1,5 @@
 """Versions of the package and of its dependencies."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from importlib.metadata import version
 

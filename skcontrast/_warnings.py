@@ -1,7 +1,5 @@
 """Warnings that point at the caller's line, and console output."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import sys

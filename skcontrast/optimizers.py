@@ -1,7 +1,5 @@
 """Optimizers with options per group of parameters."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase

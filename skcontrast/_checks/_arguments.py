@@ -1,7 +1,5 @@
 """Validation of arguments, of array-likes, and of what custom methods return."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 import re

@@ -1,7 +1,5 @@
 """Constraints on hyperparameters and arguments, and their error messages."""
 
-from __future__ import annotations
-
 import difflib
 import inspect
 import re

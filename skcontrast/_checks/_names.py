@@ -1,7 +1,5 @@
 """Suggestions for misspelled and foreign names of parameters."""
 
-from __future__ import annotations
-
 import difflib
 import functools
 import inspect

@@ -1,7 +1,5 @@
 """Parameters, declared in the body of a class with their type, default and range."""
 
-from __future__ import annotations
-
 import functools
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, ClassVar, Literal, Self, dataclass_transform

@@ -1,7 +1,5 @@
 """Conversion of array-likes; anything that is no array of samples raises an error."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from numbers import Number
 from pathlib import PurePath

@@ -1,7 +1,5 @@
 """Arrays of samples, in memory, in files or read lazily: rows, tensors and statistics."""
 
-from __future__ import annotations
-
 import math
 import warnings
 import zlib

@@ -1,7 +1,5 @@
 """Validation of y, sample weights, groups, domains and descriptions."""
 
-from __future__ import annotations
-
 from numbers import Integral
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Samples of several modalities, as X and as batches, and row labels of pandas."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Self

@@ -1,7 +1,5 @@
 """Reading of image files and images of Pillow as arrays."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path, PurePath

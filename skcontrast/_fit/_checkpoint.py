@@ -3,8 +3,6 @@
 The state of random generators is not needed, because each epoch seeds them.
 """
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import io

@@ -1,7 +1,5 @@
 """Defaults of each kind of data: encoder, augmentations, baselines and plots."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal

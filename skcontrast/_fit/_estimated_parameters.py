@@ -1,7 +1,5 @@
 """α and τ⁺ of a loss, estimated from the data while it trains."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

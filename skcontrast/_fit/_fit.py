@@ -1,7 +1,5 @@
 """Fit a network: from validated parameters and X to the state of a fitted embedder."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Label spreading: pseudo-labels of unlabeled samples from their neighbours."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 

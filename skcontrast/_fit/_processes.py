@@ -1,7 +1,5 @@
 """Training of one network in several processes, by torch.distributed."""
 
-from __future__ import annotations
-
 import atexit
 import mmap
 import multiprocessing

@@ -1,7 +1,5 @@
 """The training samples: read once and validated."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Callbacks that watch a fit: collapse, divergence, progress, and scikit-learn's callbacks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Layers of images: dictionaries of patches, averages over grids of cells, and reductions."""
 
-from __future__ import annotations
-
 import copy
 import math
 import warnings

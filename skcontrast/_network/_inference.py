@@ -1,7 +1,5 @@
 """Inference: devices, bfloat16, embeddings of batches and of two views."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any

@@ -9,8 +9,6 @@ and defines (c, β, a, b). The rest is common to all losses. `contrastive_loss` 
 for custom training loops.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, TypeVar, cast

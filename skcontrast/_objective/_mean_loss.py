@@ -5,8 +5,6 @@ together and then discarded, so that memory grows with the number of samples, no
 ``losses/_rows.py`` has the sums over candidates and their derivatives.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from typing import Any, Literal, TypeAlias

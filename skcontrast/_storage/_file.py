@@ -1,7 +1,5 @@
 """A safetensors file with JSON in its header and a checksum, replaced atomically."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

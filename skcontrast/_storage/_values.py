@@ -24,8 +24,6 @@ when the file is read. Networks of timm and transformers are built again from th
 architecture.
 """
 
-from __future__ import annotations
-
 import copy
 import inspect
 import math

@@ -1,7 +1,5 @@
 """Validation of custom augmentations."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Composition of augmentations into one callable on tensors, with few passes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce

@@ -1,7 +1,5 @@
 """FunctionAugmentation: a function or module as an augmentation."""
 
-from __future__ import annotations
-
 import copy
 import inspect
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The four augmentations of graphs of GraphCL, vectorised over a batch."""
 
-from __future__ import annotations
-
 from numbers import Real
 
 import torch

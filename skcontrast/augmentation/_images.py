@@ -1,7 +1,5 @@
 """Augmentations of images (n_samples, channels, height, width), uint8 or floats in [0, 1]."""
 
-from __future__ import annotations
-
 import math
 from numbers import Real
 from typing import Literal

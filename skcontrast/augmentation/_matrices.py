@@ -6,8 +6,6 @@ downwards, from -1 to 1 between the outer edges of the image. A coordinate map s
 the output to the point of the input that it shows.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import torch

@@ -1,7 +1,5 @@
 """Flips and rotations that a collection of images allows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Augmentations of vectors: noise and marginal corruption."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """Base class of encoders, and construction of the module of the ``encoder`` parameter."""
 
-from __future__ import annotations
-
 import copy
 import inspect
 import math

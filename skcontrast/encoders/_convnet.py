@@ -1,7 +1,5 @@
 """Convolutional networks: on pixels, for small images, and on dictionaries of patches."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from numbers import Integral

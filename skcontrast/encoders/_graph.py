@@ -1,7 +1,5 @@
 """The graph isomorphism network."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any, Literal, cast
 

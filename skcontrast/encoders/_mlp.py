@@ -1,7 +1,5 @@
 """Perceptrons: the encoder of vectors, and the projection head between it and the loss."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from numbers import Real

@@ -1,7 +1,5 @@
 """Pretrained image networks as encoders: preprocessing, output and adaptation."""
 
-from __future__ import annotations
-
 import copy
 import math
 from collections.abc import Sequence

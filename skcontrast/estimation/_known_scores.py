@@ -1,7 +1,5 @@
 """Losses on scores with known labels: importance weights, bias, push share and reliability."""
 
-from __future__ import annotations
-
 import math
 from numbers import Integral
 from typing import NamedTuple

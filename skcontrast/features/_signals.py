@@ -1,7 +1,5 @@
 """Features of images and series: HOG, patch dictionaries and fixed convolutional kernels."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from numbers import Integral
 

@@ -1,7 +1,5 @@
 """Validation of the contrasts that frameworks return, in tests and in the first steps of a fit."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

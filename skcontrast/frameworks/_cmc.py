@@ -1,7 +1,5 @@
 """CMC: an encoder for each part of a sample, and a memory bank for all of them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import permutations
 from numbers import Integral

@@ -1,7 +1,5 @@
 """InfoGraph: the nodes of graphs are contrasted with whole graphs."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

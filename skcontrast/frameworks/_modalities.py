@@ -1,7 +1,5 @@
 """Layers that split samples into parts, with an encoder for each part."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import torch

@@ -1,7 +1,5 @@
 """SimCLR: the other samples of the batch are the negatives."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """From lists of graphs of networkx or PyTorch Geometric to packed arrays."""
 
-from __future__ import annotations
-
 import inspect
 import sys
 from collections.abc import Iterable, Mapping, Sequence

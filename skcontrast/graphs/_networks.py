@@ -1,7 +1,5 @@
 """Networks on graphs: sums over neighbours and nodes, and representations of nodes and graphs."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Graphs: of networkx, of PyTorch Geometric, or packed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """Scaling of arrays to float32 tensors, here or in the first layer of a network."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``Loss``, the base class of the losses."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, ClassVar, Literal, dataclass_transform
 

@@ -1,7 +1,5 @@
 """BCL and NonparametricBCL: weights by the probability of being a true negative."""
 
-from __future__ import annotations
-
 from typing import Any, Literal, Self
 
 from torch import Tensor

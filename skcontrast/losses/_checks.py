@@ -1,7 +1,5 @@
 """``check_loss``: a check of custom losses, to be called in tests."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

@@ -1,7 +1,5 @@
 """InfoNCE, and the losses that correct it by the expected share of false negatives."""
 
-from __future__ import annotations
-
 import math
 from typing import Literal
 

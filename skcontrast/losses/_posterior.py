@@ -1,7 +1,5 @@
 """How likely a candidate is a true negative, by the rank of its score among the candidates."""
 
-from __future__ import annotations
-
 import functools
 
 import torch

@@ -1,7 +1,5 @@
 """Weights by rank: each candidate gets a weight by the rank of its score in its row."""
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor

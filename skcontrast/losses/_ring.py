@@ -1,7 +1,5 @@
 """Losses that exclude, discount or pull the closest candidates, likely false negatives."""
 
-from __future__ import annotations
-
 import math
 from numbers import Real
 

@@ -1,7 +1,5 @@
 """Embeddings with classes: a training set and, optionally, a test set."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar, cast

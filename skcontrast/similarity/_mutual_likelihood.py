@@ -30,8 +30,6 @@ the right growth at infinity; the rest, P, is less than .24 and smooth in b/t. P
 and is of degree 8 for d ≥ 8, up to 15 for d = 2.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """The mutual likelihood score of von Mises–Fisher distributions."""
 
-from __future__ import annotations
-
 import functools
 import math
 from numbers import Real
