@@ -69,7 +69,8 @@ _GENERATORS = threading.RLock()
 def seeded_rng(seed: int, device: torch.device) -> Iterator[None]:
     """Seed torch's global generators within the context, and restore them afterwards.
 
-    The generators belong to the whole process, so only one thread enters at a time.
+    The generators belong to the whole process, so only one thread enters at a time. Those of
+    other devices are unchanged; ``torch.manual_seed`` would seed them, too.
 
     Parameters
     ----------
@@ -80,19 +81,11 @@ def seeded_rng(seed: int, device: torch.device) -> Iterator[None]:
     """
     devices = [] if device.type == "cpu" else [device]
     with _GENERATORS, torch.random.fork_rng(devices, device_type=device.type):
-        seed_generators(seed, device)
+        torch.default_generator.manual_seed(seed)
+        if device.type != "cpu":
+            state = torch.Generator(device).manual_seed(seed).get_state()
+            torch.get_device_module(device).set_rng_state(state, device)
         yield
-
-
-def seed_generators(seed: int, device: torch.device) -> None:
-    """Seed torch's global generators of the CPU and of a device, and no others.
-
-    ``torch.manual_seed`` would seed those of all devices, now or when they are first used.
-    """
-    torch.default_generator.manual_seed(seed)
-    if device.type != "cpu":
-        state = torch.Generator(device).manual_seed(seed).get_state()
-        torch.get_device_module(device).set_rng_state(state, device)
 
 
 @contextmanager

@@ -425,7 +425,7 @@ class ContrastiveEmbedder(
             encoder_=fitted.network.encoder,
             projector_=fitted.network.projector,
             history_=fitted.history,
-            n_epochs_=fitted.n_epochs,
+            n_epochs_=len(fitted.history),
             adapted_=any(p.requires_grad for p in fitted.network.encoder.parameters()),
             estimates_=fitted.estimates,
         )

@@ -8,7 +8,7 @@ import torch
 from sklearn.datasets import load_digits
 
 from skcontrast import ContrastiveEmbedder, contrastive_loss
-from skcontrast._runtime import seed_generators
+from skcontrast._runtime import seeded_rng
 from skcontrast.augmentation import MarginalCorruption, SimCLRAugmentation
 from skcontrast.encoders import Pretrained
 from skcontrast.frameworks import CMC, MoCo, SimCLR
@@ -105,8 +105,8 @@ def test_a_fit_on_the_cpu_leaves_the_generator_of_the_gpu():
 def test_a_seed_gives_the_numbers_that_torch_gives():
     torch.cuda.manual_seed(5)
     expected = torch.rand(3, device="cuda")
-    seed_generators(5, torch.device("cuda"))
-    assert torch.equal(torch.rand(3, device="cuda"), expected)
+    with seeded_rng(5, torch.device("cuda")):
+        assert torch.equal(torch.rand(3, device="cuda"), expected)
 
 
 def test_same_views_in_every_fit():

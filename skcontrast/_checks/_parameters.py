@@ -103,17 +103,12 @@ class ParameterObject(Declared):
     def validate(self) -> None:
         """Raise ValueError for combinations of values that the constraints cannot exclude."""
 
-    def _check_protocol(self) -> None:
-        """Raise TypeError for a class that lacks what its base class needs."""
-
 
 def validate_parameters(obj: Any) -> None:
     """Raise ``InvalidParameterError`` if a parameter of `obj` is outside its range.
 
     Parameter objects inside `obj` are checked too, at any depth.
     """
-    if isinstance(obj, ParameterObject):
-        obj._check_protocol()
     parameters = obj.get_params(deep=False)
     check_values(obj._parameter_constraints, parameters, type(obj).__name__)
     for value in parameters.values():

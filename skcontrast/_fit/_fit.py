@@ -120,7 +120,7 @@ def _open_state(
         processes.check_same(identity | process_identity)
     # If there is a checkpoint of the same fit, its seed replaces the drawn one.
     n_before, checkpoint_identity = (
-        0 if past is None else past.n_epochs,
+        0 if past is None else len(past.history),
         identity if has_file else None,
     )
     state = processes.value_of_first(lambda: open_state(settings, checkpoint_identity, n_before))

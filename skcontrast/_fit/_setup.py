@@ -98,11 +98,6 @@ class Fitted:
     framework_state: dict[str, Any] | None = None
     interrupted: bool = False
 
-    @property
-    def n_epochs(self) -> int:
-        """Number of epochs in all fits."""
-        return len(self.history)
-
     def on_cpu(self) -> Fitted:
         """Return a copy with all tensors on the CPU."""
         names = ("network", "optimizer_state", "framework_state")

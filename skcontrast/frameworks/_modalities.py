@@ -111,13 +111,8 @@ def rgb_to_lab(images: Tensor) -> Tensor:
     x = x.clamp(0, 1)
     x = torch.where(x <= 0.04045, x / 12.92, ((x + 0.055) / 1.055) ** 2.4)
     # Not as a matrix product, which autocast would compute in half precision.
-    t = torch.stack(
-        [
-            (red * x[:, 0] + green * x[:, 1] + blue * x[:, 2]) / white
-            for (red, green, blue), white in zip(_TO_XYZ, _WHITE, strict=True)
-        ],
-        1,
-    )
+    weights = x.new_tensor(_TO_XYZ) / x.new_tensor(_WHITE)[:, None]
+    t = (x[:, None] * weights[:, :, None, None]).sum(2)
     # Below the knee the root is not used, but its infinite slope at 0 would make gradients NaN.
     root = t.clamp_min(_KNEE**3) ** (1 / 3)
     f = torch.where(t > _KNEE**3, root, t / (3 * _KNEE**2) + 4 / 29)

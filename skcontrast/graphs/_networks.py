@@ -132,8 +132,10 @@ class ForeignNetwork(GraphNetwork):
 
     def __init__(self, module: nn.Module):
         super().__init__(module)
-        self.reads = _edge_arguments(module)
         arguments = list(inspect.signature(module.forward).parameters.values())
+        # The models of PyTorch Geometric have both arguments, and declare those that they use.
+        known = [a.name for a in arguments if a.name in _OF_EDGES]
+        self.reads = [name for name in known if getattr(module, f"supports_{name}", True)]
         self.names_batch = any(a.name == "batch" or a.kind == a.VAR_KEYWORD for a in arguments)
         third = [a for a in arguments[2:3] if a.name not in _OF_EDGES]
         self.third_is_batch = any(a.default is a.empty for a in third)
@@ -169,13 +171,3 @@ class ForeignNetwork(GraphNetwork):
         """Return the representations of the graphs, shape (n_graphs, width)."""
         output = self._output(graphs)
         return output if len(output) == len(graphs) else self.pool(output, graphs)
-
-
-def _edge_arguments(module: nn.Module) -> tuple[str, ...]:
-    """Return the features of edges that a module has as arguments, and uses.
-
-    The models of PyTorch Geometric have both arguments, and declare those that they use.
-    """
-    arguments = inspect.signature(module.forward).parameters
-    names = [name for name in _OF_EDGES if name in arguments]
-    return tuple(name for name in names if getattr(module, f"supports_{name}", True))

@@ -435,14 +435,8 @@ def _queries(queries: Any, n_samples: int, random_state: Any) -> NDArray:
         if not 1 <= int(queries) <= n_samples:
             raise ValueError(f"queries must be in [1, {n_samples}], got {queries!r}.")
         return generator_of(random_state).choice(n_samples, queries, replace=False)
-    return _row_numbers(queries, "queries", n_samples)
-
-
-def _row_numbers(values: Any, name: str, n_samples: int) -> NDArray[np.int64]:
-    """Return indices or a mask of rows as an array of row numbers."""
-    expected = f"an array of ints below {n_samples}"
-    with naming(name, expected, values):
-        return np.arange(n_samples)[np.atleast_1d(values)]
+    with naming("queries", f"an array of ints below {n_samples}", queries):
+        return np.arange(n_samples)[np.atleast_1d(queries)]
 
 
 def _nearest_rows(h: NDArray, rows: NDArray, n_neighbors: int) -> NDArray:
