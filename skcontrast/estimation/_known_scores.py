@@ -281,11 +281,6 @@ def reliability(loss: Loss, sample: ScoreSample, n_bins: int = 10) -> Reliabilit
     >>> curve = reliability(SoftRing(sharpness=1.6), sample)
     >>> curve.largest_gap < 0.03
     True
-
-    Precision and recall of the closest tenth of the candidates as false negatives:
-
-    >>> print(f"{curve.precision[-1]:.2f} {curve.recall[-1]:.2f}")
-    0.63 0.65
     """
     sample = _checked_arguments(loss, sample, owner="reliability")
     if not loss._overrides("true_negative_probability"):
