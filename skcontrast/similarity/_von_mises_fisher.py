@@ -164,13 +164,11 @@ class VonMisesFisher(Similarity):
             Their name in the message.
         """
         # Reading values would synchronise with a GPU.
-        if kappa.is_cuda or ((kappa >= 0) & (kappa <= self.kappa_max)).all():
-            return
-        got = f"some in [{kappa.min():.4g}, {kappa.max():.4g}]: raise kappa_max"
-        raise ValueError(
-            f"The concentrations of {name} must be in [0, kappa_max={self.kappa_max:g}], got "
-            f"{'NaN' if kappa.isnan().any() else got if kappa.min() >= 0 else 'negative ones'}."
-        )
+        if not (kappa.is_cuda or ((kappa >= 0) & (kappa <= self.kappa_max)).all()):
+            raise ValueError(
+                f"The concentrations of {name} must be in [0, kappa_max={self.kappa_max:g}], got "
+                f"{kappa.min():.4g} to {kappa.max():.4g}."
+            )
 
     def embed(self, z: Embeddings) -> Tensor:
         """Return κμ, m and −g(κ), shape (..., d + 2), of what `distribution` takes."""

@@ -47,7 +47,7 @@ def test_bad_input_is_refused_by_name(views, kwargs, error, message):
     [
         ((MU, -KAPPA), (MU, KAPPA), ValueError, r"concentrations of z1 .* \[0, kappa_max=10\]"),
         ((MU, KAPPA), (MU, 11 * KAPPA), ValueError, "concentrations of z2"),
-        ((MU, KAPPA), (MU, KAPPA * math.nan), ValueError, "concentrations of z2 .* got NaN"),
+        ((MU, KAPPA), (MU, KAPPA * math.nan), ValueError, "concentrations of z2 .* got nan"),
         ((MU, KAPPA), (MU, KAPPA[:2]), ValueError, r"must have shape \(3,\), got \(2,\)"),
         ((MU, KAPPA), (MU[:, :2], KAPPA), ValueError, r"z2 must have shape \(n, 3\)"),
         ((MU, KAPPA), (MU.numpy(), KAPPA), TypeError, "directions of z2 must be .* got ndarray"),
