@@ -249,8 +249,12 @@ def test_a_network_that_differs_is_not_written(tmp_path, monkeypatch):
     embedder = fitted(VECTORS, **SMALL)
     path = tmp_path / "network.onnx"
     path.write_bytes(b"before")
-    monkeypatch.setattr(_export, "_run_onnx", lambda data, array: array[:, :1] * 0)
-    with pytest.raises(ValueError, match=r"network\.onnx was not written: .* differs"):
-        export(embedder, path, VECTORS)
+    run = _export._run_onnx
+    for error in (0.1, -0.1, np.nan):
+        monkeypatch.setattr(
+            _export, "_run_onnx", lambda data, X, error=error: run(data, X) + error
+        )
+        with pytest.raises(ValueError, match=r"network\.onnx was not written: .* differs"):
+            export(embedder, path, VECTORS)
     assert path.read_bytes() == b"before"
     assert [entry.name for entry in tmp_path.iterdir()] == [path.name]

@@ -197,6 +197,11 @@ def test_weights_multiply_the_losses_of_the_samples(loss):
             r"sample_weight must be a tensor of shape \(4,\)",
         ),
         (
+            {"y": torch.arange(4), "sample_weight": torch.ones(4, 1)},
+            ValueError,
+            r"sample_weight must be a tensor of shape \(4,\), got \(4, 1\)",
+        ),
+        (
             {"y": torch.arange(4), "sample_weight": -torch.ones(4)},
             ValueError,
             "sample_weight must hold no negative numbers",
