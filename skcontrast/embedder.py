@@ -170,8 +170,8 @@ class ContrastiveEmbedder(
     random_state : int, RandomState instance or None, default=None
         Seeds weights, batches and views; global generators are left untouched.
     verbose : int, default=0
-        1 prints data, encoder and device, a progress bar with the remaining time, and the last
-        loss and scores.
+        1 prints data, encoder and device, the expected time, a progress bar, and the last loss
+        and scores.
 
     Attributes
     ----------

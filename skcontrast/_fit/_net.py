@@ -30,7 +30,7 @@ from ._processes import Processes
 from ._samples import TrainingData
 from ._settings import Settings, epoch_progress, plain_callbacks
 from ._setup import Fitted
-from ._watch import CollapseCheck, ProgressBar, check_epoch
+from ._watch import CollapseCheck, LongFit, ProgressBar, check_epoch
 
 if TYPE_CHECKING:
     from ._checkpoint import EpochState
@@ -385,4 +385,4 @@ def _callbacks(settings: Settings) -> list[Any]:
     callbacks = sorted(
         settings.callbacks, key=lambda item: not isinstance(plain_callbacks([item])[0], Evaluation)
     )
-    return [*callbacks, *([ProgressBar()] if settings.verbose else [])]
+    return [*callbacks, LongFit(), *([ProgressBar()] if settings.verbose else [])]

@@ -1,5 +1,6 @@
 """Callbacks that watch a fit: collapse, divergence, progress, and scikit-learn's callbacks."""
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -120,6 +121,39 @@ def _divergence_error(epoch: int, what: str) -> ValueError:
         "'augmentation' and a custom 'loss' or 'similarity' return finite values, and that "
         "'sample_weight' is not huge."
     )
+
+
+# The first steps, which allocate and compile, are skipped; the median of the next is robust to a
+# busy machine.
+_WARM_UP, _STEPS = 3, 10
+# A fit of at least these seconds is announced, without and with verbose=1; a longer one is warned
+# of.
+_LONG, _TOO_LONG = (600.0, 10.0), 3600.0
+
+
+class LongFit(Callback):
+    """Prints the expected time of a long fit, measured in its first steps."""
+
+    def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
+        """Reset the times of an earlier fit."""
+        self.times_: list[float] = []
+
+    def on_batch_end(self, net: Any, **kwargs: Any) -> None:
+        """Print the expected time once."""
+        self.times_.append(time.perf_counter())
+        if len(self.times_) != _WARM_UP + _STEPS:
+            return
+        seconds = float(np.median(np.diff(self.times_[_WARM_UP - 1 :])))
+        n_steps, n_epochs = len(net.sampler_), net.max_epochs - net.epoch_
+        total = seconds * n_steps * n_epochs
+        if total < _LONG[bool(net.settings.verbose)]:
+            return
+        text = f"about {tqdm.format_interval(total)} for {n_epochs} epochs of {n_steps} steps"
+        text = f"{net.settings.owner}: {text}, {seconds:.2g} s each"
+        if total < _TOO_LONG:
+            say(text)
+        else:
+            warn(f"{text}. Lower 'max_epochs', or pass smaller samples or a smaller encoder.")
 
 
 class ProgressBar(Callback):
