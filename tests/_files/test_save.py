@@ -15,6 +15,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from skorch.callbacks import Callback
 from torch import nn
 
 import skcontrast
@@ -364,6 +365,15 @@ def test_a_seed_of_numpy_is_kept(tmp_path):
     np.testing.assert_array_equal(
         clone(loaded).fit(VECTORS).transform(VECTORS), embedder.transform(VECTORS)
     )
+
+
+def test_what_only_concerns_the_running_program_is_not_saved(tmp_path):
+    params = {"callbacks": [Callback()], "checkpoint": tmp_path / "folder", "n_workers": 1}
+    seed = np.random.RandomState(0)
+    skcontrast.save(fitted(random_state=seed, **params, **SMALL), tmp_path / "a")
+    loaded, default = skcontrast.load(tmp_path / "a"), ContrastiveEmbedder()
+    assert loaded.random_state is None
+    assert all(getattr(loaded, name) == getattr(default, name) for name in params)
 
 
 def test_a_device_of_torch_is_stored_as_text(tmp_path):
