@@ -17,6 +17,7 @@ from skcontrast.losses import (
     HCL,
     SINCERE,
     InfoNCE,
+    PositiveDebiased,
     SoftSupCon,
     SupCon,
     Supervised,
@@ -64,6 +65,14 @@ def test_gradcheck_of_both_objectives_with_a_custom_similarity(name):
         return objective_value(contrast, HCL(beta=0.5), NotBilinear(), objective=name)
 
     assert torch.autograd.gradcheck(value, views)
+
+
+def test_gradcheck_where_the_highest_score_depends_on_the_anchor():
+    views = torch.stack(random_views(4, 3)).requires_grad_()
+    loss = PositiveDebiased(tau_plus=0.3)
+    assert torch.autograd.gradcheck(
+        lambda views: contrastive_loss(*views, loss=loss, similarity=VonMisesFisher()), views
+    )
 
 
 def test_gradient_scales_with_the_gradient_that_comes_back():
