@@ -74,6 +74,13 @@ def test_float_images_are_mapped_to_the_unit_interval():
     assert beyond.min() == 0 and beyond.max() == 1
 
 
+def test_all_images_decide_which_intensities_are_outliers():
+    X = rng().uniform(size=(1100, 32, 32)).astype(np.float32)
+    X[1000:] *= 100  # behind the first million
+    tensor = ImageScaler().fit(X).to_tensor(X, CPU)
+    np.testing.assert_allclose(tensor[:, 0], X / 100, atol=1e-4)
+
+
 def test_grey_images_get_their_channel():
     X = np.zeros((4, 5, 6))
     assert ImageScaler().fit(X).to_tensor(X, CPU).shape == (4, 1, 5, 6)
