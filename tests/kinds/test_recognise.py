@@ -1,5 +1,6 @@
 """The kind of X: declared, detected, and what is ambiguous."""
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
@@ -240,3 +241,9 @@ DATES = (np.datetime64("2020-01-01", "s") + np.arange(320)).reshape(20, 16)
 def test_dates_are_not_silently_numbers(use):
     with pytest.raises(TypeError, match=r"dates or durations|must hold numbers"):
         use()
+
+
+def test_several_parts_have_no_number_of_features_if_one_has_none():
+    vectors, graphs = np.eye(12), [nx.cycle_graph(3 + k % 4) for k in range(12)]
+    embedder = ContrastiveEmbedder(framework=CMC(), max_epochs=1, random_state=0)
+    assert not hasattr(embedder.fit((vectors, graphs)), "n_features_in_")
