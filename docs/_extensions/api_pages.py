@@ -25,17 +25,17 @@ def modules(path):
 def render(app, page_name):
     """Return the sidebar of a page as HTML; the module of the page is unfolded."""
     link = app.builder.get_relative_uri
-    parts = ['<nav class="bd-links api-links" aria-label="API reference">']
+    html = ['<nav class="bd-links api-links" aria-label="API reference">']
     for module, names in modules(Path(app.srcdir) / "api.rst").items():
         pages = {name: f"generated/{module}.{name}" for name in names}
         is_open = " open" if page_name in pages.values() else ""
-        parts.append(f"<details{is_open}><summary>{escape(module)}</summary><ul>")
+        html.append(f"<details{is_open}><summary>{escape(module)}</summary><ul>")
         for name, page in pages.items():
             current = ' class="current"' if page == page_name else ""
             href = escape(link(page_name, page))
-            parts.append(f'<li{current}><a href="{href}">{escape(name)}</a></li>')
-        parts.append("</ul></details>")
-    return Markup("".join([*parts, "</nav>"]))
+            html.append(f'<li{current}><a href="{href}">{escape(name)}</a></li>')
+        html.append("</ul></details>")
+    return Markup("".join([*html, "</nav>"]))
 
 
 def add_to_context(app, page_name, template_name, context, doctree):
@@ -56,8 +56,8 @@ def grouped(text):
     listed = re.search(r"[^\n.]*\bform \w+ groups:\n\n((?:[- ] .*\n)+)\n", text)
     if not listed:
         return text
-    found = re.search(r"(?<=^:Parameters:\n\n)(?:(?: .*)?\n)+", text, re.MULTILINE)
-    blocks = re.split(r"^(?=    \*\*(\w+)\*\* :)", found[0], flags=re.MULTILINE)[1:]
+    section = re.search(r"(?<=^:Parameters:\n\n)(?:(?: .*)?\n)+", text, re.MULTILINE)
+    blocks = re.split(r"^(?=    \*\*(\w+)\*\* :)", section[0], flags=re.MULTILINE)[1:]
     blocks = dict(zip(blocks[::2], blocks[1::2], strict=True))
     groups = []
     for group in listed[1].split("\n- "):
@@ -66,7 +66,7 @@ def grouped(text):
         groups += [blocks.pop(name) for name in re.findall(r"`(\w+)`", names)]
     if blocks:
         raise ValueError(f"The groups of parameters lack {sorted(blocks)}.")
-    text = text.replace(found[0], "".join(groups))
+    text = text.replace(section[0], "".join(groups))
     return text.replace(listed[0], "\n\n")  # what precedes it may be of the same paragraph
 
 

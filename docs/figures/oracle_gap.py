@@ -16,8 +16,12 @@ FEW = "Δ 5 labels"
 def gaps(rows):
     """Return the sets, the temperatures, and the gaps in percentage points by both."""
     sets, temperatures = (list(dict.fromkeys(row[name] for row in rows)) for name in ("data", "t"))
-    found = {(row["data"], row["t"]): 100 * float(row[FEW]) for row in rows}
-    return sets, temperatures, np.array([[found[data, t] for t in temperatures] for data in sets])
+    percent = {(row["data"], row["t"]): 100 * float(row[FEW]) for row in rows}
+    return (
+        sets,
+        temperatures,
+        np.array([[percent[data, t] for t in temperatures] for data in sets]),
+    )
 
 
 def is_beyond_chance(row):
@@ -46,11 +50,11 @@ def draw_map(axis, rows):
 def draw_losses(axis, rows, sets):
     """Draw each loss at its best temperature, as a difference from InfoNCE at its best."""
     for loss, marker in MARKERS.items():
-        found = {row["data"]: 100 * float(row[FEW]) for row in rows if row["loss"] == loss}
+        percent = {row["data"]: 100 * float(row[FEW]) for row in rows if row["loss"] == loss}
         color = "black" if loss == ORACLE else None
         label = "oracle" if loss == ORACLE else loss
-        y = [i for i, data in enumerate(sets) if data in found]
-        x = [found[sets[i]] for i in y]
+        y = [i for i, data in enumerate(sets) if data in percent]
+        x = [percent[sets[i]] for i in y]
         axis.scatter(x, y, marker=marker, s=28, color=color, label=label, zorder=2)
     axis.axvline(0, color="0.6", lw=1, zorder=1)
     axis.set(xlabel="percentage points", title="each at its best t − InfoNCE at its best")

@@ -16,20 +16,20 @@ NAMES = {
 }
 
 stored = json.loads(RESULTS.read_text(encoding="utf-8"))
-found = {name: stored[f"time: {name}"]["rows"] for name in SETS}
-names = dict.fromkeys(row["row"] for rows in found.values() for row in rows)
+curves = {name: stored[f"time: {name}"]["rows"] for name in SETS}
+names = dict.fromkeys(row["row"] for rows in curves.values() for row in rows)
 shown = [name for name in names if name != "t-SimCNE"]  # its map is far below all others
 colours = dict(zip(shown, [*(f"C{k}" for k in range(10)), "black", "gold"], strict=True))
 figure, axes = plt.subplots(len(SETS), 3, figsize=(7, 8), layout="constrained", sharex=True)
 lines = {}
-for of_set, (data, rows) in zip(axes, found.items(), strict=True):
+for of_set, (data, rows) in zip(axes, curves.items(), strict=True):
     for axis, column in zip(of_set, COLUMNS, strict=True):
         for name, colour in colours.items():
-            own = [row for row in rows if row["row"] == name]
-            if own:
-                minutes = [max(row["CPU min"], 0.01) for row in own]
+            points = [row for row in rows if row["row"] == name]
+            if points:
+                minutes = [max(row["CPU min"], 0.01) for row in points]
                 (lines[name],) = axis.semilogx(
-                    minutes, [row[column] for row in own], "o-", color=colour, ms=4
+                    minutes, [row[column] for row in points], "o-", color=colour, ms=4
                 )
     of_set[0].set_ylabel(data.removesuffix("_part"))
 for axis, column in zip(axes[0], COLUMNS, strict=True):

@@ -78,8 +78,8 @@ names = ("left half", "right half", "ink in rows")
 Z = embedder.transform(X_test)
 print(f"the right one among the first of {len(Z)}:   1      10")
 for of, to in ((0, 1), (0, 2), (1, 2)):
-    found = ranks(cosines(Z, of, to))
-    first, ten = np.mean(found < 1), np.mean(found < 10)
+    ranks_of_pairs = ranks(cosines(Z, of, to))
+    first, ten = np.mean(ranks_of_pairs < 1), np.mean(ranks_of_pairs < 10)
     print(f"{names[of]:>11} -> {names[to]:12}     {first:8.2f}{ten:8.2f}")
 
 nearest = np.argsort(-cosines(Z, 0, 1), axis=1)[:, :4]
@@ -87,12 +87,12 @@ queries = [np.flatnonzero(y_test == digit)[0] for digit in range(10)]
 figure, axes = plt.subplots(5, 10, figsize=(7, 3.9), layout="constrained")
 for column, row in enumerate(queries):
     whole = [row, *nearest[row]]
-    for place, (axis, other) in enumerate(zip(axes[:, column], whole, strict=True)):
+    for rank, (axis, other) in enumerate(zip(axes[:, column], whole, strict=True)):
         joined = np.hstack([X_test.parts[0][row, 0], X_test.parts[1][other, 0]])
         axis.imshow(joined, cmap="gray_r")
         axis.axvline(3.5, color="C0", linewidth=0.8)
         axis.set(xticks=[], yticks=[])
-        is_own = place and other == row
+        is_own = rank and other == row
         for spine in axis.spines.values():
             spine.set(color="C1" if is_own else "0.8", linewidth=2 if is_own else 0.8)
 for axis, label in zip(axes[:, 0], ("original", "1st", "2nd", "3rd", "4th"), strict=True):

@@ -42,7 +42,7 @@ def draw_cell(kind, rng, side=64):
     def disc(x, y, radius, color):
         pen.ellipse((x - radius, y - radius, x + radius, y + radius), fill=color)
 
-    def place(angle, distance):
+    def point(angle, distance):
         return x + distance * np.cos(turn + angle), y + distance * np.sin(turn + angle)
 
     image = Image.new("RGB", (2 * side, 2 * side), stain(235, 220, 225))
@@ -54,18 +54,18 @@ def draw_cell(kind, rng, side=64):
     radius, turn = rng.uniform(0.52, 0.72) * side, rng.uniform(0, 2 * np.pi)
     disc(x, y, radius, body)
     if kind == 0:
-        disc(*place(0, 0.1 * radius), 0.55 * radius, core)
+        disc(*point(0, 0.1 * radius), 0.55 * radius, core)
     elif kind == 1:
-        disc(*place(0, 0.1 * radius), 0.6 * radius, core)
-        disc(*place(0, 0.5 * radius), 0.38 * radius, body)
+        disc(*point(0, 0.1 * radius), 0.6 * radius, core)
+        disc(*point(0, 0.5 * radius), 0.38 * radius, body)
     elif kind in (2, 3):
         for lobe in range(kind):
             angle = np.pi * lobe if kind == 2 else 1.5 * lobe
-            disc(*place(angle, 0.4 * radius), (0.52 - 0.08 * kind) * radius, core)
+            disc(*point(angle, 0.4 * radius), (0.52 - 0.08 * kind) * radius, core)
     else:
-        disc(*place(0, 0.3 * radius), 0.33 * radius, core)
+        disc(*point(0, 0.3 * radius), 0.33 * radius, core)
         for _ in range(30):
-            where = place(rng.uniform(0, 2 * np.pi), rng.uniform(0.1, 0.85) * radius)
+            where = point(rng.uniform(0, 2 * np.pi), rng.uniform(0.1, 0.85) * radius)
             disc(*where, 0.07 * radius, core)
     image = image.filter(ImageFilter.GaussianBlur(rng.uniform(1, 2.5))).resize((side, side))
     noisy = np.asarray(image) + rng.normal(0, 6, (side, side, 3))
@@ -115,16 +115,16 @@ else:
 def accuracies(H_train, H_test, n_draws=10):
     """Return the accuracies with 2, 5 and 20 labels of each kind, one row per draw."""
     unit = H_train.std()
-    found = []
+    accuracies = []
     for seed in range(n_draws):
         draw = np.random.default_rng(seed)
         shuffled = [draw.permutation(np.flatnonzero(y_train == k)) for k in range(5)]
-        found.append([])
+        accuracies.append([])
         for n_labels in (2, 5, 20):
             few = np.concatenate([rows[:n_labels] for rows in shuffled])
             classifier = LogisticRegression(max_iter=1000).fit(H_train[few] / unit, y_train[few])
-            found[-1].append(classifier.score(H_test / unit, y_test))
-    return np.array(found)
+            accuracies[-1].append(classifier.score(H_test / unit, y_test))
+    return np.array(accuracies)
 
 
 results = {}
@@ -142,8 +142,10 @@ if encoder is not None:
 
 if results:
     fig, ax = plt.subplots(figsize=(5.2, 3.6), layout="constrained")
-    for name, found in results.items():
-        ax.errorbar([2, 5, 20], found.mean(axis=0), found.std(axis=0), label=name, capsize=3)
+    for name, accuracies in results.items():
+        ax.errorbar(
+            [2, 5, 20], accuracies.mean(axis=0), accuracies.std(axis=0), label=name, capsize=3
+        )
     ax.axhline(0.2, color="gray", ls=":", lw=1, label="chance")
     ax.set(xscale="log", xlabel="labels of each kind", ylabel="accuracy on 300 other cells")
     ax.set_xticks([2, 5, 20], ["2", "5", "20"])

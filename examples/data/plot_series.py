@@ -86,7 +86,7 @@ representations = {
 def accuracies(H_train, H_test, n_labels, n_draws=20):
     """Return the test accuracies of a linear classifier for random draws of labeled windows."""
     scale = StandardScaler().fit(H_train)
-    found = []
+    accuracies = []
     for seed in range(n_draws):
         rng = np.random.default_rng(seed)
         few = np.concatenate(
@@ -94,8 +94,8 @@ def accuracies(H_train, H_test, n_labels, n_draws=20):
         )
         classifier = LogisticRegression(max_iter=2000)
         classifier.fit(scale.transform(H_train[few]), y_train[few])
-        found.append(classifier.score(scale.transform(H_test), y_test))
-    return np.array(found)
+        accuracies.append(classifier.score(scale.transform(H_test), y_test))
+    return np.array(accuracies)
 
 
 label_counts = (1, 2, 5, 10, 20)
@@ -104,16 +104,16 @@ results = {
     for name, pair in representations.items()
 }
 print("labels per class " + "".join(f"{n:>14d}" for n in label_counts))
-for name, found in results.items():
-    print(f"{name:17}" + "".join(f"{a.mean():8.3f} ±{a.std():.3f}" for a in found))
+for name, accuracies in results.items():
+    print(f"{name:17}" + "".join(f"{a.mean():8.3f} ±{a.std():.3f}" for a in accuracies))
 
 # %%
 # Accuracy
 # --------
 
 figure, axis = plt.subplots(figsize=(5, 3.4), layout="constrained")
-for (name, found), color in zip(results.items(), ("k", "0.3", "0.5", "0.7"), strict=True):
-    means, stds = np.mean(found, 1), np.std(found, 1)
+for (name, accuracies), color in zip(results.items(), ("k", "0.3", "0.5", "0.7"), strict=True):
+    means, stds = np.mean(accuracies, 1), np.std(accuracies, 1)
     axis.errorbar(label_counts, means, stds, marker="o", capsize=3, color=color, label=name)
 axis.set(xscale="log", xlabel="labels per class", ylabel="accuracy on held-out windows")
 axis.set_ylim(0, 1.02)
