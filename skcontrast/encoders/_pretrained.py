@@ -47,7 +47,7 @@ _N_IMAGES, _BATCH = 300, 32
 # The largest participation ratio of the features with which the network is adapted, without and
 # with batch normalisation. With it, steel and cells have 13 to 26 (two networks), four sets of
 # photographs 36 to 63; with any set left out, the midpoint is 25 to 38. With a vision transformer,
-# adapting gains where it is 4 to 5.5 (three sets), and costs accuracy where it is 9.5.
+# adapting gains where it is 4 to 8.5 (four sets), and costs accuracy where it is 9.5.
 _MOST_DIRECTIONS = 7, 35
 _FINITE = Interval(Real, None, None, closed="neither")
 # Defaults of the image processors of transformers.
