@@ -95,7 +95,7 @@ def test_buffers_that_are_not_in_the_state_dict_stay_out_of_it():
 
 def test_only_known_classes_are_made():
     for tag in ("$object", "$class"):
-        with pytest.raises(ValueError, match=r"names 'os\.system', which this version"):
+        with pytest.raises(ValueError, match=r"names 'os\.system', which is not in this version"):
             Reader(classes(), {}, {}).read({tag: "os.system", "state": {}})
 
 
