@@ -253,7 +253,7 @@ def test_blocks_that_a_file_cannot_have_are_named(tmp_path):
     found = model(blocks=[PCA(2)]).fit(X, FEW)
     with pytest.raises(TypeError, match="save writes features"):
         skcontrast.save(found, tmp_path / "a")
-    with pytest.raises(ValueError, match="can only be exported if .* got PCA"):
+    with pytest.raises(ValueError, match="can only be exported if it is of"):
         skcontrast.export(found, tmp_path / "a.onnx", X)
 
 
