@@ -77,19 +77,25 @@ def run(data, args, seed):
 
 
 def compared(tables, n):
-    """Yield means over sets of n images and paired differences of two encoders, by size."""
-    tables = {name: table for name, table in tables.items() if name.endswith(f", {n} images")}
+    """Yield means over sets of n images and paired differences of two encoders, by size.
+
+    A set that is stored at several sizes of a range counts once, with their mean.
+    """
     for low, high in SIZES:
-        sets = [
-            {row["row"]: row for row in table["rows"]}
-            for name, table in tables.items()
-            if low <= int(name.split(", ")[1]) <= high
-        ]
+        sets = {}
+        for name, table in tables.items():
+            data, side, *rest = name.split(", ")
+            if rest == [f"{n} images"] and low <= int(side) <= high:
+                sets.setdefault(data, []).append({row["row"]: row for row in table["rows"]})
         for column in (*COLUMNS, "CPU s"):
-            ours, theirs = ([middle(rows[name][column]) for rows in sets] for name in ENCODERS)
+            ours, theirs = ([_mean(of, row, column) for of in sets.values()] for row in ENCODERS)
             means = dict(zip(ENCODERS, (np.mean(ours), np.mean(theirs)), strict=True))
             means["difference"] = means[ENCODERS[0]] - means[ENCODERS[1]]
             yield {"pixels": f"{low} to {high}", "column": column, **means, **paired(ours, theirs)}
+
+
+def _mean(tables, row, column):
+    return np.mean([middle(rows[row][column]) for rows in tables])
 
 
 def main():
