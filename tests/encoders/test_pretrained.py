@@ -460,8 +460,8 @@ class Varied(Net):
 @pytest.mark.parametrize(
     "made, is_adapted, reason",
     [
-        (Net, True, r"adapted: features vary in [\d.]+ ≤ 35 directions, added to a frozen copy"),
-        (Varied, False, r"frozen: features vary in [\d.]+ > 35 directions"),
+        (Net, True, r"adapted: features vary in [\d.]+ ≤ 38 directions, added to a frozen copy"),
+        (Varied, False, r"frozen: features vary in [\d.]+ > 38 directions"),
         (Transformer, False, r"frozen: features vary in [\d.]+ > 7 directions"),
     ],
 )
@@ -474,6 +474,12 @@ def test_a_network_is_trained_where_its_features_vary_in_few_directions(
     printed = capsys.readouterr().err
     assert re.search(reason, printed)
     assert ("Pretrained leaves the network frozen" in printed) == (not is_adapted)
+
+
+@pytest.mark.parametrize("n", [12, 30])
+def test_of_few_images_the_network_is_not_adapted_because_they_are_few(n):
+    embedder = small(encoder=pretrained(Varied()), max_epochs=1)
+    assert not embedder.fit(images(n, side=32)).adapted_
 
 
 def test_a_frozen_network_is_what_transform_returns_and_fits_in_all_ways(net, tmp_path):
