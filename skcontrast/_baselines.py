@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import train_test_split
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ._checks import POSITIVE_INT, Interval, StrOptions, check_argument, validated
@@ -289,7 +289,7 @@ def compare_with_baselines(
         H = representations[name] = row()
         seconds[name] = spent if name == OURS else process_time() - start
         whitened = PartialWhitening(random_state=0).fit_transform(H)[known]
-        scaled = (_standardised(H) if scale else H)[known]
+        scaled = (StandardScaler().fit_transform(H) if scale else H)[known]
         scores[name] = _accuracies(scaled, whitened, y, halves, n_labels, seed)
     return BaselineComparison(scores, seconds, n_labels, len(known))
 
@@ -348,8 +348,8 @@ def _representations(
         yield "raw", partial(of, Raw()), True
         raw = computed["raw"]
         if raw.shape[1] > _MOST_COMPONENTS:
-            components = PCA(min(_MOST_COMPONENTS, len(raw)), random_state=seed)
-            yield "PCA", lambda: components.fit_transform(_standardised(raw)), False
+            pca = PCA(min(_MOST_COMPONENTS, len(raw)), random_state=seed)
+            yield "PCA", partial(make_pipeline(StandardScaler(), pca).fit_transform, raw), False
     features = defaults_of(schema.kind).features(seed)
     if isinstance(embedder.encoder, Pretrained):
         features |= {"pretrained": Frozen(embedder.encoder)}
@@ -368,7 +368,8 @@ def _representations(
 def _concatenated(blocks: list[NDArray]) -> NDArray:
     """Return standardised blocks of equal weight, with a variance of 1 on average."""
     width = np.mean([H.shape[1] for H in blocks])
-    return np.hstack([_standardised(H) * np.sqrt(width / H.shape[1]) for H in blocks])
+    scaler = StandardScaler()
+    return np.hstack([scaler.fit_transform(H) * np.sqrt(width / H.shape[1]) for H in blocks])
 
 
 def _has_columns(kind: Kind, shape: tuple, X: Any) -> bool:
@@ -376,10 +377,6 @@ def _has_columns(kind: Kind, shape: tuple, X: Any) -> bool:
     if kind._differs_in_length:
         return isinstance(X, np.ndarray) and X.dtype != object and bool(np.isfinite(X).all())
     return kind.float_batches and not kind.has_gaps and None not in shape
-
-
-def _standardised(H: NDArray) -> NDArray:
-    return StandardScaler().fit_transform(H)
 
 
 def _untrained(embedder: Any, seed: int) -> Any:

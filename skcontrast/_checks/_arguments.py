@@ -20,8 +20,6 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 # Types of the entries of long lists, which are not searched for arrays.
 _PLAIN = {int, float, bool, str, type(None), np.float64, np.float32, np.int64, np.bool_}
 _OBJECT = np.dtype(object)
-# The maximum depth of nested lists.
-_DEEPEST = 8
 # Errors that numpy, torch, pandas and scikit-learn raise at values that they cannot convert.
 _RAISED = (ValueError, TypeError, AttributeError, LookupError, RuntimeError, ArithmeticError)
 
@@ -153,7 +151,7 @@ def as_numbers(
 
 def refuse_masked(values: Any, name: str) -> None:
     """Raise ValueError for masked entries of an array or of arrays in lists."""
-    arrays = (x for x in chain.from_iterable(_levels(values)) if isinstance(x, np.ma.MaskedArray))
+    arrays = (x for x in _entries(values) if isinstance(x, np.ma.MaskedArray))
     if any(map(np.ma.is_masked, arrays)):
         raise ValueError(
             f"{name} has masked entries, which would be used as if they were not masked: pass "
@@ -168,8 +166,8 @@ def check_entries(values: Any, name: str) -> None:
     """
     refuse_masked(values, name)
     is_table = hasattr(values, "columns") and hasattr(values, "dtypes")
-    entries = chain.from_iterable(_levels(values))
-    dtypes = values.dtypes if is_table else {getattr(value, "dtype", None) for value in entries}
+    dtypes = {getattr(value, "dtype", None) for value in _entries(values)}
+    dtypes = values.dtypes if is_table else dtypes
     if any(map(_is_of_dates, dtypes)):
         raise TypeError(
             f"{name} holds dates or durations, not numbers: convert them to numbers, or pass a "
@@ -177,19 +175,13 @@ def check_entries(values: Any, name: str) -> None:
         )
 
 
-def _levels(values: Any) -> Iterator[list]:
-    """Yield the entries of nested lists, level by level, until they are plain numbers."""
-    level = [values]
-    for _ in range(_DEEPEST):
-        yield level
-        entries = [
-            value.ravel().tolist() if isinstance(value, np.ndarray) else value
-            for value in level
-            if isinstance(value, (list, tuple)) or getattr(value, "dtype", None) is _OBJECT
-        ]
-        if set(map(type, chain.from_iterable(entries))) <= _PLAIN:
-            break
-        level = list(chain.from_iterable(entries))
+def _entries(values: Any) -> Iterator[Any]:
+    """Yield a value and, of nested lists and arrays of objects, their entries."""
+    yield values
+    is_nested = isinstance(values, (list, tuple)) or getattr(values, "dtype", None) is _OBJECT
+    entries = list(np.ravel(values) if hasattr(values, "dtype") else values) if is_nested else []
+    if not set(map(type, entries)) <= _PLAIN:
+        yield from chain.from_iterable(map(_entries, entries))
 
 
 def _is_of_dates(dtype: Any) -> bool:

@@ -227,17 +227,13 @@ def continued_setup(
         The setup of the earlier fit.
     """
     past.use_threads()
-    # Fitted augmentations are kept; only those loaded without their samples are fitted to the new
-    # X.
-    if chain is None:
-        augmentation = [
-            clone(step).fit_checked(representative_array(X), past.schema)
-            if step.lacks_samples
-            else step
-            for step in past.augmentation
-        ]
-    else:
-        augmentation = _fit_chain(chain, representative_array(X), past.schema)
+    array = representative_array(X)
+    augmentation = past.augmentation if chain is None else _fit_chain(chain, array, past.schema)
+    # Those that were loaded without their samples are fitted to the new X.
+    augmentation = [
+        clone(step).fit_checked(array, past.schema) if step.lacks_samples else step
+        for step in augmentation
+    ]
     return replace(
         past,
         loss=settings.loss,

@@ -347,10 +347,8 @@ def read_pyg(data: Any) -> GraphParts:
     n_nodes, n_edges = data.num_nodes or 0, edges.shape[1]
     if edges.numel() and (edges.min() < 0 or edges.max() >= n_nodes):
         raise ValueError(f"'edge_index' must hold numbers of nodes, 0 to {n_nodes - 1}.")
-    x, edge_attributes = (
-        _checked_rows(data, "x", n_nodes),
-        _checked_rows(data, "edge_attr", n_edges),
-    )
+    x = _checked_rows(data, "x", n_nodes)
+    edge_attributes = _checked_rows(data, "edge_attr", n_edges)
     if getattr(data, "edge_weight", None) is not None:
         weights = _checked_rows(data, "edge_weight", n_edges)
     if weights is not None and weights.size != n_edges:

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from .._checks import POSITIVE_INT, parameter
 from .._data._array_like import checked_numbers
-from .._data._arrays import as_tensor, row_blocks
+from .._data._arrays import as_tensor
 from .._warnings import warn
 from ._base import Request, Schema
 from ._scaling import AffineScaler, ArrayKind, Standardize, channel_statistics
@@ -170,7 +170,7 @@ class ImageScaler(AffineScaler):  # numpydoc ignore=PR02
         self.keeps_uint8_ = X.dtype == np.uint8
         self.center_, self.scale_ = 0.0, 255.0 if self.keeps_uint8_ else 1.0
         self.only_casts_ = not (self.standardize or self.keeps_uint8_)
-        low, high = _extremes(X)
+        low, high = float(X.min()), float(X.max())
         self.is_unit_ = low >= -0.01 and high <= 1.01
         if self.standardize and not self.keeps_uint8_:
             self.center_, self.scale_ = _range(X, low, high)
@@ -240,13 +240,6 @@ def _has_channels_last(first: int, second: int, last: int) -> bool:
         return False
     is_picture = not is_long(first, second) and is_long(second, last) and last < second
     return last in (1, 3, 4) or first == second or is_picture
-
-
-def _extremes(X: np.ndarray) -> tuple[float, float]:
-    """Return the minimum and the maximum."""
-    extremes = [(float(images.min()), float(images.max())) for images in row_blocks(X, 256)]
-    low, high = np.array(extremes).T
-    return float(low.min()), float(high.max())
 
 
 def _range(X: np.ndarray, low: float, high: float) -> tuple[float, float]:

@@ -172,12 +172,10 @@ class ViewsDisplay:
         scale = np.concatenate(shown) if self.as_series else self.samples
         draw = drawer(self.ax_, scale, as_series=self.as_series, **kwargs)
 
-        def place(view: int, sample: int) -> tuple[int, int]:
-            """Return row and column: series have a row per sample, images a column."""
-            return (sample, view) if self.as_series else (view, sample)
-
-        cells = [[draw(x, *place(v, k)) for k, x in enumerate(X)] for v, X in enumerate(shown)]
-        frame_grid(self.ax_, *place(len(shown), n))
+        # Rows and columns: series have a row for each sample, images a column.
+        order = slice(None, None, -1 if self.as_series else 1)
+        cells = [[draw(x, *(v, k)[order]) for k, x in enumerate(X)] for v, X in enumerate(shown)]
+        frame_grid(self.ax_, *(len(shown), n)[order])
         if self.as_series:
             self.series_ = cells
             self.ax_.set_aspect("auto")

@@ -9,10 +9,11 @@ from sklearn.base import clone
 
 import skcontrast
 from skcontrast import ContrastiveEmbedder
-from skcontrast._layers._images import PatchLayer
+from skcontrast._layers._images import PatchLayer, Reduced
 from skcontrast.augmentation import Augmentation
 from skcontrast.encoders import PatchNet
 from skcontrast.frameworks import CMC, MoCo
+from skcontrast.optimizers import Optimizer
 from tests.common import images
 from tests.encoders.common import random_batch, same_state, seeded
 
@@ -131,6 +132,24 @@ def test_large_images_are_reduced_before_their_views_and_before_the_network():
     h = embedder.transform(large)
     assert h.shape == (24, WIDTH)
     np.testing.assert_array_equal(embedder.transform(large[3:5]), h[3:5])
+
+
+@pytest.mark.parametrize("largest, sides", [(30, [(30, 30)]), (None, [])])
+def test_channels_of_an_image_are_reduced_to_the_largest_side_of_their_encoders(largest, sides):
+    encoder = [PatchNet(6, 3, (4,), largest_side=side) for side in (20, largest)]
+    embedder = small(encoder=encoder, framework=CMC("lab"), augmentation=[])
+    layers = embedder.fit(images(24, side=40)).encoder_.modules()
+    assert [layer.sides for layer in layers if isinstance(layer, Reduced)] == sides
+
+
+def test_a_pattern_matches_the_parameters_of_one_encoder_of_an_image():
+    encoder = [PatchNet(6, 3, (4,), largest_side=20) for _ in range(2)]
+    optimizer = Optimizer("sgd", param_groups=[("encoder.1.*", {"lr": 0.0})])
+    embedder = small(encoder=encoder, framework=CMC("lab"), augmentation=[], optimizer=optimizer)
+    # The same first weights: those of the second encoder stay, at any learning rate.
+    fits = [clone(embedder).set_params(lr=lr).fit(images(24, side=40)) for lr in (0.1, 0.2)]
+    states = [fit.encoder_[-1].networks for fit in fits]
+    assert [same_state(*pair) for pair in zip(*states, strict=True)] == [False, True]
 
 
 def test_a_users_own_augmentation_sees_images_in_their_own_size():

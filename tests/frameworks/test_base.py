@@ -8,6 +8,7 @@ import pytest
 import torch
 from sklearn.model_selection import GridSearchCV
 from skorch.callbacks import Callback, Checkpoint, LoadInitState
+from torch import nn
 from torch.utils.data import TensorDataset
 
 from skcontrast.encoders import ConvNet
@@ -237,6 +238,28 @@ def test_a_session_resumes_state_that_still_has_its_shape_and_meaning():
         assert new.queue.n_seen == 6 * is_whole
     embedder = small(framework=Remembers(20), warm_start=True).fit(X)
     embedder.set_params(framework__queue_size=10).fit(X)
+
+
+class PredictsInto(Framework):
+    """Has a trained parameter, whose shape depends on `width`."""
+
+    def __init__(self, width=4):
+        self.width = width
+
+    def start(self, context):
+        session = TrainsSession(context)
+        session.predictor = nn.Linear(context.width, self.width)
+        return session
+
+
+def test_a_session_does_not_resume_a_parameter_of_another_shape():
+    old = PredictsInto(4).start(make_fit())
+    for width in (4, 5):
+        new = PredictsInto(width).start(make_fit())
+        before = new.predictor.weight.detach().clone()
+        new.resume(old.state_dict(), same_samples=False)
+        expected = old.predictor.weight if width == 4 else before
+        assert torch.equal(new.predictor.weight, expected)
 
 
 def test_a_session_starts_from_the_random_state_and_leaves_the_global_one():
