@@ -78,11 +78,17 @@ def transform_with(transformers: list[Any], X: Any) -> list[NDArray]:
 
 def block_names(transformers: list[Any]) -> list[str]:
     """Return a unique name for each block."""
-    names = ["embedding", *(type(step).__name__ for step in transformers)]
+    names = ["embedding", *map(_name_of, transformers)]
     return [
         f"{name}-{names[:k].count(name) + 1}" if names.count(name) > 1 else name
         for k, name in enumerate(names)
     ]
+
+
+def _name_of(transformer: Any) -> str:
+    """Return the name of a class, with that of the features that it whitens in brackets."""
+    name, features = type(transformer).__name__, getattr(transformer, "transformer", None)
+    return name if features is None else f"{name}({type(features).__name__})"
 
 
 def block_slices(H: list[NDArray]) -> list[slice]:
@@ -94,15 +100,18 @@ def block_slices(H: list[NDArray]) -> list[slice]:
 def scale_blocks(H: list[NDArray], shares: NDArray) -> tuple[StandardScaler, NDArray]:
     """Return a fitted scaler of the concatenated blocks, and the scaled blocks.
 
-    The squared norm of a row is divided among the blocks by `shares`. In total it is that of the
-    standardised first block.
+    The squared norm of a row is divided among the blocks by `shares`. In total it is the width
+    of the first block.
     """
     columns = np.hstack(H)
     scaler = StandardScaler().fit(columns)
     for block, share in zip(block_slices(H), shares, strict=True):
-        if block.start:  # the columns of the embedding, the first block, have no unit
-            scaler.scale_[block] = np.sqrt(scaler.var_[block].mean()) or 1.0
-        scaler.scale_[block] *= np.sqrt((block.stop - block.start) / (share * H[0].shape[1]))
+        variances = scaler.var_[block]
+        mean = variances.mean() or 1.0
+        # With the variances of the columns themselves, few labels are behind frozen features.
+        var = mean if block.start else (variances + mean) / 2
+        norm = (variances / var).sum() or 1.0
+        scaler.scale_[block] = np.sqrt(var * norm / (share * H[0].shape[1]))
     return scaler, np.asarray(scaler.transform(columns))
 
 

@@ -124,8 +124,8 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
     transformers_ : list of transformers
         The fitted blocks, without the embedder.
     scaler_ : sklearn.preprocessing.StandardScaler
-        Scales the concatenated columns, weights included: each column of the embedding is divided
-        by a number of its own, and each other block by one number.
+        Scales the concatenated columns, weights included: each column of the embedding by the root
+        of the mean of its variance and that of all columns, each other block by one number.
     classifier_ : classifier
         The fitted classifier.
     n_features_in_ : int

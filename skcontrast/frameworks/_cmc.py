@@ -49,10 +49,9 @@ class CMC(Framework):
     negative. A sample enters the bank when it is first visited. In the very first step, the
     negatives are the other samples of the batch.
 
-    When ``partial_fit`` or a fit with ``warm_start`` gets the same samples and labels again, the
-    bank continues unchanged. With other samples, such as the next part of a stream, the newest
-    vectors, as many as a step draws, remain as negatives, without classes and groups, and the new
-    samples are added to the bank.
+    When ``partial_fit`` or a fit with ``warm_start`` gets the same samples and labels
+    again, the bank continues unchanged. With other samples, such as the next part of a
+    stream, it starts empty.
 
     CMC differs from the authors' code in three ways: the loss is the embedder's, not
     noise-contrastive estimation; the positive is the current projection of the other part, not

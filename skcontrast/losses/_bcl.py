@@ -131,9 +131,10 @@ class NonparametricBCL(_ByAlpha):
 
     The weight grows with similarity, and the loss mines hard negatives, where
     :math:`\beta / (1 - \beta) > \alpha (1 + a) / ((1 - \alpha)(1 - a))` with
-    :math:`a = (1 - 2\alpha)(1 - 2\tau^+)`; below that it debiases. At β = .5 the estimate equals
-    the one of :class:`BCL` at its β = 0. The default β is that of the rebuttal; :meth:`paper` has
-    its schedule of α. The authors' repository has this loss alone, under the name BCL.
+    :math:`a = (1 - 2\alpha)(1 - 2\tau^+)`; below that it debiases. At β = .5 the estimate is
+    nearly that of :class:`BCL` at its β = 0, whose weights are rescaled. The default β is that of
+    the rebuttal; :meth:`paper` has its schedule of α. The authors' repository has this loss alone,
+    under the name BCL.
 
     Parameters
     ----------
