@@ -100,18 +100,16 @@ def block_slices(H: list[NDArray]) -> list[slice]:
 def scale_blocks(H: list[NDArray], shares: NDArray) -> tuple[StandardScaler, NDArray]:
     """Return a fitted scaler of the concatenated blocks, and the scaled blocks.
 
-    The squared norm of a row is divided among the blocks by `shares`. In total it is the width
-    of the first block.
+    Within a block, the variances of the columns are shrunk to their mean by half. The squared norm
+    of a row is divided among the blocks by `shares`. In total it is the width of the first block.
     """
     columns = np.hstack(H)
     scaler = StandardScaler().fit(columns)
     for block, share in zip(block_slices(H), shares, strict=True):
         variances = scaler.var_[block]
-        mean = variances.mean() or 1.0
-        # With the variances of the columns themselves, few labels are behind frozen features.
-        var = mean if block.start else (variances + mean) / 2
-        norm = (variances / var).sum() or 1.0
-        scaler.scale_[block] = np.sqrt(var * norm / (share * H[0].shape[1]))
+        shrunk = (variances + (variances.mean() or 1.0)) / 2
+        norm = (variances / shrunk).sum() or 1.0
+        scaler.scale_[block] = np.sqrt(shrunk * norm / (share * H[0].shape[1]))
     return scaler, np.asarray(scaler.transform(columns))
 
 

@@ -88,8 +88,8 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         ``LogisticRegression(max_iter=1000)``.
     blocks : list of transformers, default=None
         Transformers whose features are concatenated with the embedding. Clones are fitted to X; a
-        ``FrozenEstimator`` is used as fitted. Each block is scaled as a whole: append a
-        ``StandardScaler`` if its columns have different units. [] uses the embedding alone. None
+        ``FrozenEstimator`` is used as fitted. Append a ``StandardScaler`` to a block whose
+        columns have different units. [] uses the embedding alone. None
         is the default of the kind of data: ``Raw()`` for vectors of at most 4,096 numbers;
         ``PatchDictionary()`` for images, ``MiniRocket()`` for series and ``GraphProfile()`` for
         graphs, in a
@@ -124,8 +124,8 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
     transformers_ : list of transformers
         The fitted blocks, without the embedder.
     scaler_ : sklearn.preprocessing.StandardScaler
-        Scales the concatenated columns, weights included: each column of the embedding by the root
-        of the mean of its variance and that of all columns, each other block by one number.
+        Scales the concatenated columns, weights included. A column is divided by the root of the
+        mean of its variance and the average variance of its block.
     classifier_ : classifier
         The fitted classifier.
     n_features_in_ : int
@@ -216,7 +216,7 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         codes = np.full(len(is_known), -1)
         codes[is_known] = known
         weight = _checked_sample_weight(metadata.get("sample_weight"), is_known)
-        if not isinstance(X, tuple):  # its length is the number of parts
+        if not isinstance(X, tuple):  # its length is the number of modalities
             with naming("X", "samples, one for each entry of y"):
                 check_consistent_length(X, codes)
         # With many rows, matrix products are faster in several threads.

@@ -570,7 +570,7 @@ class ContrastiveEmbedder(
         -------
         views : tuple of n_views arrays of shape (n, ...)
             Each holds one view of each sample, in the units, shape and dtype of X; of several
-            parts, :class:`~skcontrast.datasets.Modalities`; of graphs,
+            modalities, :class:`~skcontrast.datasets.Modalities`; of graphs,
             :class:`~skcontrast.graphs.PackedGraphs`, in which a masked label is None.
 
         Raises
@@ -678,9 +678,9 @@ class ContrastiveEmbedder(
         check_is_fitted(self)
         z = torch.from_numpy(self._encode(X, self._fitted.network)).double()
         similarity: Any = self.similarity_
-        n_parts = self._fitted.widths.n_parts
-        mu, kappa = similarity.distribution(z.unflatten(1, (n_parts, -1)))
-        return (mu[:, 0], kappa[:, 0]) if n_parts == 1 else similarity.product(mu, kappa)
+        n_modalities = self._fitted.widths.n_modalities
+        mu, kappa = similarity.distribution(z.unflatten(1, (n_modalities, -1)))
+        return (mu[:, 0], kappa[:, 0]) if n_modalities == 1 else similarity.product(mu, kappa)
 
     @property
     def _n_features_out(self) -> int:

@@ -31,14 +31,14 @@ def embedder():
 @pytest.mark.parametrize("projection_dim", [0, 6])
 def test_concentrations_directions_and_scores(framework, projection_dim):
     embedder = fitted(framework=framework, projection_dim=projection_dim, n_components=5)
-    n_parts, d = (2 if framework.network_signature else 1), projection_dim or 5
+    n_modalities, d = (2 if framework.network_signature else 1), projection_dim or 5
     kappa = embedder.concentration(X)
     assert kappa.shape == (120,) and kappa.dtype == np.float32 and (kappa > 0).all()
-    assert embedder.transform(X).shape == (120, 5 * n_parts)
+    assert embedder.transform(X).shape == (120, 5 * n_modalities)
     embedder.set_params(output="projection")
     mu = embedder.transform(X)
-    assert mu.shape == (120, d * n_parts) == (120, len(embedder.get_feature_names_out()))
-    lengths = np.linalg.norm(mu.reshape(120, n_parts, d), axis=2)
+    assert mu.shape == (120, d * n_modalities) == (120, len(embedder.get_feature_names_out()))
+    lengths = np.linalg.norm(mu.reshape(120, n_modalities, d), axis=2)
     np.testing.assert_allclose(lengths, 1, rtol=1e-5)
     assert embedder.log_score(X[:7], X[:4]).shape == (7, 4)
 

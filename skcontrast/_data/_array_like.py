@@ -67,7 +67,7 @@ def _refuse_other(X: Any) -> None:
     if X is None:
         raise ValueError("X must be an array of samples, got None.")
     refuse_unordered(X)
-    # Two arrays in a tuple may be samples with classes, or two parts of samples.
+    # Two arrays in a tuple may be samples with classes, or two modalities.
     is_pair = isinstance(X, tuple) and len(X) == 2
     _refuse_unread(X)
     if not hasattr(X, "columns"):
@@ -76,7 +76,7 @@ def _refuse_other(X: Any) -> None:
         raise TypeError("X is a tuple of samples and their classes: pass both, fit(X, y).")
     if isinstance(X, Modalities) or (is_pair and all(getattr(x, "ndim", 0) > 1 for x in X)):
         raise ValueError(
-            f"X is a {type(X).__name__} of several arrays. If they are parts of each sample, pass "
+            f"X is a {type(X).__name__} of several arrays. If they are modalities, pass "
             f"framework=CMC(); if they are pairs of one kind, {PAIRS_ADVICE}."
         )
 
@@ -170,7 +170,7 @@ def _stacked(images: Any) -> NDArray:
         raise ValueError(
             f"The samples in X must have one shape, got {sorted(shapes, key=str)[:3]}. Bring "
             "images to one size, such as by ImageFolder(folder, size=32); series (n_channels, "
-            "n_times) may differ in n_times; parts of samples are a tuple for framework=CMC()."
+            "n_times) may differ in n_times; modalities are a tuple for framework=CMC()."
         )
     return np.stack([as_array(x) if isinstance(x, torch.Tensor) else x for x in images])
 

@@ -126,9 +126,9 @@ def representative_array(X: Any) -> Any:
 
 
 def is_lazy(X: Any) -> bool:
-    """Return whether validated samples, or a part of them, are read lazily."""
-    parts = X.parts if isinstance(X, Modalities) else (X,)
-    return any(isinstance(part, LazySamples) for part in parts)
+    """Return whether validated samples, or a modality of them, are read lazily."""
+    modalities = X.modalities if isinstance(X, Modalities) else (X,)
+    return any(isinstance(m, LazySamples) for m in modalities)
 
 
 def row_blocks(X: Any, n_rows: int | None = None) -> Iterator[Any]:

@@ -18,34 +18,34 @@ class Modalities:
 
     A tuple of arrays holds the same samples, but scikit-learn cannot split it. `Modalities` works
     with Pipelines, ``train_test_split``, cross-validation and searches: indexing by rows selects
-    them in every part.
+    them in every modality.
 
     Parameters
     ----------
-    *parts : array-like of length n_samples
+    *modalities : array-like of length n_samples
         At least two, with the same samples in the same order, each in a form that an embedder
         takes by itself: arrays, memory maps, DataFrames, sparse matrices, lists of graphs.
         They are not copied.
 
     Attributes
     ----------
-    parts : tuple
-        The parts as they were passed.
-    shape : tuple (n_samples, n_parts)
-        Number of samples and of parts.
+    modalities : tuple
+        The modalities as they were passed.
+    shape : tuple (n_samples, n_modalities)
+        Number of samples and of modalities.
 
     Raises
     ------
     ValueError
-        If there are fewer than two parts, or they differ in length.
+        If there are fewer than two modalities, or they differ in length.
     TypeError
-        If a part has no length.
+        If a modality has no length.
 
     See Also
     --------
-    skcontrast.frameworks.CMC : Trains an encoder for each part.
-    skcontrast.augmentation.PerModality : Draws views of each part by its own augmentations.
-    skcontrast.kinds.MultimodalKind : Declares what the parts are.
+    skcontrast.frameworks.CMC : Trains an encoder for each modality.
+    skcontrast.augmentation.PerModality : Draws views of each modality by its own augmentations.
+    skcontrast.kinds.MultimodalKind : Declares what the modalities are.
 
     Examples
     --------
@@ -69,32 +69,32 @@ class Modalities:
 
     ndim = 2
 
-    def __init__(self, *parts: Any):
-        if len(parts) < 2:
-            raise ValueError(f"X must have at least two parts, got {len(parts)}.")
-        lengths = [_n_samples(part, position) for position, part in enumerate(parts)]
+    def __init__(self, *modalities: Any):
+        if len(modalities) < 2:
+            raise ValueError(f"X must have at least two modalities, got {len(modalities)}.")
+        lengths = [_n_samples(samples, position) for position, samples in enumerate(modalities)]
         if len(set(lengths)) > 1:
-            raise ValueError(f"The parts of X must hold the same samples, got {lengths} of them.")
-        self.parts = parts
-        self.shape = (lengths[0], len(parts))
+            raise ValueError(f"Modalities must hold the same samples, got {lengths} of them.")
+        self.modalities = modalities
+        self.shape = (lengths[0], len(modalities))
 
     @property
     def index(self) -> Any:
-        """The row labels of the first part that has any, an index of pandas, or None."""
-        indices = (row_labels(part) for part in self.parts)
+        """The row labels of the first modality that has any, an index of pandas, or None."""
+        indices = (row_labels(samples) for samples in self.modalities)
         return next((labels for labels in indices if labels is not None), None)
 
     def __len__(self) -> int:
         return self.shape[0]
 
     def __getitem__(self, rows: Any) -> Any:
-        """Return the parts of the given samples; of one sample, a tuple of them."""
+        """Return the modalities of the given samples; of one sample, a tuple of them."""
         rows = along_rows(rows, "Modalities")
         if not isinstance(rows, slice):
             rows = np.arange(len(self))[rows]
         if np.ndim(rows) == 0 and not isinstance(rows, slice):
-            return tuple(rows_of(part, int(rows)) for part in self.parts)
-        return Modalities(*(rows_of(part, rows) for part in self.parts))
+            return tuple(rows_of(samples, int(rows)) for samples in self.modalities)
+        return Modalities(*(rows_of(samples, rows) for samples in self.modalities))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
         raise TypeError(
@@ -103,35 +103,35 @@ class Modalities:
         )
 
     def __repr__(self) -> str:
-        parts = ", ".join(brief(part, 40) for part in self.parts)
-        return f"Modalities of {len(self)} samples: {parts}"
+        modalities = ", ".join(brief(samples, 40) for samples in self.modalities)
+        return f"Modalities of {len(self)} samples: {modalities}"
 
 
-def _n_samples(part: Any, position: int) -> int:
-    """Return the number of samples in a part."""
-    shape = getattr(part, "shape", ())
-    if isinstance(part, (str, bytes)) or not (shape or hasattr(part, "__len__")):
-        raise TypeError(f"Part {position} of X must hold samples, got {brief(part, 40)}.")
-    return shape[0] if shape else len(part)
+def _n_samples(samples: Any, position: int) -> int:
+    """Return the number of samples in a modality."""
+    shape = getattr(samples, "shape", ())
+    if isinstance(samples, (str, bytes)) or not (shape or hasattr(samples, "__len__")):
+        raise TypeError(f"Modality {position} of X must hold samples, got {brief(samples, 40)}.")
+    return shape[0] if shape else len(samples)
 
 
 @contextmanager
-def naming_part(position: int) -> Iterator[None]:
-    """Name the part of X in errors about its samples."""
+def naming_modality(position: int) -> Iterator[None]:
+    """Name the modality of X in errors about its samples."""
     try:
         yield
     except (ValueError, TypeError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"Part {position} of X: {error}") from error
+        raise kind(f"Modality {position} of X: {error}") from error
 
 
 class OneModality(NamedTuple):
-    """Samples of one part alone, to be converted like those of `Modalities`.
+    """Samples of one modality alone, to be converted like those of `Modalities`.
 
     Attributes
     ----------
     position : int
-        The index of the part in X.
+        The index of the modality in X.
     samples : array-like of length n
         As its kind returns them.
     """
@@ -232,21 +232,21 @@ class TensorBatch(Joinable):
 
 
 class MultimodalBatch(TensorBatch):
-    """A batch for each part of the same n samples: a tensor (n, ...), or one of another class."""
+    """A batch for each modality of n samples: a tensor (n, ...), or one of another class."""
 
     @classmethod
-    def of(cls, parts: Iterable[Any]) -> Self:
-        """Return the batches of parts as one."""
-        return cls(**{str(position): part for position, part in enumerate(parts)})
+    def of(cls, modalities: Iterable[Any]) -> Self:
+        """Return the batches of modalities as one."""
+        return cls(**{str(position): samples for position, samples in enumerate(modalities)})
 
     @property
-    def parts(self) -> tuple[Any, ...]:
-        """The batch of each part."""
+    def modalities(self) -> tuple[Any, ...]:
+        """The batch of each modality."""
         return tuple(self.tensors.values())
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """``(n, n_parts)``."""
+        """``(n, n_modalities)``."""
         return len(self), len(self.tensors)
 
 

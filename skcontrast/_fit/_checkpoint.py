@@ -196,7 +196,7 @@ def identity_of(settings: Settings, data: TrainingData, past: Any) -> dict[str, 
         for name, value in parameters.items()
         if name not in _MAY_DIFFER
     }
-    modalities = data.X.parts if isinstance(data.X, Modalities) else [data.X]
+    modalities = data.X.modalities if isinstance(data.X, Modalities) else [data.X]
     # If a Dataset returns random samples, only their number is compared.
     arrays = [] if any(map(_is_random, modalities)) else data.schema.kind._arrays(data.X)
     texts["X"] = f"{len(data.X)} samples with checksum {fingerprint(arrays):08x}"

@@ -134,7 +134,7 @@ def _setup(settings: Settings, data: TrainingData, past: Fitted | None) -> Fitte
         setup = new_setup(settings, data.X, data.schema, data.chain)
     else:
         setup = continued_setup(settings, data.X, data.chain, past)
-    width = setup.widths.projection // setup.widths.n_parts
+    width = setup.widths.projection // setup.widths.n_modalities
     check_descriptions(data.metadata.get("descriptions"), width)
     return setup
 

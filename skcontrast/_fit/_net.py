@@ -149,11 +149,11 @@ class ContrastiveNet(NeuralNet):
             n_samples=len(data.X),
             n_views=settings.framework.n_views or settings.n_views,
             batch_size=settings.batch_size,
-            width=widths.projection + widths.n_parts * settings.similarity.n_extra,
+            width=widths.projection + widths.n_modalities * settings.similarity.n_extra,
             device=device,
             generator=torch.Generator(device=device),
             groups=None if groups is None else groups.to(device),
-            n_parts=widths.n_parts,
+            n_modalities=widths.n_modalities,
         )
 
     @property

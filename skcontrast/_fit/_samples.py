@@ -95,7 +95,7 @@ def read_training_samples(
         schema = past.schema
         X, schema = schema.kind._read(X, Request(owner, schema, min_samples=2))
         return X, schema, chain
-    X = Modalities(*X) if isinstance(X, tuple) and settings.framework.takes_parts else X
+    X = Modalities(*X) if isinstance(X, tuple) and settings.framework.takes_modalities else X
     hint = kind_hint(settings, X, chain)
     X, schema = read_samples(X, settings.kind, hint=hint, owner=owner, min_samples=2)
     for encoder in encoders_of(settings.encoder):
@@ -144,9 +144,9 @@ def kind_hint(settings: Settings, X: Any, chain: list[Augmentation] | None) -> K
     """
     declared = settings.kind or declared_kind(*(chain or ()), *encoders_of(settings.encoder))
     multimodal = [item for item in (declared, X) if isinstance(item, (MultimodalKind, Modalities))]
-    if multimodal and not settings.framework.takes_parts:
+    if multimodal and not settings.framework.takes_modalities:
         raise ValueError(
-            f"{multimodal[0]!r}: samples of several parts need a framework with an encoder "
+            f"{multimodal[0]!r}: samples of several modalities need a framework with an encoder "
             f"for each, such as framework=CMC(), got {settings.framework!r}."
         )
     return declared

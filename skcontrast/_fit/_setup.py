@@ -129,13 +129,13 @@ class Fitted:
 
     def use_threads(self) -> None:
         """Within `one_thread`, compute in all threads if the network is large."""
-        schemas = self.schema.parts or (self.schema,)
+        schemas = self.schema.modalities or (self.schema,)
         kinds = ((schema.kind, schema.sample_shape) for schema in schemas)
         use_threads_for(self.network.encoder, *kinds)
 
     def projecting(self, network: Network) -> nn.Sequential:
         """Return the map from samples to projections, without concentrations."""
-        directions = Directions(self.similarity, self.widths.n_parts)
+        directions = Directions(self.similarity, self.widths.n_modalities)
         return nn.Sequential(network.encoder, network.projector, directions)
 
     def score(
@@ -321,11 +321,11 @@ def _check_encoders(settings: Settings, split: Split | NoSplit | None, schema: S
     """Raise ValueError if a list of encoders does not have one for each modality."""
     if not isinstance(settings.encoder, (list, tuple)):
         return
-    n_parts = len(split.shapes if isinstance(split, Split) else schema.parts) or 1
-    if len(settings.encoder) != n_parts:
+    n_modalities = len(split.shapes if isinstance(split, Split) else schema.modalities) or 1
+    if len(settings.encoder) != n_modalities:
         raise ValueError(
             f"The 'encoder' parameter of {settings.owner} has {len(settings.encoder)} encoders, "
-            f"but samples have {n_parts} part(s) with an encoder each in "
+            f"but samples have {n_modalities} modalities with an encoder each in "
             f"{settings.framework!r}."
         )
 

@@ -190,7 +190,8 @@ def describe_fit(settings: Any, setup: Any, n_samples: int) -> str:
         module for module in setup.network.modules() if isinstance(module, PretrainedNetwork)
     ]
     # Of several modalities, the first.
-    schema, encoder = (setup.schema.parts or [setup.schema])[0], encoders_of(settings.encoder)[0]
+    schema = (setup.schema.modalities or [setup.schema])[0]
+    encoder = encoders_of(settings.encoder)[0]
     encoder = default_encoder(schema.kind, schema.sample_shape) if encoder is None else encoder
     name = modules[0].description if modules else getattr(encoder, "__name__", None)
     n_parameters = sum(module.numel() for module in setup.network.encoder.parameters())

@@ -80,17 +80,17 @@ class Directions(nn.Module):
     ----------
     similarity : Similarity
         Its ``directions`` is applied to each projection.
-    n_parts : int
+    n_modalities : int
         Number of projections that are concatenated.
     """
 
-    def __init__(self, similarity: Similarity, n_parts: int):
+    def __init__(self, similarity: Similarity, n_modalities: int):
         super().__init__()
-        self.similarity, self.n_parts = similarity, n_parts
+        self.similarity, self.n_modalities = similarity, n_modalities
 
     def forward(self, z: Tensor) -> Tensor:
-        """Map (..., n_parts · (d + n_extra)) to (..., n_parts · d)."""
-        return self.similarity.directions(z.unflatten(-1, (self.n_parts, -1))).flatten(-2)
+        """Map (..., n_modalities · (d + n_extra)) to (..., n_modalities · d)."""
+        return self.similarity.directions(z.unflatten(-1, (self.n_modalities, -1))).flatten(-2)
 
 
 @dataclass(frozen=True)
@@ -101,13 +101,13 @@ class Widths:
     ----------
     representation, projection : int
         Components of the representation and of the projection, of all modalities together.
-    n_parts : int
+    n_modalities : int
         Number of modalities, each with its own encoder and head.
     """
 
     representation: int
     projection: int
-    n_parts: int = 1
+    n_modalities: int = 1
 
 
 def build_network(
@@ -229,7 +229,7 @@ def _branches(
     """Return a branch for each encoder, not built yet."""
     # Several arrays are modalities already, each with its kind and scaler.
     if isinstance(kind, MultimodalKind):
-        modalities = zip(kind.kinds_, subset.parts, scaler.scalers, strict=True)
+        modalities = zip(kind.kinds_, subset.modalities, scaler.scalers, strict=True)
         return [
             branch
             for modality_kind, array, modality_scaler in modalities

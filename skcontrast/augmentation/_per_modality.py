@@ -9,7 +9,7 @@ import torch
 from sklearn.base import clone
 
 from .._checks import check_component, learned, parameter, validate_parameters
-from .._data._modalities import Modalities, MultimodalBatch, OneModality, naming_part
+from .._data._modalities import Modalities, MultimodalBatch, OneModality, naming_modality
 from ..kinds._base import Kind, Schema
 from ..kinds._recognise import MultimodalKind
 from ._base import Augmentation, changed, generator_for
@@ -22,18 +22,18 @@ class PerModality(Augmentation):
     Parameters
     ----------
     augmentations : list
-        One item for each part: an augmentation, a list of augmentations that are applied one
-        after the other, or None for a part that stays unchanged.
+        One item for each modality: an augmentation, a list of augmentations that are applied one
+        after the other, or None for a modality that stays unchanged.
 
     Attributes
     ----------
     chains_ : list of list of Augmentation
-        The fitted augmentations of each part.
+        The fitted augmentations of each modality.
 
     See Also
     --------
-    skcontrast.datasets.Modalities : The parts as one X.
-    skcontrast.frameworks.CMC : Trains an encoder for each part.
+    skcontrast.datasets.Modalities : The modalities as one X.
+    skcontrast.frameworks.CMC : Trains an encoder for each modality.
 
     Examples
     --------
@@ -69,63 +69,66 @@ class PerModality(Augmentation):
             validate_parameters(step)
 
     def _fit_checked(self, X: Modalities, schema: Schema) -> Self:
-        """Fit the augmentations of each part."""
+        """Fit the augmentations of each modality."""
         validate_parameters(self)
         self.check_kind(schema.sample_shape, schema.kind)
         self._schema, self.chains_ = schema, []
-        modalities = zip(self.augmentations, X.parts, schema.parts, strict=True)
-        for position, (chain, part, part_schema) in enumerate(modalities):
-            with naming_part(position):
-                fitted = [clone(step).fit_checked(part, part_schema) for step in _chain(chain)]
+        modalities = zip(self.augmentations, X.modalities, schema.modalities, strict=True)
+        for position, (chain, *samples) in enumerate(modalities):
+            with naming_modality(position):
+                fitted = [clone(step).fit_checked(*samples) for step in _chain(chain)]
             self.chains_.append(fitted)
         schema.assign_names(self)
         return self
 
     def check_kind(self, sample_shape: tuple, kind: Kind | None = None) -> None:
-        """Raise ValueError unless each part has augmentations of its kind.
+        """Raise ValueError unless each modality has augmentations of its kind.
 
         Parameters
         ----------
         sample_shape : tuple of tuple of int
-            Shape of each part of a sample.
+            Shape of each modality of a sample.
         kind : Kind, default=None
             Their kind; None infers it from their shape.
         """
         if not isinstance(kind, MultimodalKind):
             return super().check_kind(sample_shape, kind)
-        n_parts, n_items = len(sample_shape), len(self.augmentations)
-        if n_parts != n_items:
+        n_modalities, n_items = len(sample_shape), len(self.augmentations)
+        if n_modalities != n_items:
             raise ValueError(
-                f"augmentations has {n_items} items, but samples have {n_parts} parts."
+                f"augmentations has {n_items} items, but samples have {n_modalities} modalities."
             )
         modalities = zip(self.augmentations, sample_shape, kind.kinds_, strict=True)
-        for position, (chain, shape, part_kind) in enumerate(modalities):
-            with naming_part(position):
+        for position, (chain, *shape_and_kind) in enumerate(modalities):
+            with naming_modality(position):
                 for step in _chain(chain):
-                    step.check_kind(shape, part_kind)
+                    step.check_kind(*shape_and_kind)
 
     def augment(
         self, batch: MultimodalBatch, generator: torch.Generator | None = None
     ) -> MultimodalBatch:
-        """Return a view of each part; see the base class."""
+        """Return a view of each modality; see the base class."""
         generator = generator_for(batch, generator)
         draws = getattr(self, "_draws", None) or self._composed(lambda position: None)
-        pairs = zip(draws, batch.parts, strict=True)
-        return MultimodalBatch.of(draw(part, generator) for draw, part in pairs)
+        pairs = zip(draws, batch.modalities, strict=True)
+        return MultimodalBatch.of(draw(samples, generator) for draw, samples in pairs)
 
     def prepared(self, convert: Callable[[Any], Any]) -> PerModality:
         """Return a copy whose augmentations are in the units of the training batches."""
-        draws = self._composed(lambda position: lambda part: convert(OneModality(position, part)))
+        draws = self._composed(lambda k: lambda samples: convert(OneModality(k, samples)))
         return changed(self, _draws=draws)
 
     def _composed(self, convert: Callable[[int], Callable | None]) -> list[Callable]:
-        """Return a function for each part, which draws its views."""
-        modalities = enumerate(zip(self.chains_, self._schema.parts, strict=True))
+        """Return a function for each modality, which draws its views."""
+        modalities = enumerate(zip(self.chains_, self._schema.modalities, strict=True))
         return [
             compose(
-                chain, part_schema.sample_shape, kind=part_schema.kind, convert=convert(position)
+                chain,
+                schema.sample_shape,
+                kind=schema.kind,
+                convert=convert(position),
             )
-            for position, (chain, part_schema) in modalities
+            for position, (chain, schema) in modalities
         ]
 
     @property

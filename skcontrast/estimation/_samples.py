@@ -21,7 +21,7 @@ from .._objective._mean_loss import tiles
 from .._runtime import one_thread, plain_modes
 from ..schedules._numbers import check_hyperparameters
 from ..similarity import Cosine, Similarity
-from ..similarity._base import check_view_embeddings, map_parts
+from ..similarity._base import check_view_embeddings, map_entries
 
 
 class ScoreSample(NamedTuple):
@@ -309,7 +309,7 @@ def contrast_of(
         similarity, Similarity, owner="estimation", parameter="similarity", default=Cosine
     )
     check_hyperparameters(similarity)
-    views = [map_parts(_in_double, view) for view in views]
+    views = [map_entries(_in_double, view) for view in views]
     check_view_embeddings(views, None, similarity, least)
     n = len(views[0][0] if isinstance(views[0], tuple) else views[0])
     if labels is not None and len(labels) != n:

@@ -35,7 +35,7 @@ class FitContext:
     n_views, batch_size : int
         Views per sample; maximum number of samples in a step.
     width : int
-        Width of the network's output, of all parts together.
+        Width of the network's output, of all modalities together.
     device : torch.device
         The device of the training.
     generator : torch.Generator
@@ -43,8 +43,8 @@ class FitContext:
     groups : Tensor of shape (n_samples,), dtype int64, or None
         The groups of all samples in the order of X, −1 where there is none; None if `fit` got
         none. For memories, which hold row numbers of X.
-    n_parts : int
-        Number of parts of a sample that have an encoder each.
+    n_modalities : int
+        Number of modalities, with an encoder each.
 
     See Also
     --------
@@ -62,7 +62,7 @@ class FitContext:
     device: torch.device
     generator: torch.Generator
     groups: Tensor | None = None
-    n_parts: int = 1
+    n_modalities: int = 1
 
     def groups_of(self, rows: Tensor) -> Tensor | None:
         """Return the groups of rows of X, −1 for unknown rows.
@@ -91,8 +91,8 @@ class Framework(ParameterObject):
     ----------
     n_views : int or None
         Views per sample, if the framework needs a certain number; None leaves it to the user.
-    takes_parts : bool
-        Whether X may have several parts, which `split_samples` returns.
+    takes_modalities : bool
+        Whether X may have several modalities, which `split_samples` returns.
     remembers_samples : bool
         Whether candidates may be samples of earlier batches, as from a queue. Then `fit` raises
         an error for ``domains``.
@@ -140,7 +140,7 @@ class Framework(ParameterObject):
     """
 
     n_views: ClassVar[int | None] = None
-    takes_parts: ClassVar[bool] = False
+    takes_modalities: ClassVar[bool] = False
     remembers_samples: ClassVar[bool] = False
 
     @property
@@ -154,7 +154,7 @@ class Framework(ParameterObject):
         return None
 
     def split_samples(self, kind: Kind, sample_shape: tuple) -> Split | NoSplit | None:
-        """Return the split of samples into parts with an encoder each, or None for one encoder.
+        """Return the split of samples into modalities, or None for one encoder.
 
         Parameters
         ----------

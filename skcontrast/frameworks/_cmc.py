@@ -1,4 +1,4 @@
-"""CMC: an encoder for each part of a sample, and a memory bank for all of them."""
+"""CMC: an encoder for each modality of a sample, and a memory bank for all of them."""
 
 from collections.abc import Sequence
 from itertools import permutations
@@ -27,19 +27,19 @@ class CMC(Framework):
     r"""Contrastive multiview coding: the modalities of a sample are each other's positives.
 
     Every sample has two or more modalities, such as lightness and colour of an image, or an
-    image and a row of a table. Each part has its own encoder and projection
+    image and a row of a table. Each modality has its own encoder and projection
     head. ``transform`` returns the representations by all encoders, concatenated.
 
-    Every part is contrasted with every other: each is an anchor, and its positives are all views
-    of the other part of the same sample [1]_. With P parts and :math:`L_{a \to b}` the
-    mean loss of the anchors of part a among candidates of part b, the loss is the mean over the
-    ordered pairs, the "full graph" of the paper,
+    Every modality is contrasted with every other: each is an anchor, and its positives are all
+    views of the other modality of the same sample [1]_. With P modalities, and
+    :math:`L_{a \to b}` the mean loss of the anchors of modality a among candidates of modality b,
+    the loss is the mean over the ordered pairs, the "full graph" of the paper,
 
     .. math:: L = \frac{1}{P (P - 1)} \sum_{a \ne b} L_{a \to b}.
 
     The paper has the sum; the mean keeps the learning rate independent of P.
 
-    The negatives come from a memory bank with a vector for each part of each sample of X, the
+    The negatives come from a memory bank with a vector for each modality of each sample of X, the
     moving average of its normalised projections,
 
     .. math:: v_i \leftarrow \frac{m\,v_i + (1 - m)\,\bar z_i}{|m\,v_i + (1 - m)\,\bar z_i|},
@@ -54,19 +54,19 @@ class CMC(Framework):
     stream, it starts empty.
 
     CMC differs from the authors' code in three ways: the loss is the embedder's, not
-    noise-contrastive estimation; the positive is the current projection of the other part, not
+    noise-contrastive estimation; the positive is the current projection of the other modality, not
     its vector from the last epoch; no sample is drawn twice in a step.
 
     Parameters
     ----------
     split : "auto", "lab", "random", int, list of int or list of lists of int, default="auto"
-        The parts of samples in one array. "lab": RGB images are converted to CIE L*a*b*,
+        The modalities of samples in one array. "lab": RGB images are converted to CIE L*a*b*,
         and L is contrasted with ab. "random": a random half of the features or channels is
         contrasted with the other half. An int k: the first k features (vectors) or channels
         (series, images) are contrasted with the others. A list: these features or channels are
-        contrasted with the others. A list of lists: each is a part; other columns are unused.
+        contrasted with the others. A list of lists: each is a modality; other columns are unused.
         "auto": "lab" for images of three channels, "random" for vectors and series. If X has
-        several arrays, these are the parts, and `split` must be "auto".
+        several arrays, these are the modalities, and `split` must be "auto".
     n_negatives : int or "auto", default="auto"
         Maximum number N of samples drawn from the bank. "auto" is 4,096.
     momentum : float, default=0.5
@@ -95,8 +95,8 @@ class CMC(Framework):
     (100, 256)
 
     For Pipelines and searches, which split X by rows, pass
-    :class:`~skcontrast.datasets.Modalities`. It may have more than two parts, and parts of
-    different kinds, such as images and vectors:
+    :class:`~skcontrast.datasets.Modalities`. It may have more than two modalities, of different
+    kinds, such as images and vectors:
 
     >>> from skcontrast.datasets import Modalities
     >>> X = Modalities(seen, heard, rng.uniform(size=(100, 1, 8, 8)))
@@ -115,7 +115,7 @@ class CMC(Framework):
     momentum: float = parameter(FRACTION, default=0.5)
 
     remembers_samples = True
-    takes_parts = True
+    takes_modalities = True
 
     @property
     def network_signature(self) -> str:
@@ -123,7 +123,7 @@ class CMC(Framework):
         return f"CMC(split={_listed(self.split)!r})"
 
     def split_samples(self, kind: Kind, sample_shape: tuple) -> Split | NoSplit:
-        """Return the split of samples of a shape into parts.
+        """Return the split of samples of a shape into modalities.
 
         Parameters
         ----------
@@ -147,7 +147,7 @@ class CMC(Framework):
             return NoSplit()
         if not kind.float_batches:
             raise ValueError(
-                f"CMC contrasts parts of vectors, series or images, but X holds {kind.name}: "
+                f"CMC contrasts modalities of vectors, series or images, but X holds {kind.name}: "
                 "pass a different framework, such as SimCLR() or, for graphs, InfoGraph()."
             )
         is_auto = split == "auto"
@@ -183,13 +183,13 @@ def _listed(split: Any) -> Any:
     with naming("split", _SPLITS, split):
         if isinstance(split, (str, Integral)):
             return split if isinstance(split, str) else int(split)
-        if len(split) > 1 and all(np.ndim(part) == 1 for part in split):
-            return [np.asarray(part).tolist() for part in split]
+        if len(split) > 1 and all(np.ndim(columns) == 1 for columns in split):
+            return [np.asarray(columns).tolist() for columns in split]
         return np.asarray(split).tolist()
 
 
 def _columns(split: Any, sample_shape: tuple) -> list[Tensor]:
-    """Return the validated features or channels of each part."""
+    """Return the validated features or channels of each modality."""
     n = sample_shape[0]
     if n < 2:
         raise _bad_split("1 feature(s) or channel cannot be split", sample_shape)
@@ -197,19 +197,19 @@ def _columns(split: Any, sample_shape: tuple) -> list[Tensor]:
     if split == "random":
         lists = torch.randperm(n)[: n // 2].sort().values.tolist()
     # A single list is contrasted with all other columns.
-    is_alone = not any(isinstance(part, list) for part in lists)
+    is_alone = not any(isinstance(columns, list) for columns in lists)
     lists = [lists] if is_alone else lists
-    if not all(isinstance(part, list) and set(map(type, part)) == {int} for part in lists):
+    if not all(isinstance(item, list) and set(map(type, item)) == {int} for item in lists):
         raise _bad_split(f"must be {_SPLITS}, got {split!r}", sample_shape)
     rest = sorted(set(range(n)).difference(*lists))
     if len(rest) + sum(map(len, lists)) != n or (len(lists) == 1 and not (is_alone and rest)):
         rule = f"features or channels from 0 to {n - 1}, none twice, in two lists or more, or"
         raise _bad_split(f"{split!r} must name {rule} not all in one list of ints", sample_shape)
-    return [torch.tensor(part) for part in ([*lists, rest] if is_alone else lists)]
+    return [torch.tensor(columns) for columns in ([*lists, rest] if is_alone else lists)]
 
 
 class Bank(nn.Module):
-    """A vector for each part of each sample, the moving average of its projections.
+    """A vector for each modality of each sample, the moving average of its projections.
 
     Parameters
     ----------
@@ -219,12 +219,12 @@ class Bank(nn.Module):
         Width of a vector.
     momentum : float
         m in [0, 1], the weight of the old vector in the average.
-    n_parts : int
-        Number of parts of a sample.
+    n_modalities : int
+        Number of modalities of a sample.
 
     Attributes
     ----------
-    vectors : Tensor of shape (n_parts, n_samples, width)
+    vectors : Tensor of shape (n_modalities, n_samples, width)
         The averages; zeros for a sample that was never visited.
     labels : Tensor of shape (n_samples,), dtype int64
         Classes, −1 where unknown.
@@ -238,10 +238,10 @@ class Bank(nn.Module):
     labels: Tensor
     visited: Tensor
 
-    def __init__(self, n_samples: int, width: int, momentum: float, n_parts: int):
+    def __init__(self, n_samples: int, width: int, momentum: float, n_modalities: int):
         super().__init__()
         self.momentum, self.n_visited = momentum, 0
-        self.register_buffer("vectors", torch.zeros(n_parts, n_samples, width))
+        self.register_buffer("vectors", torch.zeros(n_modalities, n_samples, width))
         self.register_buffer("labels", torch.full((n_samples,), -1))
         self.register_buffer("visited", torch.full((n_samples,), -1))
 
@@ -261,8 +261,8 @@ class Bank(nn.Module):
 
         Returns
         -------
-        vectors : Tensor of shape (n_parts, n, width)
-            The vectors of all parts.
+        vectors : Tensor of shape (n_modalities, n, width)
+            The vectors of all modalities.
         own : Tensor of shape (n_anchors, 1), dtype int64
             The index of the anchor itself among the drawn samples. If it was not drawn, the last
             index, so that all anchors have the same number of negatives.
@@ -284,8 +284,8 @@ class Bank(nn.Module):
 
         Parameters
         ----------
-        z : Tensor of shape (n_parts, n_views, n, width)
-            Projections of all parts in all views.
+        z : Tensor of shape (n_modalities, n_views, n, width)
+            Projections of all modalities in all views.
         rows : Tensor of shape (n,), dtype int64
             Row numbers of the samples in X, all different.
         labels : Tensor of shape (n,), dtype int64, or None
@@ -317,27 +317,27 @@ class Bank(nn.Module):
 
 
 class _CMCSession(Session):
-    """The memory bank of all parts."""
+    """The memory bank of all modalities."""
 
     def __init__(self, framework: CMC, context: FitContext):
         super().__init__(context)
         wanted = framework.n_negatives
         self.n_negatives = _LARGEST_AUTO if wanted == "auto" else wanted
-        width = context.width // context.n_parts
-        self.bank = Bank(context.n_samples, width, framework.momentum, context.n_parts)
+        width = context.width // context.n_modalities
+        self.bank = Bank(context.n_samples, width, framework.momentum, context.n_modalities)
 
     def contrast(
         self, views: list[Tensor], similarity: Similarity, batch: Batch
     ) -> list[Contrast]:
-        """Contrast each part with the banks of the others."""
-        n_parts = self.context.n_parts
+        """Contrast each modality with the banks of the others."""
+        n_modalities = self.context.n_modalities
         z = self.context.network(torch.cat(views)).float().unflatten(0, (len(views), -1))
-        # (n_parts, n_views, n, width)
-        projections = torch.stack(z.chunk(n_parts, dim=-1))
+        # (n_modalities, n_views, n, width)
+        projections = torch.stack(z.chunk(n_modalities, dim=-1))
         self.new: Any = projections.detach(), batch.rows, batch.labels, similarity
         vectors, excluded, known = self._drawn(batch, projections, similarity)
         embedded, candidates = similarity.embed(projections), similarity.embed(vectors)
-        metadata = [batch.metadata(z_part) for z_part in projections]
+        metadata = [batch.metadata(z_modality) for z_modality in projections]
         return [
             Contrast(
                 anchors=embedded[a].flatten(0, 1),
@@ -346,13 +346,13 @@ class _CMCSession(Session):
                 excluded=excluded.repeat(len(views), 1),
                 **metadata[a].of_anchors(known),
             )
-            for a, b in permutations(range(n_parts), 2)
+            for a, b in permutations(range(n_modalities), 2)
         ]
 
     def _drawn(
         self, batch: Batch, projections: Tensor, similarity: Similarity
     ) -> tuple[Tensor, Tensor, Metadata]:
-        """Return vectors (n_parts, m, width), excluded indices (n, 1) and metadata."""
+        """Return vectors (n_modalities, m, width), excluded indices (n, 1) and metadata."""
         if self.bank.n_visited > 1:
             n, generator = self.n_negatives + 1, self.context.generator
             vectors, excluded, rows = self.bank.draw(n, cast(Tensor, batch.rows), generator)

@@ -64,7 +64,7 @@ class MoCo(Framework):
     See Also
     --------
     SimCLR : All negatives come from the batch; no second network.
-    CMC : The negatives come from a memory bank; the positives are a different part of the sample.
+    CMC : The negatives come from a memory bank; the positives are another modality of the sample.
     KeyQueue : The queue, for custom frameworks.
     MomentumNetwork : The momentum encoder, for custom frameworks.
 

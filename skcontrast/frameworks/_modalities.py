@@ -1,4 +1,4 @@
-"""Layers that split samples into parts, with an encoder for each part."""
+"""Layers that split samples into modalities, with an encoder for each modality."""
 
 from collections.abc import Callable, Sequence
 
@@ -9,12 +9,12 @@ from .._data._modalities import MultimodalBatch
 
 
 class Split(nn.Module):
-    """Split of the features of vectors, or the channels of images, into parts.
+    """Split of the features of vectors, or the channels of images, into modalities.
 
     Parameters
     ----------
     columns : sequence of Tensor of shape (k,), dtype int64
-        Features or channels of each part.
+        Features or channels of each modality.
     sample_shape : tuple of int
         Shape of one sample.
     convert : torch.nn.Module, default=None
@@ -23,50 +23,50 @@ class Split(nn.Module):
     Attributes
     ----------
     shapes : list of tuple
-        Shape of a sample of each part.
+        Shape of a sample of each modality.
     """
 
     def __init__(
         self, columns: Sequence[Tensor], sample_shape: tuple, convert: nn.Module | None = None
     ):
         super().__init__()
-        for position, part in enumerate(columns):
-            self.register_buffer(f"columns_{position}", part)
+        for position, selected in enumerate(columns):
+            self.register_buffer(f"columns_{position}", selected)
         self.convert = nn.Identity() if convert is None else convert
-        self.shapes = [(len(part), *sample_shape[1:]) for part in columns]
+        self.shapes = [(len(selected), *sample_shape[1:]) for selected in columns]
 
     @property
     def columns(self) -> list[Tensor]:
-        """Features or channels of each part."""
+        """Features or channels of each modality."""
         return [self.get_buffer(f"columns_{position}") for position in range(len(self.shapes))]
 
     @property
     def is_of_channels(self) -> bool:
-        """Whether the parts are features or channels of X itself, without conversion."""
+        """Whether the modalities are features or channels of X itself, without conversion."""
         return isinstance(self.convert, nn.Identity)
 
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
-        """Return the parts of samples x of shape (n, ...)."""
-        return tuple(x.index_select(1, part) for part in self.columns)
+        """Return the modalities of samples x of shape (n, ...)."""
+        return tuple(x.index_select(1, columns) for columns in self.columns)
 
 
 class NoSplit(nn.Module):
-    """Parts of samples that have a batch for each part."""
+    """Modalities of samples that have a batch for each modality."""
 
     def forward(self, x: MultimodalBatch) -> tuple:
-        """Return the batch of each part."""
-        return x.parts
+        """Return the batch of each modality."""
+        return x.modalities
 
 
 class ParallelNetworks(nn.Module):
-    """A network for each part; their outputs are concatenated.
+    """A network for each modality; their outputs are concatenated.
 
     Parameters
     ----------
     split : callable
-        Returns the parts of a batch.
+        Returns the modalities of a batch.
     networks : list of torch.nn.Module
-        One for each part.
+        One for each modality.
     """
 
     def __init__(self, split: Callable, networks: Sequence[nn.Module]):
@@ -75,8 +75,8 @@ class ParallelNetworks(nn.Module):
 
     def forward(self, x: Tensor | MultimodalBatch) -> Tensor:
         """Return all networks' outputs for x, shape (n, sum of their widths)."""
-        parts = self.split(x)
-        return torch.cat([net(part) for net, part in zip(self.networks, parts, strict=True)], 1)
+        pairs = zip(self.networks, self.split(x), strict=True)
+        return torch.cat([network(batch) for network, batch in pairs], 1)
 
 
 # Linear sRGB to CIE XYZ, IEC 61966-2-1, and the white point D65.

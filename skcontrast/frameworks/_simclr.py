@@ -21,7 +21,7 @@ class SimCLR(Framework):
     See Also
     --------
     MoCo : Keys of earlier batches are negatives too, so batches can be small.
-    CMC : The positives are a different part of the sample.
+    CMC : The positives are another modality of the sample.
     InfoGraph : The nodes of graphs are contrasted with the graphs.
     in_batch : Builds this contrast from embedded views.
 

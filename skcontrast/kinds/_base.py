@@ -31,20 +31,21 @@ class Schema:
     kind : Kind
         Reads X, and has what `fit` has learned from it.
     sample_shape : tuple
-        Shape of a sample of X, as its kind returns it; for several parts, the shape of each.
+        Shape of a sample of X, as its kind returns it; for several modalities, the shape of
+        each.
     n_features_in : int or None
         Numbers per sample, if it is fixed.
     feature_names_in : ndarray of str or None
         Names of the features, if X has names.
-    parts : tuple of Schema
-        The schemas of the parts, if samples have several.
+    modalities : tuple of Schema
+        The schemas of the modalities, if samples have several.
     """
 
     kind: Kind
     sample_shape: tuple
     n_features_in: int | None = None
     feature_names_in: np.ndarray | None = None
-    parts: tuple[Schema, ...] = ()
+    modalities: tuple[Schema, ...] = ()
 
     def assign_names(self, estimator: Any) -> None:
         """Set ``n_features_in_`` and ``feature_names_in_`` of an estimator, or remove them."""

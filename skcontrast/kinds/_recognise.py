@@ -20,7 +20,7 @@ from .._checks import (
     validate_parameters,
 )
 from .._data._array_like import as_array_like
-from .._data._modalities import Modalities, MultimodalBatch, OneModality, naming_part
+from .._data._modalities import Modalities, MultimodalBatch, OneModality, naming_modality
 from ..graphs._convert import is_graphs
 from ._base import Kind, Request, Schema, in_units_of_X
 from ._graphs import Graphs
@@ -175,24 +175,24 @@ class MultimodalKind(Kind):
     """Samples of several modalities, for a framework with an encoder for each.
 
     X is :class:`~skcontrast.datasets.Modalities` or a tuple of arrays that hold the same samples.
-    Each part has its own batch, scale and augmentation. Put channels or features that should share
-    these into one array, which :class:`~skcontrast.frameworks.CMC` splits.
+    Each modality has its own batch, scale and augmentation. Put channels or features that should
+    share these into one array, which :class:`~skcontrast.frameworks.CMC` splits.
 
     Parameters
     ----------
     of : Kind, str or list of them, default=None
-        The kind of all parts, or a list of their kinds; None detects them.
+        The kind of all modalities, or a list of their kinds; None detects them.
 
     Attributes
     ----------
     kinds_ : list of Kind
-        The kind of each part; only on the copy in a fitted embedder.
+        The kind of each modality; only on the copy in a fitted embedder.
 
     See Also
     --------
-    skcontrast.datasets.Modalities : The parts as one X that scikit-learn can split.
-    skcontrast.frameworks.CMC : Has an encoder for each part, and reads X as Modalities by default.
-    skcontrast.augmentation.PerModality : Augmentations of each part.
+    skcontrast.datasets.Modalities : The modalities as one X that scikit-learn can split.
+    skcontrast.frameworks.CMC : Has an encoder for each modality.
+    skcontrast.augmentation.PerModality : Augmentations of each modality.
     Kind : The base class.
 
     Examples
@@ -216,8 +216,8 @@ class MultimodalKind(Kind):
     (50, 256)
     """
 
-    name = "samples of several parts"
-    _expected = "several parts, X as skcontrast.datasets.Modalities"
+    name = "samples of several modalities"
+    _expected = "several modalities, X as skcontrast.datasets.Modalities"
 
     of: Kind | str | Sequence[Kind | str] | None = parameter(default=None)
 
@@ -227,104 +227,100 @@ class MultimodalKind(Kind):
         validate_parameters(self)
         X, seen = Modalities(*X) if isinstance(X, tuple) else X, request.seen
         if not isinstance(X, Modalities):
-            known = self.of if seen is None else seen.parts
-            n_parts = len(known) if isinstance(known, (list, tuple)) else "several"
-            raise ValueError(
-                f"X must have {n_parts} parts, got a {type(X).__name__}: pass "
-                "skcontrast.datasets.Modalities."
-            )
-        parts, schemas = [], []
-        declared = self._declared(len(X.parts), seen)
-        # Each part is read like an X, with its own schema of fit.
-        for position, (part, kind) in enumerate(zip(X.parts, declared, strict=True)):
-            with naming_part(position):
-                kind, part = recognised(part) if kind is None else (kind, part)
-                seen_part = None if seen is None else seen.parts[position]
-                part, schema = kind._read(part, replace(request, seen=seen_part))
-            parts.append(part)
+            known = self.of if seen is None else seen.modalities
+            n = len(known) if isinstance(known, (list, tuple)) else "several"
+            got = f"got a {type(X).__name__}: pass skcontrast.datasets.Modalities."
+            raise ValueError(f"X must have {n} modalities, {got}")
+        modalities, schemas = [], []
+        declared = self._declared(len(X.modalities), seen)
+        # Each modality is read like an X, with its own schema of fit.
+        for position, (samples, kind) in enumerate(zip(X.modalities, declared, strict=True)):
+            with naming_modality(position):
+                kind, samples = recognised(samples) if kind is None else (kind, samples)
+                of_fit = None if seen is None else seen.modalities[position]
+                samples, schema = kind._read(samples, replace(request, seen=of_fit))
+            modalities.append(samples)
             schemas.append(schema)
-        return Modalities(*parts), self._schema(schemas)
+        return Modalities(*modalities), self._schema(schemas)
 
-    def _declared(self, n_parts: int, seen: Schema | None) -> list[Kind | None]:
-        """Return the kind of each part, None if it is to be detected."""
+    def _declared(self, n: int, seen: Schema | None) -> list[Kind | None]:
+        """Return the kind of each modality, None if it is to be detected."""
         if seen is not None:
-            if n_parts != len(seen.parts):
-                raise ValueError(f"X has {n_parts} parts, in fit it had {len(seen.parts)}.")
-            return [schema.kind for schema in seen.parts]
-        of: Any = self.of if isinstance(self.of, (list, tuple)) else [self.of] * n_parts
-        if len(of) != n_parts:
-            raise ValueError(
-                f"The 'of' parameter of MultimodalKind has {len(of)} kinds, but X has {n_parts} "
-                "parts."
-            )
+            if n != len(seen.modalities):
+                raise ValueError(f"X has {n} modalities, in fit it had {len(seen.modalities)}.")
+            return [schema.kind for schema in seen.modalities]
+        of: Any = self.of if isinstance(self.of, (list, tuple)) else [self.of] * n
+        if len(of) != n:
+            got = f"has {len(of)} kinds, but X has {n} modalities."
+            raise ValueError(f"The 'of' parameter of MultimodalKind {got}")
         where = {"owner": "MultimodalKind", "parameter": "of"}
         return [None if kind is None else named_kind(kind, **where) for kind in of]
 
     def _schema(self, schemas: list[Schema]) -> Schema:
-        """Return the schema of samples from those of their parts."""
+        """Return the schema of samples from those of their modalities."""
         kind = clone(self)
         kind.kinds_ = [schema.kind for schema in schemas]
         shape = tuple(schema.sample_shape for schema in schemas)
         widths = [s.n_features_in for s in schemas if s.n_features_in is not None]
         n_features = sum(widths) if len(widths) == len(schemas) else None
-        return Schema(kind, shape, n_features, parts=tuple(schemas))
+        return Schema(kind, shape, n_features, modalities=tuple(schemas))
 
     def _check_unusual(self, X: Any, *, is_declared: bool) -> None:
-        """Warn about training samples that look like a mistake, part by part."""
-        for position, (kind, part) in enumerate(self._pairs(X)):
-            with naming_part(position):
-                kind._check_unusual(part, is_declared=is_declared)
+        """Warn about training samples that look like a mistake, modality by modality."""
+        for position, (kind, samples) in enumerate(self._pairs(X)):
+            with naming_modality(position):
+                kind._check_unusual(samples, is_declared=is_declared)
 
     def scaler(self) -> MultimodalScaler:
-        """Return the unfitted map from parts to batches; see `Kind.scaler`."""
+        """Return the unfitted map from modalities to batches; see `Kind.scaler`."""
         return MultimodalScaler([kind.scaler() for kind in self.kinds_])
 
     def _rows_per_call(self, X: Any) -> int:
-        """Return the smallest batch size of the parts."""
-        return min(kind._rows_per_call(part) for kind, part in self._pairs(X))
+        """Return the smallest batch size of the modalities."""
+        return min(kind._rows_per_call(samples) for kind, samples in self._pairs(X))
 
     def _nbytes(self, X: Any) -> float:
-        """Return the bytes of all parts as tensors."""
-        return sum(kind._nbytes(part) for kind, part in self._pairs(X))
+        """Return the bytes of all modalities as tensors."""
+        return sum(kind._nbytes(samples) for kind, samples in self._pairs(X))
 
     def _arrays(self, X: Any) -> Sequence[np.ndarray]:
-        """Return the arrays of all parts."""
-        return [array for kind, part in self._pairs(X) for array in kind._arrays(part)]
+        """Return the arrays of all modalities."""
+        return [array for kind, samples in self._pairs(X) for array in kind._arrays(samples)]
 
     def _pairs(self, X: Modalities) -> Iterator[tuple[Kind, Any]]:
-        return zip(self.kinds_, X.parts, strict=True)
+        return zip(self.kinds_, X.modalities, strict=True)
 
 
 class MultimodalScaler:
-    """The scalers of the parts as one.
+    """The scalers of the modalities as one.
 
     Parameters
     ----------
     scalers : list of object
-        One for each part.
+        One for each modality.
     """
 
     def __init__(self, scalers: Sequence[Any]):
         self.scalers = list(scalers)
 
     def fit(self, X: Modalities) -> MultimodalScaler:
-        """Learn the map from each part of the training samples."""
-        for position, (scaler, part) in enumerate(zip(self.scalers, X.parts, strict=True)):
-            with naming_part(position):
-                scaler.fit(part)
+        """Learn the map from each modality of the training samples."""
+        for position, (scaler, samples) in enumerate(zip(self.scalers, X.modalities, strict=True)):
+            with naming_modality(position):
+                scaler.fit(samples)
         return self
 
     def to_tensor(self, X: Modalities | OneModality, device: torch.device | str) -> Any:
-        """Return the batches of all parts, or the batch of one part."""
+        """Return the batches of all modalities, or the batch of one modality."""
         if isinstance(X, OneModality):
             return self.scalers[X.position].to_tensor(X.samples, device)
         batches = []
-        for position, (scaler, part) in enumerate(zip(self.scalers, X.parts, strict=True)):
-            with naming_part(position):
-                batches.append(scaler.to_tensor(part, device))
+        for position, (scaler, samples) in enumerate(zip(self.scalers, X.modalities, strict=True)):
+            with naming_modality(position):
+                batches.append(scaler.to_tensor(samples, device))
         return MultimodalBatch.of(batches)
 
     def from_tensor(self, batch: MultimodalBatch, X: Modalities) -> Modalities:
-        """Return views of each part in its own units."""
-        triples = zip(self.scalers, batch.parts, X.parts, strict=True)
-        return Modalities(*(in_units_of_X(scaler, views, part) for scaler, views, part in triples))
+        """Return views of each modality in its own units."""
+        triples = zip(self.scalers, batch.modalities, X.modalities, strict=True)
+        return Modalities(*(in_units_of_X(*triple) for triple in triples))

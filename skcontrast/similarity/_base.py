@@ -260,7 +260,7 @@ def _directions_of(named: dict[str, Any], similarity: Any) -> dict[str, Any]:
     return {name: mu for name, (mu, _) in named.items()}
 
 
-def map_parts(function: Callable[[Any], Any], z: Any) -> Any:
+def map_entries(function: Callable[[Any], Any], z: Any) -> Any:
     """Apply a function to an array or tensor, or to each of a tuple."""
     return tuple(map(function, z)) if isinstance(z, tuple) else function(z)
 
@@ -269,7 +269,7 @@ def in_one_dtype(embeddings: Sequence[Embeddings]) -> list[Any]:
     """Return the tensors in float64 if one of them is, else in float32."""
     flat = [t for z in embeddings for t in (z if isinstance(z, tuple) else (z,))]
     dtype = torch.float64 if any(t.dtype == torch.float64 for t in flat) else torch.float32
-    return [map_parts(lambda tensor: tensor.to(dtype), z) for z in embeddings]
+    return [map_entries(lambda tensor: tensor.to(dtype), z) for z in embeddings]
 
 
 @validated(similarity=Similarity, width=POSITIVE_INT)

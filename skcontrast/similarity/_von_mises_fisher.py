@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from .._checks import Interval, parameter
 from ..schedules._numbers import Number, interval
-from ._base import Embeddings, Similarity, inverse_length, map_parts
+from ._base import Embeddings, Similarity, inverse_length, map_entries
 from ._mutual_likelihood import log_partition, mutual_score, terms_of
 
 # Outside, differences of scores, or tiny scores, need more than float32 precision.
@@ -139,9 +139,9 @@ class VonMisesFisher(Similarity):
 
         Parameters
         ----------
-        mu : Tensor of shape (n, n_parts, d)
+        mu : Tensor of shape (n, n_modalities, d)
             Mean directions of the factors.
-        kappa : Tensor of shape (n, n_parts)
+        kappa : Tensor of shape (n, n_modalities)
             Their concentrations.
         """
         return _unit_and_length((mu * kappa[..., None]).sum(1))
@@ -176,7 +176,7 @@ class VonMisesFisher(Similarity):
         if d < self.least_dimension:
             raise ValueError(f"VonMisesFisher needs directions in at least 2 dimensions, got {d}.")
         if not _IN_FLOAT32[0] <= self.kappa_max <= _IN_FLOAT32[1]:
-            z = map_parts(lambda t: t if t.device.type == "mps" else t.double(), z)
+            z = map_entries(lambda t: t if t.device.type == "mps" else t.double(), z)
         mu, kappa = self.distribution(z)
         terms = torch.stack(terms_of(kappa, d), -1)
         return torch.cat([mu * kappa[..., None], terms], -1)

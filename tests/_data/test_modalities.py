@@ -1,4 +1,4 @@
-"""Modalities as one X: what scikit-learn does with it keeps the parts aligned."""
+"""Modalities as one X: what scikit-learn does with it keeps the modalities aligned."""
 
 import pickle
 
@@ -39,7 +39,7 @@ def mixed(**kwargs):
 
 
 def forms():
-    """Return the same numbers in every form of a part."""
+    """Return the same numbers in every form of a modality."""
     column = NUMBERS[:, None]
     return [
         column,
@@ -50,9 +50,9 @@ def forms():
     ]
 
 
-def numbers_of(part):
-    part = part.toarray() if hasattr(part, "toarray") else part
-    return np.asarray(part).ravel().tolist()
+def numbers_of(modality):
+    modality = modality.toarray() if hasattr(modality, "toarray") else modality
+    return np.asarray(modality).ravel().tolist()
 
 
 @pytest.mark.parametrize(
@@ -64,25 +64,25 @@ def test_rows_are_selected_in_every_part(rows):
     chosen = Modalities(*forms())[rows]
     expected = NUMBERS[rows].tolist()
     assert chosen.shape == (len(expected), 5) == (len(chosen), 5)
-    assert [numbers_of(part) for part in chosen.parts] == [expected] * 5
+    assert [numbers_of(modality) for modality in chosen.modalities] == [expected] * 5
     same = Modalities(*forms())[rows, ...]
-    assert [numbers_of(part) for part in same.parts] == [expected] * 5
+    assert [numbers_of(modality) for modality in same.modalities] == [expected] * 5
 
 
 def test_one_sample_is_a_tuple_and_samples_can_be_iterated_over():
-    parts = Modalities(NUMBERS[:, None], X[:12])
-    assert isinstance(parts[3], tuple) and parts[3][0].tolist() == [3]
-    assert [sample[0][0] for sample in parts] == NUMBERS.tolist()
+    modalities = Modalities(NUMBERS[:, None], X[:12])
+    assert isinstance(modalities[3], tuple) and modalities[3][0].tolist() == [3]
+    assert [sample[0][0] for sample in modalities] == NUMBERS.tolist()
     with pytest.raises(IndexError):
-        parts[12]
+        modalities[12]
     with pytest.raises(IndexError, match=r"indexed by samples"):
-        parts[:, 0]
+        modalities[:, 0]
 
 
 def test_labels_of_rows_are_those_of_the_first_part_that_has_any():
     assert Modalities(NUMBERS, X[:12]).index is None
-    parts = Modalities(*forms())
-    assert parts[2:4].index.tolist() == ["c", "d"]
+    modalities = Modalities(*forms())
+    assert modalities[2:4].index.tolist() == ["c", "d"]
     labeled = Modalities(X, pd.DataFrame(X, index=np.arange(101) + 7))
     embedder = small(framework=CMC()).set_output(transform="pandas")
     assert embedder.fit_transform(labeled).index.tolist() == list(range(7, 108))
@@ -96,21 +96,25 @@ def test_no_step_turns_parts_into_one_array_by_mistake():
 
 
 def test_slices_are_views_and_pickles_are_whole(tmp_path):
-    assert np.shares_memory(MIXED[10:20].parts[1], X)
+    assert np.shares_memory(MIXED[10:20].modalities[1], X)
     path = tmp_path / "a.npy"
     np.save(path, X)
     mapped = Modalities(np.load(path, mmap_mode="r"), X)
-    assert isinstance(mapped[::2].parts[0], np.memmap)
+    assert isinstance(mapped[::2].modalities[0], np.memmap)
     again = pickle.loads(pickle.dumps(MIXED))
-    assert all(map(np.array_equal, again.parts, MIXED.parts)) and again.shape == MIXED.shape
+    assert (
+        all(map(np.array_equal, again.modalities, MIXED.modalities)) and again.shape == MIXED.shape
+    )
 
 
 def test_splits_keep_parts_and_classes_aligned():
     train, test, y_train, y_test = train_test_split(MIXED, Y, test_size=30, random_state=0)
     assert train.shape == (71, 2) and test.shape == (30, 2)
     for chosen, y in ((train, y_train), (test, y_test)):
-        np.testing.assert_array_equal(chosen.parts[0].reshape(-1, 64)[:, :20], chosen.parts[1])
-        rows = [np.flatnonzero((X[:, :20] == row).all(1)) for row in chosen.parts[1]]
+        np.testing.assert_array_equal(
+            chosen.modalities[0].reshape(-1, 64)[:, :20], chosen.modalities[1]
+        )
+        rows = [np.flatnonzero((X[:, :20] == row).all(1)) for row in chosen.modalities[1]]
         assert all(label in Y[row] for row, label in zip(rows, y, strict=True))
 
 
@@ -156,7 +160,7 @@ def test_augmentation_steps_of_a_pipeline_draw_views_of_parts():
     chain = PerModality([RandomAffine(), GaussianNoise()])
     H = make_pipeline(chain, mixed()).fit_transform(MIXED)
     np.testing.assert_array_equal(H, mixed(augmentation=chain).fit_transform(MIXED))
-    with pytest.raises(ValueError, match=r"RandomAffine expects images .*several parts"):
+    with pytest.raises(ValueError, match=r"RandomAffine expects images .*several modalities"):
         make_pipeline(RandomAffine(), mixed()).fit(MIXED)
 
 
@@ -164,9 +168,9 @@ def test_a_batch_of_parts_is_indexed_concatenated_and_moved_as_one():
     batch = MultimodalBatch.of([torch.arange(6).view(3, 2), torch.arange(3.0)])
     assert batch.shape == (3, 2) and batch.device == torch.device("cpu")
     both = torch.cat([batch, batch[torch.tensor([2, 0])]])
-    assert both.parts[0].tolist() == [[0, 1], [2, 3], [4, 5], [4, 5], [0, 1]]
-    assert both.parts[1].tolist() == [0, 1, 2, 2, 0]
-    assert batch.to("cpu", non_blocking=True).parts[1].equal(batch.parts[1])
+    assert both.modalities[0].tolist() == [[0, 1], [2, 3], [4, 5], [4, 5], [0, 1]]
+    assert both.modalities[1].tolist() == [0, 1, 2, 2, 0]
+    assert batch.to("cpu", non_blocking=True).modalities[1].equal(batch.modalities[1])
     with pytest.raises(TypeError):
         torch.stack([batch, batch])
     assert not is_lazy(MIXED)

@@ -114,7 +114,7 @@ def test_tables_and_pairs_and_single_samples_have_views():
     assert small().views(table)[0].shape == (60, 5)
     pair = vectors(d=3), vectors(d=4, seed=1)
     drawn = small(framework=CMC()).views(pair)[0]
-    assert [part.shape for part in drawn.parts] == [(60, 3), (60, 4)]
+    assert [part.shape for part in drawn.modalities] == [(60, 3), (60, 4)]
     assert small().fit(table).views(table[:1])[0].shape == (1, 5)
 
 

@@ -48,7 +48,7 @@ def test_widths_are_those_of_the_outputs():
     batch = setup.scaler.to_tensor(X, "cpu")
     h = setup.network.encoder(batch)
     assert h.shape == (60, 7) and setup.network(batch).shape == (60, 3)
-    assert (setup.widths.representation, setup.widths.projection, setup.widths.n_parts) == (
+    assert (setup.widths.representation, setup.widths.projection, setup.widths.n_modalities) == (
         7,
         3,
         1,
@@ -59,7 +59,7 @@ def test_with_two_parts_widths_are_those_of_both_and_channels_are_not_mixed():
     settings, X, schema = parts(framework=CMC(split=2), n_components=7, projection_dim=3)
     setup = new_setup(settings, X, schema, None)
     assert not setup.mixes_channels
-    assert (setup.widths.representation, setup.widths.projection, setup.widths.n_parts) == (
+    assert (setup.widths.representation, setup.widths.projection, setup.widths.n_modalities) == (
         14,
         6,
         2,

@@ -49,7 +49,7 @@ def halves():
 
 def test_each_part_has_an_encoder_and_a_head_of_its_own():
     network, widths, batch = network_of(split=halves(), n_components=4)
-    assert widths == Widths(representation=8, projection=6, n_parts=2)
+    assert widths == Widths(representation=8, projection=6, n_modalities=2)
     changed = batch.clone()
     changed[:, 2:] += 1
     network.eval()

@@ -1,4 +1,4 @@
-"""Augmentations of each part by itself."""
+"""Augmentations of each modality by itself."""
 
 import numpy as np
 import pytest
@@ -20,17 +20,19 @@ def test_the_view_of_each_part_is_drawn_by_its_own_augmentations():
     chain = PerModality([RandomAffine(), None, [GaussianNoise(0.0), GaussianNoise(0.5)]]).fit(
         MIXED
     )
-    batch = MultimodalBatch.of(torch.as_tensor(part).float() for part in MIXED.parts)
+    batch = MultimodalBatch.of(torch.as_tensor(modality).float() for modality in MIXED.modalities)
     views = chain.augment(batch, torch.Generator().manual_seed(0))
-    assert not views.parts[0].equal(batch.parts[0])
-    assert views.parts[1].equal(batch.parts[1])
-    noise = (views.parts[2] - batch.parts[2]).std(0)[1:-1] / batch.parts[2].std(0)[1:-1]
+    assert not views.modalities[0].equal(batch.modalities[0])
+    assert views.modalities[1].equal(batch.modalities[1])
+    noise = (views.modalities[2] - batch.modalities[2]).std(0)[1:-1] / batch.modalities[2].std(0)[
+        1:-1
+    ]
     assert 0.4 < float(noise.nanmean()) < 0.6
     generator = torch.Generator().manual_seed(0)
-    first = RandomAffine().fit(IMAGES).augment(batch.parts[0], generator)
-    torch.testing.assert_close(views.parts[0], first)
+    first = RandomAffine().fit(IMAGES).augment(batch.modalities[0], generator)
+    torch.testing.assert_close(views.modalities[0], first)
     again = chain.augment(batch, torch.Generator().manual_seed(0))
-    assert all(map(torch.equal, views.parts, again.parts))
+    assert all(map(torch.equal, views.modalities, again.modalities))
 
 
 def test_fitted_samples_are_brought_to_the_units_of_batches_part_by_part():
@@ -38,27 +40,27 @@ def test_fitted_samples_are_brought_to_the_units_of_batches_part_by_part():
     chain = PerModality([None, MarginalCorruption(1.0)])
     embedder = small(framework=CMC(), encoder=None, augmentation=chain, max_epochs=1).fit(far)
     (view,) = embedder.views(far, 1, random_state=0)
-    low, high = far.parts[1].min(0), far.parts[1].max(0)
-    assert ((view.parts[1] >= low - 1) & (view.parts[1] <= high + 1)).all()
-    np.testing.assert_allclose(view.parts[0], IMAGES, atol=1e-4)
+    low, high = far.modalities[1].min(0), far.modalities[1].max(0)
+    assert ((view.modalities[1] >= low - 1) & (view.modalities[1] <= high + 1)).all()
+    np.testing.assert_allclose(view.modalities[0], IMAGES, atol=1e-4)
     scaler = embedder._fitted.scaler
-    alone = scaler.to_tensor(OneModality(1, far.parts[1]), "cpu")
-    assert alone.equal(scaler.to_tensor(far, "cpu").parts[1])
+    alone = scaler.to_tensor(OneModality(1, far.modalities[1]), "cpu")
+    assert alone.equal(scaler.to_tensor(far, "cpu").modalities[1])
 
 
 def test_parts_are_kept_apart_where_they_have_augmentations_of_their_own():
     pair = Modalities(X[:, :20], X[:, 20:])
     chain = PerModality([GaussianNoise(0.1), MarginalCorruption(0.3)])
     embedder = small(framework=CMC(), augmentation=chain).fit(pair)
-    assert len(embedder._fitted.schema.parts) == 2
+    assert len(embedder._fitted.schema.modalities) == 2
     assert embedder.transform((X[:, :20], X[:, 20:])).shape == (101, 256)
 
 
 @pytest.mark.parametrize(
     "augmentations, error, message",
     [
-        ([RandomAffine(), None], ValueError, "has 2 items, but samples have 3 parts"),
-        ([None, RandomAffine(), None], ValueError, "Part 1 of X: RandomAffine expects images"),
+        ([RandomAffine(), None], ValueError, "has 2 items, but samples have 3 modalities"),
+        ([None, RandomAffine(), None], ValueError, "Modality 1 of X: RandomAffine expects images"),
         ([None, GaussianNoise, None], TypeError, r"Write .*GaussianNoise\(\) instead"),
         ([None, GaussianNoise(-1.0), None], ValueError, "'std' parameter of GaussianNoise|scale"),
         (RandomAffine(), ValueError, "'augmentations' parameter of PerModality"),
@@ -73,7 +75,7 @@ def test_what_does_not_suit_the_parts_is_refused(augmentations, error, message):
 
 
 def test_one_array_has_no_parts_to_augment():
-    with pytest.raises(ValueError, match=r"PerModality expects several parts|must have"):
+    with pytest.raises(ValueError, match=r"PerModality expects several modalities|must have"):
         small(framework=CMC(), augmentation=PerModality([None, None])).fit(X)
     with pytest.raises(NotFittedError):
         PerModality([None, None]).transform(MIXED)

@@ -185,10 +185,10 @@ def test_the_projection_is_the_head_on_what_is_learned(projection_dim):
 def test_each_part_has_a_dictionary_of_its_own(framework):
     embedder = small(framework=framework).fit(X)
     h = embedder.transform(X)
-    n_parts = 2 if isinstance(framework, CMC) else 1
-    assert h.shape == (24, n_parts * WIDTH) and np.isfinite(h).all()
+    n_modalities = 2 if isinstance(framework, CMC) else 1
+    assert h.shape == (24, n_modalities * WIDTH) and np.isfinite(h).all()
     found = dictionaries(embedder.encoder_)
-    assert len(found) == n_parts and all(part.filters.any() for part in found)
+    assert len(found) == n_modalities and all(part.filters.any() for part in found)
 
 
 def test_several_arrays_have_a_dictionary_each_for_the_images():

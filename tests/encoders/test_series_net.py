@@ -169,9 +169,9 @@ def test_in_inference_a_row_does_not_depend_on_the_others():
 
 @pytest.mark.parametrize("framework", [CMC(), MoCo(queue_size=16)], ids=repr)
 def test_each_part_has_a_network_of_its_own(framework):
-    n_parts = 2 if isinstance(framework, CMC) else 1
+    n_modalities = 2 if isinstance(framework, CMC) else 1
     h = small(framework=framework).fit(X).transform(X)
-    assert h.shape == (24, n_parts * WIDTH) and np.isfinite(h).all()
+    assert h.shape == (24, n_modalities * WIDTH) and np.isfinite(h).all()
 
 
 @pytest.mark.filterwarnings("ignore:All samples in X are alike")

@@ -22,7 +22,7 @@ def random(*shape, seed=0):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
-def make_fit(module=None, n_samples=30, n_views=2, width=4, n_parts=1):
+def make_fit(module=None, n_samples=30, n_views=2, width=4, n_modalities=1):
     module = module or nn.Linear(6, width)
     return FitContext(
         module=module,
@@ -34,7 +34,7 @@ def make_fit(module=None, n_samples=30, n_views=2, width=4, n_parts=1):
         width=width,
         device=torch.device("cpu"),
         generator=torch.Generator(),
-        n_parts=n_parts,
+        n_modalities=n_modalities,
     )
 
 

@@ -1,4 +1,4 @@
-"""CMC: two parts of a sample, two encoders, two banks."""
+"""CMC: two modalities of a sample, two encoders, two banks."""
 
 import copy
 
@@ -24,7 +24,7 @@ from tests.frameworks.common import IMAGES, Watches, X, make_fit, random
 
 def started_cmc(n_negatives=8, **kwargs):
     module = nn.Linear(6, 8)
-    return CMC(n_negatives=n_negatives).start(make_fit(module, width=8, n_parts=2, **kwargs))
+    return CMC(n_negatives=n_negatives).start(make_fit(module, width=8, n_modalities=2, **kwargs))
 
 
 def test_each_part_is_contrasted_with_the_bank_of_the_other():
@@ -33,14 +33,14 @@ def test_each_part_is_contrasted_with_the_bank_of_the_other():
     views, rows = [random(3, 6, seed=v) for v in range(2)], torch.tensor([4, 0, 29])
     contrasts = session.contrast(views, Cosine(0.3), Batch(views[0], rows=rows))
     z = torch.stack([session.context.module(view) for view in views])
-    for part, contrast in enumerate(contrasts):
-        anchors, keys = z[..., 4 * part :][..., :4], z[..., 4 * (1 - part) :][..., :4]
+    for modality, contrast in enumerate(contrasts):
+        anchors, keys = z[..., 4 * modality :][..., :4], z[..., 4 * (1 - modality) :][..., :4]
         others = [
             contrastive_loss(
                 anchors[v, [i]], *keys[:, [i]], queue=bank[torch.arange(30) != row],
                 similarity=Cosine(0.3),
             )
-            for bank in [session.bank.vectors[1 - part]]
+            for bank in [session.bank.vectors[1 - modality]]
             for v in range(2)
             for i, row in enumerate(rows)
         ]  # fmt: skip
@@ -81,8 +81,8 @@ def test_transform_is_both_encoders_side_by_side():
 
 
 def test_the_parts_of_lab_are_its_channels():
-    parts = CMC("lab").split_samples(Images(), (3, 8, 8)).columns
-    assert [part.tolist() for part in parts] == [[0], [1, 2]]
+    modalities = CMC("lab").split_samples(Images(), (3, 8, 8)).columns
+    assert [modality.tolist() for modality in modalities] == [[0], [1, 2]]
 
 
 def test_lab_contrasts_lightness_with_colour():
@@ -189,7 +189,7 @@ def test_settings_that_do_not_suit_two_encoders_are_refused():
 
 def started_with_three(**kwargs):
     module = nn.Linear(6, 12)
-    fit = make_fit(module, width=12, n_parts=3, **kwargs)
+    fit = make_fit(module, width=12, n_modalities=3, **kwargs)
     session = CMC(n_negatives=29).start(fit)
     session.bank.update(random(3, 2, 30, 4), torch.arange(30), None, Cosine())
     return session
@@ -203,13 +203,13 @@ def loss_of(session, views, rows, loss):
 
 
 def pair_of(session, places):
-    """Return a session of two of the parts, with their weights and their banks."""
+    """Return a session of two of the modalities, with their weights and their banks."""
     columns = [4 * place + k for place in places for k in range(4)]
     module = nn.Linear(6, 8)
     with torch.no_grad():
         module.weight.copy_(session.context.module.weight[columns])
         module.bias.copy_(session.context.module.bias[columns])
-    pair = CMC(n_negatives=29).start(make_fit(module, width=8, n_parts=2))
+    pair = CMC(n_negatives=29).start(make_fit(module, width=8, n_modalities=2))
     pair.bank.load_state_dict(session.bank.state_dict() | {
         "vectors": session.bank.vectors[list(places)]
     })  # fmt: skip
@@ -244,19 +244,19 @@ def test_permuted_parts_have_the_same_loss():
 def test_the_bank_has_a_vector_for_each_part_and_only_visited_samples():
     states = []
     watch = Watches(lambda session: states.append(session.bank.vectors.clone()))
-    parts = (X[:, :20], X[:, 20:30], X[:, 30:])
+    modalities = (X[:, :20], X[:, 20:30], X[:, 30:])
     embedder = small(framework=CMC(n_negatives=5), callbacks=[watch], projection_dim=6)
-    H = embedder.fit(parts).transform(parts)
+    H = embedder.fit(modalities).transform(modalities)
     assert states[-1].shape == (3, 101, 6) and H.shape == (101, 3 * 128)
     torch.testing.assert_close(states[-1].norm(dim=-1), torch.ones(3, 101))
-    assert embedder.set_params(output="projection").transform(parts).shape == (101, 18)
+    assert embedder.set_params(output="projection").transform(modalities).shape == (101, 18)
 
 
 def test_three_parts_have_a_concentration_together():
-    parts = (X[:, :20], X[:, 20:30], X[:, 30:])
-    embedder = small(framework=CMC(), similarity=VonMisesFisher()).fit(parts)
-    kappa = embedder.concentration(parts)
+    modalities = (X[:, :20], X[:, 20:30], X[:, 30:])
+    embedder = small(framework=CMC(), similarity=VonMisesFisher()).fit(modalities)
+    kappa = embedder.concentration(modalities)
     assert kappa.shape == (101,) and (kappa > 0).all()
     assert (kappa <= 3 * embedder.similarity_.kappa_max).all()
-    scores = embedder.log_score(parts)
+    scores = embedder.log_score(modalities)
     assert scores.shape == (101, 101) and np.isfinite(scores).all()

@@ -106,7 +106,7 @@ def test_floats_of_any_precision_become_float32():
 
 def test_a_pair_of_series_is_not_silently_a_pair_of_images():
     _, schema = read_samples((series(), series()), MultimodalKind(), owner=small())
-    assert [type(part.kind) for part in schema.parts] == [Series, Series]
+    assert [type(part.kind) for part in schema.modalities] == [Series, Series]
 
 
 def test_a_pair_of_arrays_needs_a_framework_for_it():

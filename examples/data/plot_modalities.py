@@ -12,8 +12,8 @@ classifier is more accurate on the embedding than on the raw modalities.
 """
 
 # %%
-# Three parts as one X
-# --------------------
+# Three modalities as one X
+# -------------------------
 # ``Modalities`` holds the arrays. What selects rows, such as ``train_test_split`` or a search,
 # selects the same rows in all of them.
 
@@ -39,9 +39,9 @@ X_test
 # %%
 # Train
 # -----
-# ``PerModality`` gives each part its own augmentation. A single encoder that suits all parts is
-# built once for each; a list would have one encoder for each. Low temperatures separate near
-# samples.
+# ``PerModality`` gives each modality its own augmentation. A single encoder that suits all
+# modalities is built once for each; a list would have one encoder for each. Low temperatures
+# separate near samples.
 
 embedder = ContrastiveEmbedder(
     encoder=MLP(),
@@ -58,15 +58,15 @@ embedder = ContrastiveEmbedder(
 # %%
 # Which right half belongs to this left half?
 # -------------------------------------------
-# ``transform`` returns the projections of all parts, concatenated. Those of one sample point in
-# the same direction.
+# ``transform`` returns the projections of all modalities, concatenated. Those of one sample point
+# in the same direction.
 
 
 def cosines(projections, of, to):
-    """Return the cosines of part `of` of each sample with part `to` of each sample."""
-    parts = projections.reshape(len(projections), 3, -1)
-    parts = parts / np.linalg.norm(parts, axis=2, keepdims=True)
-    return parts[:, of] @ parts[:, to].T
+    """Return the cosines of modality `of` of each sample with modality `to` of each sample."""
+    modalities = projections.reshape(len(projections), 3, -1)
+    modalities = modalities / np.linalg.norm(modalities, axis=2, keepdims=True)
+    return modalities[:, of] @ modalities[:, to].T
 
 
 def ranks(scores):
@@ -88,7 +88,7 @@ figure, axes = plt.subplots(5, 10, figsize=(7, 3.9), layout="constrained")
 for column, row in enumerate(queries):
     whole = [row, *nearest[row]]
     for rank, (axis, other) in enumerate(zip(axes[:, column], whole, strict=True)):
-        joined = np.hstack([X_test.parts[0][row, 0], X_test.parts[1][other, 0]])
+        joined = np.hstack([X_test.modalities[0][row, 0], X_test.modalities[1][other, 0]])
         axis.imshow(joined, cmap="gray_r")
         axis.axvline(3.5, color="C0", linewidth=0.8)
         axis.set(xticks=[], yticks=[])
@@ -100,14 +100,16 @@ for axis, label in zip(axes[:, 0], ("original", "1st", "2nd", "3rd", "4th"), str
 figure.suptitle("Left halves, and the right halves that they predict best (framed: its own)")
 
 # %%
-# Classify the parts together
-# ---------------------------
-# The representations of all parts are the input of a classifier that knows five labels of each
-# class, drawn ten times.
+# Classify the modalities together
+# --------------------------------
+# The representations of all modalities are the input of a classifier that knows five labels of
+# each class, drawn ten times.
 
 embedder.set_params(output="representation")
 inputs = {
-    "raw parts": [np.hstack([p.reshape(len(p), -1) for p in X.parts]) for X in (X_train, X_test)],
+    "raw modalities": [
+        np.hstack([p.reshape(len(p), -1) for p in X.modalities]) for X in (X_train, X_test)
+    ],
     "embedding": [embedder.transform(X) for X in (X_train, X_test)],
 }
 for name, (H_train, H_test) in inputs.items():

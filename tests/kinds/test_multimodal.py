@@ -1,4 +1,4 @@
-"""Samples of several parts: what they equal, how they are kept apart, and what is refused."""
+"""Samples of several modalities: what they equal, how they are kept apart, and what is refused."""
 
 import copy
 import pickle
@@ -43,9 +43,9 @@ def test_one_array_is_split_by_the_framework_and_is_read_as_in_fit():
         with pytest.raises(ValueError, match="X is a tuple of several arrays"):
             embedder.transform(pair)
     embedder = small(framework=CMC()).fit(pair)
-    with pytest.raises(ValueError, match=r"X has 3 parts, in fit it had 2"):
+    with pytest.raises(ValueError, match=r"X has 3 modalities, in fit it had 2"):
         embedder.transform((*pair, X))
-    with pytest.raises(ValueError, match=r"X must have 2 parts, got a ndarray"):
+    with pytest.raises(ValueError, match=r"X must have 2 modalities, got a ndarray"):
         embedder.transform(X)
 
 
@@ -53,14 +53,14 @@ def test_one_array_is_split_by_the_framework_and_is_read_as_in_fit():
     "pair, message",
     [
         ((X, X[:50]), r"same samples, got \[101, 50\] of them"),
-        ((X[:, :20], IMAGES), "Part 1 of X: X .*shape"),
-        ((X[:, :20], X[:, 20:], X), "X has 3 parts, in fit it had 2"),
-        ((None, X), "Part 0 of X must hold samples, got None"),
-        ((X,), "at least two parts, got 1"),
-        ((X[:, :20], "a.png"), "Part 1 of X must hold samples, got 'a.png'"),
-        ((X[:, :3], X[:, 3:]), "Part 0 of X: X has 3 features, but .* is expecting 20"),
-        ((X[:, :20], np.full_like(X[:, 20:], np.nan)), "Part 1 of X: .*NaN"),
-        ((X[:, :20] + 1j, X[:, 20:]), "Part 0 of X: .*[Cc]omplex"),
+        ((X[:, :20], IMAGES), "Modality 1 of X: X .*shape"),
+        ((X[:, :20], X[:, 20:], X), "X has 3 modalities, in fit it had 2"),
+        ((None, X), "Modality 0 of X must hold samples, got None"),
+        ((X,), "at least two modalities, got 1"),
+        ((X[:, :20], "a.png"), "Modality 1 of X must hold samples, got 'a.png'"),
+        ((X[:, :3], X[:, 3:]), "Modality 0 of X: X has 3 features, but .* is expecting 20"),
+        ((X[:, :20], np.full_like(X[:, 20:], np.nan)), "Modality 1 of X: .*NaN"),
+        ((X[:, :20] + 1j, X[:, 20:]), "Modality 0 of X: .*[Cc]omplex"),
     ],
 )
 def test_bad_parts_are_refused_by_their_place(pair, message):
@@ -71,22 +71,22 @@ def test_bad_parts_are_refused_by_their_place(pair, message):
 
 
 @pytest.mark.parametrize(
-    "parts, message",
+    "modalities, message",
     [
-        ((PIXELS, X[:, :20]), "X has 2 parts, in fit it had 3"),
+        ((PIXELS, X[:, :20]), "X has 2 modalities, in fit it had 3"),
         (
             (PIXELS[..., 1:], X[:, :20], X[:, 20:50]),
-            r"Part 0 of X: X has samples of shape \(1, ",
+            r"Modality 0 of X: X has samples of shape \(1, ",
         ),
-        ((PIXELS, X[:, :21], X[:, 20:50]), "Part 1 of X: X has 21 features"),
-        ((PIXELS, X[:, :20], X[:, 20:50] + np.inf), "Part 2 of X: .*(infinity|NaN)"),
-        ((PIXELS, PIXELS, X[:, 20:50]), "Part 1 of X: X .*shape"),
+        ((PIXELS, X[:, :21], X[:, 20:50]), "Modality 1 of X: X has 21 features"),
+        ((PIXELS, X[:, :20], X[:, 20:50] + np.inf), "Modality 2 of X: .*(infinity|NaN)"),
+        ((PIXELS, PIXELS, X[:, 20:50]), "Modality 1 of X: X .*shape"),
     ],
 )
-def test_parts_that_are_kept_apart_are_checked_by_themselves(embedder, parts, message):
+def test_parts_that_are_kept_apart_are_checked_by_themselves(embedder, modalities, message):
     with np.errstate(invalid="ignore"), pytest.raises(ValueError, match=message):
-        embedder.transform(Modalities(*parts))
-    with pytest.raises(ValueError, match="X must have 3 parts, got a ndarray"):
+        embedder.transform(Modalities(*modalities))
+    with pytest.raises(ValueError, match="X must have 3 modalities, got a ndarray"):
         embedder.transform(X)
 
 
@@ -98,11 +98,11 @@ def test_images_with_vectors_have_an_encoder_and_a_scale_each(embedder):
     same = (changed == H).all(0)
     assert same[:-8].all() and not same[-8:].any()
     np.testing.assert_allclose(embedder.transform(MIXED[5:9]), H[5:9], atol=1e-5)
-    np.testing.assert_array_equal(embedder.transform(MIXED.parts), H)
+    np.testing.assert_array_equal(embedder.transform(MIXED.modalities), H)
 
 
 def test_permuted_parts_permute_the_shapes_and_the_scales(embedder):
-    first, second, third = MIXED.parts
+    first, second, third = MIXED.modalities
     encoders = [MLP((8,)), MLP((8,)), ConvNet(widths=(4,))]
     permuted = mixed(encoder=encoders).fit(Modalities(second, third, first))
     networks = [*embedder.encoder_.networks[1:], embedder.encoder_.networks[0]]
@@ -126,7 +126,7 @@ def test_a_fit_that_is_kept_apart_is_repeatable_and_kept_in_files(embedder, tmp_
     assert loaded.augmentation_[0].lacks_samples
     loaded.set_params(warm_start=True).fit(MIXED)
     assert loaded.n_epochs_ == 4
-    with pytest.raises(ValueError, match="several parts cannot be exported"):
+    with pytest.raises(ValueError, match="several modalities cannot be exported"):
         export(embedder, tmp_path / "a.onnx", X)
 
 
@@ -163,41 +163,44 @@ def test_dataframes_and_graphs_are_parts_too():
 
     table = pd.DataFrame({"age": X[:40, 0], "port": [True, False, False, True] * 10})
     graphs = [nx.path_graph(3 + k % 3) for k in range(40)]
-    parts = Modalities(table, graphs, X[:40])
-    embedder = small(framework=CMC(), encoder=[MLP((8,)), GIN(1, 8), None]).fit(parts)
-    H = embedder.transform(parts)
+    modalities = Modalities(table, graphs, X[:40])
+    embedder = small(framework=CMC(), encoder=[MLP((8,)), GIN(1, 8), None]).fit(modalities)
+    H = embedder.transform(modalities)
     assert len(H) == 40 and not hasattr(embedder, "feature_names_in_")
     for other in (table[["port", "age"]], table[["age"]]):
-        with pytest.raises(ValueError, match="Part 0 of X: The feature names should match"):
+        with pytest.raises(ValueError, match="Modality 0 of X: The feature names should match"):
             embedder.transform(Modalities(other, graphs, X[:40]))
 
 
 def test_declared_kinds_decide():
     kinds = [Vectors(standardize=False), Vectors()]
     embedder = small(framework=CMC(), kind=MultimodalKind(kinds)).fit(Modalities(X, X))
-    assert [part.kind.standardize for part in embedder._fitted.schema.parts] == [False, True]
+    assert [modality.kind.standardize for modality in embedder._fitted.schema.modalities] == [
+        False,
+        True,
+    ]
     by_name = small(framework=CMC(), kind=MultimodalKind(["vectors", "vectors"])).fit((X, X))
-    assert len(by_name._fitted.schema.parts) == 2
+    assert len(by_name._fitted.schema.modalities) == 2
     apart = small(framework=CMC(), kind=MultimodalKind()).fit((X, X))
     np.testing.assert_array_equal(apart.transform((X, X)), by_name.transform((X, X)))
-    with pytest.raises(ValueError, match="has 2 kinds, but X has 3 parts"):
+    with pytest.raises(ValueError, match="has 2 kinds, but X has 3 modalities"):
         small(framework=CMC(), kind=MultimodalKind(kinds)).fit(MIXED)
-    with pytest.raises(ValueError, match="X must have 2 parts, got a ndarray"):
+    with pytest.raises(ValueError, match="X must have 2 modalities, got a ndarray"):
         small(framework=CMC(), kind=MultimodalKind(kinds)).fit(X)
-    with pytest.raises(ValueError, match=r"Part 0 of X: .*may hold grey images"):
+    with pytest.raises(ValueError, match=r"Modality 0 of X: .*may hold grey images"):
         small(framework=CMC()).fit(Modalities(np.zeros((101, 6, 8)), X))
-    parts = small(framework=CMC()).fit((IMAGES, IMAGES))._fitted.schema.parts
-    assert [type(part.kind) for part in parts] == [Images, Images]
+    modalities = small(framework=CMC()).fit((IMAGES, IMAGES))._fitted.schema.modalities
+    assert [type(modality.kind) for modality in modalities] == [Images, Images]
 
 
 def test_parts_need_a_framework_and_encoders_for_each():
     with pytest.raises(ValueError, match=r"need a framework .*CMC\(\), got SimCLR\(\)"):
         small(framework=SimCLR()).fit(MIXED)
-    with pytest.raises(ValueError, match="has 2 encoders, but samples have 3 part"):
+    with pytest.raises(ValueError, match="has 2 encoders, but samples have 3 modality"):
         mixed(encoder=[MLP(), MLP()]).fit(MIXED)
-    with pytest.raises(ValueError, match="has 2 encoders, but samples have 1 part"):
+    with pytest.raises(ValueError, match="has 2 encoders, but samples have 1 modality"):
         small(encoder=[MLP(), MLP()]).fit(X)
-    with pytest.raises(ValueError, match=r"RandomAffine expects images.*several parts"):
+    with pytest.raises(ValueError, match=r"RandomAffine expects images.*several modalities"):
         mixed(augmentation=RandomAffine()).fit(MIXED)
     with pytest.raises(ValueError, match="X already consists of several arrays"):
         mixed(framework=CMC(split=3)).fit(MIXED)
@@ -247,7 +250,7 @@ def test_named_features_of_each_part_are_those_of_fit():
         pd.DataFrame(rng.normal(size=(40, 3)), columns=list(names)) for names in ("abc", "xyz")
     )
     embedder = small(framework=CMC()).fit(Modalities(first, second))
-    with pytest.raises(ValueError, match=r"Part 1 of X: .*feature names"):
+    with pytest.raises(ValueError, match=r"Modality 1 of X: .*feature names"):
         embedder.transform(Modalities(first, second[list("zyx")]))
-    with pytest.raises(ValueError, match=r"Part 0 of X: .*feature names"):
+    with pytest.raises(ValueError, match=r"Modality 0 of X: .*feature names"):
         embedder.transform(Modalities(second, first))
