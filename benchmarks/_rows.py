@@ -145,7 +145,7 @@ def learned(name, X, y, args, seed):
         given["similarity"] = Cosine(args.temperature)
     if name in ("untrained", "autoencoder"):
         embedder = ContrastiveEmbedder(**{**given, "max_epochs": 1, "lr": 1e-12}).fit(X)
-        epochs = args.epochs or Encoder().pace(math.ceil(len(X) / 128))[1]
+        epochs = args.epochs or Encoder().defaults(math.ceil(len(X) / 128))[1]
         return embedder if name == "untrained" else autoencoded(embedder, X, epochs, seed)
     own = {"default": None, **losses(tau_plus_from_labels(y).value), **ORACLES}
     return ContrastiveEmbedder(**given, loss=own[name]).fit(X, y)

@@ -264,7 +264,14 @@ IMAGES_OF_96 = (
 )
 # what, data, benchmark, table, the row without it and the row with it
 HELPS = (
-    ("brightness and contrast in views", "digits", "papers_axes", "light", "turns and shifts alone", "and light"),
+    (
+        "brightness and contrast in views",
+        "digits",
+        "papers_axes",
+        "light",
+        "turns and shifts alone",
+        "and light",
+    ),
     ("training", "digits", "worth", "digits", "untrained", "default"),
     ("groups", "digits", "groups", "digits", "default", "groups, positive"),
     ("groups", "CIFAR-10, 2,500", "groups", "CIFAR-10, 2,500", "default", "groups, positive"),

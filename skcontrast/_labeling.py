@@ -97,7 +97,7 @@ def rows_to_label(
             "labels of some rows: known = np.full(len(H), None); known[rows] = y."
         )
     if n > (n_free := int((~has_label).sum())):
-        raise ValueError(f"n must be at most {n_free}, the rows without a label in y, got {n}.")
+        raise ValueError(f"n must be at most {n_free}, the number of unlabeled rows, got {n}.")
     generator = check_random_state(random_state)
     with naming("H", EMBEDDINGS):
         whitened = PartialWhitening(_N_COMPONENTS, random_state=generator).fit_transform(vectors)

@@ -89,10 +89,9 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
     blocks : list of transformers, default=None
         Transformers whose features are concatenated with the embedding. Clones are fitted to X; a
         ``FrozenEstimator`` is used as fitted. Append a ``StandardScaler`` to a block whose
-        columns have different units. [] uses the embedding alone. None
-        is the default of the kind of data: ``Raw()`` for vectors of at most 4,096 numbers;
-        ``PatchDictionary()`` for images, ``MiniRocket()`` for series and ``GraphProfile()`` for
-        graphs, in a
+        columns have different units. [] uses the embedding alone. None is the default of the kind
+        of data: ``Raw()`` for vectors of at most 4,096 numbers; ``PatchDictionary()`` for images,
+        ``MiniRocket()`` for series and ``GraphProfile()`` for graphs, in a
         :class:`~skcontrast.ViewWhitening` with the augmentation of the embedder; and
         ``WeisfeilerLehman()`` for graphs. Nothing for custom kinds and with a
         :class:`~skcontrast.encoders.Pretrained` encoder.
@@ -177,7 +176,7 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
 
     @as_task
     def fit(self, X: Any, y: ArrayLike, **metadata: Any) -> Self:
-        """Train the embedder on all rows and the classifier on those whose class is known.
+        """Train the embedder on all rows, and the classifier on the labeled rows.
 
         Parameters
         ----------

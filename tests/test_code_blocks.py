@@ -134,7 +134,7 @@ def stubs(monkeypatch, tmp_path):
         return replace(settings, max_epochs=1, parameters=parameters)
 
     monkeypatch.setattr(_settings, "resolve_settings", briefly)
-    monkeypatch.setattr(_settings, "pace_of", lambda *args: (1e-3, 1))
+    monkeypatch.setattr(_settings, "fit_defaults", lambda *args: (1e-3, 1))
     joblib.register_parallel_backend("ray", SequentialBackend)
     monkeypatch.setenv("RANK", "0")
     monkeypatch.chdir(tmp_path)

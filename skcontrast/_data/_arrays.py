@@ -63,9 +63,9 @@ class LazySamples:
             raise
         if isinstance(item, Mapping):
             raise TypeError(
-                "The items of X must be samples, or tuples that start with one, got a "
+                "The items of X must be samples or tuples (sample, ...), got a "
                 f"{type(item).__name__} with the keys {sorted(map(str, item))}. Pass "
-                "[item[key] for item in X], or a Dataset whose items are the samples."
+                "[item[key] for item in X], or a Dataset of the samples."
             )
         with naming("X", f"a Dataset of arrays of numbers, but sample {row} is not"):
             item = np.asarray(item)

@@ -67,7 +67,7 @@ class Batch(NamedTuple):
     descriptions : Tensor of shape (n, d) or None
         Vectors with which the projections of samples should agree.
     rows : Tensor of shape (n,), dtype int64, or None
-        Their places in the training set.
+        Their row numbers in X.
     groups : Tensor of shape (n,), dtype int64, or None
         The groups of samples that are known to belong together; −1 for a sample without a group.
     """

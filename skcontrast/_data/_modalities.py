@@ -88,7 +88,7 @@ class Modalities:
         return self.shape[0]
 
     def __getitem__(self, rows: Any) -> Any:
-        """Return the modalities of the given samples; of one sample, a tuple of them."""
+        """Return the modalities of the selected samples; of one sample, a tuple."""
         rows = along_rows(rows, "Modalities")
         if not isinstance(rows, slice):
             rows = np.arange(len(self))[rows]
@@ -268,7 +268,7 @@ class LabeledArray(np.ndarray):
 
 
 def row_labels(X: Any) -> Any:
-    """Return the index of a pandas object, or of an array that has kept it; None if X has none.
+    """Return the index of a pandas object or of a `LabeledArray`, None if X has none.
 
     The index that pandas gives a table without labels, 0 to n - 1, counts as none.
     """

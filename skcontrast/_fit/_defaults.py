@@ -108,13 +108,13 @@ def default_chain(kind: Kind, sample_shape: tuple, **conditions: Any) -> list[Au
     return defaults_of(kind).views(kind, sample_shape, **conditions)
 
 
-def pace_of(encoder: Any, schema: Schema, n_batches: int) -> tuple[float, int]:
-    """Return the learning rate and the epochs for the parameter `encoder`; see `Encoder.pace`."""
+def fit_defaults(encoder: Any, schema: Schema, n_batches: int) -> tuple[float, int]:
+    """Return the default learning rate and epochs of `Encoder.defaults` for `encoder`."""
     image = schema.kind._image_shape(schema.sample_shape)
     if encoder is None and image:
         encoder = default_encoder(schema.kind, image)
-    paced_encoder = encoder if isinstance(encoder, Encoder) else Encoder()
-    return paced_encoder.pace(n_batches, image[1:] if image else None)
+    encoder = encoder if isinstance(encoder, Encoder) else Encoder()
+    return encoder.defaults(n_batches, image[1:] if image else None)
 
 
 def _encoder_of_images(shape: tuple) -> Encoder:

@@ -36,7 +36,7 @@ from ..losses import InfoNCE, Loss
 from ..optimizers import Optimizer, as_optimizer
 from ..schedules import CosineDecay, Schedule, at_progress
 from ..similarity import Cosine, Similarity
-from ._defaults import pace_of
+from ._defaults import fit_defaults
 
 # role: (base class, default); the framework comes before the similarity, whose default it sets
 COMPONENTS = {
@@ -110,8 +110,9 @@ class Settings:
     def for_samples(self, n_samples: int, schema: Schema) -> Settings:
         """Return settings with the learning rate and the epochs for `n_samples` of a schema."""
         n_batches = math.ceil(n_samples / self.batch_size)
-        paces = [pace_of(encoder, schema, n_batches) for encoder in encoders_of(self.encoder)]
-        lr, n_epochs = map(min, zip(*paces, strict=True))
+        encoders = encoders_of(self.encoder)
+        defaults = (fit_defaults(encoder, schema, n_batches) for encoder in encoders)
+        lr, n_epochs = map(min, zip(*defaults, strict=True))
         parameters = self.parameters | ({"lr": lr} if self.parameters["lr"] == "auto" else {})
         if parameters["max_epochs"] != "auto" or self.one_epoch:
             n_epochs = self.max_epochs

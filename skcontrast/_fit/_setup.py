@@ -325,8 +325,7 @@ def _check_encoders(settings: Settings, split: Split | NoSplit | None, schema: S
     if len(settings.encoder) != n_modalities:
         raise ValueError(
             f"The 'encoder' parameter of {settings.owner} has {len(settings.encoder)} encoders, "
-            f"but samples have {n_modalities} modalities with an encoder each in "
-            f"{settings.framework!r}."
+            f"but {settings.framework!r} needs one for each modality, that is {n_modalities}."
         )
 
 

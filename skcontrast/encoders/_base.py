@@ -127,7 +127,7 @@ class Encoder(ParameterObject):
             Source of randomness.
         """
 
-    def pace(self, n_batches: int, sides: Sequence[int] | None = None) -> tuple[float, int]:
+    def defaults(self, n_batches: int, sides: Sequence[int] | None = None) -> tuple[float, int]:
         """Return the default learning rate and number of epochs.
 
         They are used for ``lr="auto"`` and ``max_epochs="auto"`` of the embedder; with several

@@ -251,13 +251,13 @@ class PatchNet(Encoder):
         """
         return octave_sides(*reduced_sides(sides, self.largest_side))
 
-    def pace(self, n_batches: int, sides: Sequence[int] | None = None) -> tuple[float, int]:
+    def defaults(self, n_batches: int, sides: Sequence[int] | None = None) -> tuple[float, int]:
         """Return the default learning rate and number of epochs.
 
         With several octaves, these are .002 and at least 800 steps, in at most 160 epochs; see
-        `Encoder.pace` for the others.
+        `Encoder.defaults` for the others.
         """
-        lr, n_epochs = super().pace(n_batches)
+        lr, n_epochs = super().defaults(n_batches)
         if sides is None or len(self.octaves(sides)) == 1:
             return lr, n_epochs
         return 2 * lr, max(n_epochs, epochs_of(800, n_batches, fewest=1, most=160))

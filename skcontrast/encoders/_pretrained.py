@@ -83,8 +83,8 @@ class Pretrained(Encoder):
     size : int or (int, int), default=None
         Height and width to which images are resized (bilinear, antialiased if they shrink). None:
         for a frozen network, the shorter side is at least 96 and at most 224 pixels; for a trained
-        network, and for both in training, the area is at most 96 × 96 pixels. Transformers get the
-        nearest multiple of their patches, with at most 256 tokens. A network that takes only one
+        network, and for both in training, the area is at most 96 × 96 pixels. Transformers get
+        whole patches, at least 6 × 6 and at most 256. A network that takes only one
         size gets this size.
     pool : {"token", "mean", "both"}, default=None
         Output of a transformer: the class token, the mean of the patches, or both. None is the
@@ -235,17 +235,17 @@ class Pretrained(Encoder):
         low, high = float(batch.min()), float(batch.max())
         if low < -_TOLERANCE * max(high, 0) or high > 1 + _TOLERANCE:
             # Preprocessing of 8 bits, or of 16.
-            advice = f"divided by white, such as X / {255 if high <= 255 else 65535}"
+            advice = f"X / {255 if high <= 255 else 65535}"
             if low < 0:
-                advice = "whose standardisation is undone; from [-1, 1], (X + 1) / 2"
+                advice = "images before their standardisation; for [-1, 1], (X + 1) / 2"
             raise ValueError(
-                f"Pretrained takes intensities in [0, 1], but X holds images from {low:.4g} to "
-                f"{high:.4g}: pass uint8 images, or floats {advice}."
+                f"Pretrained expects intensities in [0, 1], got {low:.4g} to {high:.4g}: pass "
+                f"uint8 images, or {advice}."
             )
         if 0 < high < _DARKEST:
             warn(
-                f"The brightest pixel in X is {high:.2g}, and Pretrained takes 1 for white: was X "
-                "divided by 255 twice?"
+                f"The brightest pixel in X is {high:.2g}, but white must be 1. Check whether X "
+                "was divided by 255 twice."
             )
         network: Any = module[0] if isinstance(module, nn.Sequential) else module
         is_open = any(weights.requires_grad for weights in network.parameters())
@@ -265,7 +265,7 @@ class Pretrained(Encoder):
         with torch.no_grad():
             self._width(network, batch[:2])
 
-    def pace(self, n_batches: int, sides: Sequence[int] | None = None) -> tuple[float, int]:
+    def defaults(self, n_batches: int, sides: Sequence[int] | None = None) -> tuple[float, int]:
         """Return a learning rate of .001, and epochs for about 40 steps."""
         # 6 epochs with 800 images. More epochs gain little and take minutes.
         return 1e-3, epochs_of(40, n_batches, fewest=1)

@@ -135,7 +135,7 @@ def negative_bias(loss: Loss, sample: ScoreSample) -> Estimate:
     scores, is_negative, positives = (array[usable] for array in sample[:3])
     sample = sample._replace(scores=scores, is_negative=is_negative, positives=positives)
     if len(scores) < 2:
-        raise ValueError(f"Two anchors must have a true negative, got {len(sample.scores)}.")
+        raise ValueError(f"Two anchors or more must have a true negative, got {len(scores)}.")
     truth, estimates = estimate(Supervised(), sample), estimate(loss, sample)
     ratio = estimates.mean() / truth.mean()
     spread = np.std(estimates - ratio * truth, ddof=1) / truth.mean()

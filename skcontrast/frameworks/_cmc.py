@@ -147,7 +147,7 @@ class CMC(Framework):
             return NoSplit()
         if not kind.float_batches:
             raise ValueError(
-                f"CMC contrasts modalities of vectors, series or images, but X holds {kind.name}: "
+                f"CMC splits vectors, series or images, but X holds {kind.name}: "
                 "pass a different framework, such as SimCLR() or, for graphs, InfoGraph()."
             )
         is_auto = split == "auto"

@@ -119,10 +119,10 @@ class GraphNetwork(nn.Module):
 class ForeignNetwork(GraphNetwork):
     """A module that is called as in PyTorch Geometric, ``module(x, edge_index, batch=batch)``.
 
-    If the module has no argument named ``batch``, its third argument is used as the batch
-    if it has no default; otherwise the module is called without a batch. The module
-    returns a row per graph, or a row per node, which are then summed for each graph. If edges have
-    features, it gets ``edge_attr=`` and ``edge_weight=`` if it has such arguments.
+    Without an argument ``batch``, the module gets the batch as third argument if that is required,
+    and no batch otherwise. It returns a row per graph, or a row per node; rows of nodes are summed
+    for each graph. If edges have features, it gets ``edge_attr=`` and ``edge_weight=`` if it has
+    such arguments.
 
     Parameters
     ----------

@@ -179,8 +179,8 @@ class ImageScaler(AffineScaler):  # numpydoc ignore=PR02
             advice = "divide X by 255, or pass uint8 images"
             advice = advice if is_byte else f"divide X by their maximum, {largest:g}"
             warn(
-                f"X holds float images with values up to {largest:g}, which standardize=False "
-                f"does not scale, but augmentations expect values in [0, 1]: {advice}."
+                f"X holds floats up to {largest:g}, but augmentations expect [0, 1], and "
+                f"standardize=False does not scale: {advice}."
             )
         return self
 
@@ -250,8 +250,8 @@ def _range(X: np.ndarray, low: float, high: float) -> tuple[float, float]:
     inner = np.quantile(subset.astype(np.float64).clip(low, high), [0.001, 0.999])
     if 0 < inner[1] - inner[0] < (high - low) / 10:
         warn(
-            f"X holds images with intensities from {low:g} to {high:g}, but all except 0.2 % are "
-            f"in [{inner[0]:g}, {inner[1]:g}]: the others are clipped."
+            f"Intensities in X range from {low:g} to {high:g}, but 99.8 % are in "
+            f"[{inner[0]:g}, {inner[1]:g}]. The others are clipped."
         )
         low, high = inner
     return low, (high - low) or 1.0

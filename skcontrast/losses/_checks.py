@@ -136,7 +136,7 @@ def _check_weights(owner: str, weights: Any, shape: tuple[int, ...]) -> None:
     if not 0 <= low <= high <= torch.finfo(weights.dtype).max:
         raise ValueError(f"{owner} must return finite numbers ≥ 0, got {low:g} to {high:g}.")
     if high == 0 and "rank" in owner:
-        raise ValueError(f"{owner} must return numbers whose sum is > 0, got 0 for all ranks.")
+        raise ValueError(f"{owner} must not return 0 for all ranks.")
 
 
 def _losses(loss: Loss, scores: Tensor, positives: Tensor, same_class: Tensor) -> Tensor:

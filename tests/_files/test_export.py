@@ -237,7 +237,7 @@ def test_a_missing_package_is_named_with_what_to_install(name, tmp_path, monkeyp
 def test_parts_of_one_array_can_be_exported_and_several_arrays_are_refused(tmp_path):
     pair = (VECTORS, VECTORS[:, :3])
     embedder = fitted(pair, framework=CMC(), **SMALL)
-    with pytest.raises(ValueError, match="several parts cannot be exported"):
+    with pytest.raises(ValueError, match="several modalities cannot be exported"):
         export(embedder, tmp_path / "a.onnx", pair)
     embedder = fitted(VECTORS, framework=CMC(split=2), **SMALL)
     export(embedder, tmp_path / "a.onnx", VECTORS)

@@ -140,7 +140,7 @@ def test_what_reads_X_is_declared_by_the_user_first_and_by_the_pieces_next():
         kind_hint(resolve_settings(small(kind=MultimodalKind())), X, None)
 
 
-def paced(encoder, n_samples, shape, kind=None):
+def default_epochs_and_lr(encoder, n_samples, shape, kind=None):
     """Return the epochs and the rate of a fit by default."""
     schema = Schema(kind or Images(), shape, math.prod(shape))
     settings = resolve_settings(ContrastiveEmbedder(encoder)).for_samples(n_samples, schema)
@@ -149,7 +149,7 @@ def paced(encoder, n_samples, shape, kind=None):
 
 @pytest.mark.parametrize("n_samples", [2, 128, 5_120, 5_121, 60_000, 102_400, 10**6])
 def test_automatic_epochs_give_4000_steps_within_bounds(n_samples):
-    n_epochs, lr = paced(None, n_samples, (5,), Vectors())
+    n_epochs, lr = default_epochs_and_lr(None, n_samples, (5,), Vectors())
     n_steps = -(-n_samples // 128)
     assert lr == 0.001
     if n_epochs not in (5, 100):
@@ -173,10 +173,10 @@ def test_few_images_of_several_octaves_have_800_steps_at_twice_the_rate(
 ):
     expected = n_epochs, 0.001 if 47 in shape else 0.002
     for encoder in (None, PatchNet()):
-        assert paced(encoder, n_samples, shape) == expected
+        assert default_epochs_and_lr(encoder, n_samples, shape) == expected
     usual = min(n_epochs, 100), 0.001
     for encoder in (ConvNet(), PatchNet(largest_side=40), nn.Identity()):
-        assert paced(encoder, n_samples, shape) == usual
+        assert default_epochs_and_lr(encoder, n_samples, shape) == usual
     schema = Schema(Images(), shape, math.prod(shape))
     given = resolve_settings(ContrastiveEmbedder(lr=0.01, max_epochs=3))
     given = given.for_samples(n_samples, schema)
@@ -185,8 +185,8 @@ def test_few_images_of_several_octaves_have_800_steps_at_twice_the_rate(
 
 def test_of_several_encoders_the_most_careful_sets_the_pace():
     pretrained = Pretrained(nn.Identity(), mean=0.0, std=1.0)
-    assert paced([MLP(), pretrained], 800, (3, 96, 96)) == (6, 0.001)
-    assert paced([PatchNet(), PatchNet()], 800, (3, 96, 96)) == (115, 0.002)
+    assert default_epochs_and_lr([MLP(), pretrained], 800, (3, 96, 96)) == (6, 0.001)
+    assert default_epochs_and_lr([PatchNet(), PatchNet()], 800, (3, 96, 96)) == (115, 0.002)
 
 
 def test_the_default_given_by_hand_is_trained_alike_to_the_bit():

@@ -190,7 +190,7 @@ def test_an_encoder_that_builds_one_module_each_time_is_not_shared():
 
 
 def test_an_encoder_of_ones_own_says_at_which_rate_and_how_long_it_is_trained():
-    encoder = own(nn.Linear(5, 8), pace=lambda self, n_batches, sides: (0.5, n_batches))
+    encoder = own(nn.Linear(5, 8), defaults=lambda self, n_batches, sides: (0.5, n_batches))
     embedder = small(encoder=encoder, max_epochs="auto", batch_size=20, lr_schedule="constant")
     history = embedder.fit(vectors()).history_
     assert len(history) == 3 and history[-1]["lr"] == 0.5

@@ -116,10 +116,10 @@ def test_pixels_are_right_whatever_the_kind_says(net, kind):
 @pytest.mark.parametrize(
     "wrong, message",
     [
-        (X.astype(float), r"takes intensities in \[0, 1\], but X holds images from 0"),
+        (X.astype(float), r"expects intensities in \[0, 1\], got 0 to"),
         (X.astype(float) * 257, "X / 65535"),
-        ((X / 255 - 0.5) / 0.25, r"floats whose standardisation is undone; from \[-1, 1\]"),
-        ((X / 255 - 0.5) / 0.25 / 255, r"takes intensities in \[0, 1\]"),
+        ((X / 255 - 0.5) / 0.25, r"images before their standardisation; for \[-1, 1\]"),
+        ((X / 255 - 0.5) / 0.25 / 255, r"expects intensities in \[0, 1\]"),
         (
             np.repeat(X[:, :1], 4, axis=1),
             "X has 4 channels, but the network Net takes 3: pass images with 3 channels or 1",
@@ -161,7 +161,7 @@ def test_a_network_has_as_many_channels_as_its_first_layer():
 
 def test_standardised_parts_are_refused_and_not_read_at_a_wrong_scale(net):
     parts = Modalities(X, X)
-    with pytest.raises(ValueError, match=r"takes intensities in \[0, 1\]"):
+    with pytest.raises(ValueError, match=r"expects intensities in \[0, 1\]"):
         small(encoder=pretrained(net), framework=CMC()).fit(parts)
 
 

@@ -229,7 +229,7 @@ def test_what_a_kind_of_ones_own_lacks_is_named():
         token_embedder(augmentation=TokenDropout()).fit([[0, 1], [2]])
     with pytest.raises(ValueError, match=r"RandomAffine expects images .* got sequences of token"):
         token_embedder(augmentation=RandomAffine()).fit(X)
-    with pytest.raises(ValueError, match=r"CMC contrasts parts .* sequences of token ids"):
+    with pytest.raises(ValueError, match=r"CMC splits .* sequences of token ids"):
         token_embedder(augmentation=TokenDropout(), kind=Tokens(), framework=CMC()).fit(X)
 
 

@@ -180,7 +180,7 @@ def test_other_augmentations_are_refused(augmentation):
 
 @pytest.mark.parametrize("split", ["auto", "lab", "random", 2, [0]])
 def test_cmc_refuses_graphs(split):
-    with pytest.raises(ValueError, match=r"CMC contrasts parts .* InfoGraph\(\)"):
+    with pytest.raises(ValueError, match=r"CMC splits .* InfoGraph\(\)"):
         small(framework=CMC(split=split)).fit(GRAPHS)
 
 

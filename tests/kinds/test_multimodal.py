@@ -196,9 +196,13 @@ def test_declared_kinds_decide():
 def test_parts_need_a_framework_and_encoders_for_each():
     with pytest.raises(ValueError, match=r"need a framework .*CMC\(\), got SimCLR\(\)"):
         small(framework=SimCLR()).fit(MIXED)
-    with pytest.raises(ValueError, match="has 2 encoders, but samples have 3 modality"):
+    with pytest.raises(
+        ValueError, match=r"has 2 encoders, but CMC\(\) needs one for each modality, that is 3"
+    ):
         mixed(encoder=[MLP(), MLP()]).fit(MIXED)
-    with pytest.raises(ValueError, match="has 2 encoders, but samples have 1 modality"):
+    with pytest.raises(
+        ValueError, match=r"has 2 encoders, but .* needs one for each modality, that is 1"
+    ):
         small(encoder=[MLP(), MLP()]).fit(X)
     with pytest.raises(ValueError, match=r"RandomAffine expects images.*several modalities"):
         mixed(augmentation=RandomAffine()).fit(MIXED)

@@ -30,7 +30,7 @@ WRONG = [
     ({"rank_weights": lambda ranks, n: ranks - 3}, r"rank_weights .*≥ 0, got -2 to 251"),
     ({"rank_weights": lambda ranks, n: ranks * torch.nan}, r"rank_weights .*got nan"),
     ({"rank_weights": lambda ranks, n: ranks / 0}, r"rank_weights .* to inf"),
-    ({"rank_weights": lambda ranks, n: ranks > n}, r"rank_weights .* sum is > 0"),
+    ({"rank_weights": lambda ranks, n: ranks > n}, r"rank_weights must not return 0"),
     ({"rank_weights": lambda ranks, n: ranks[1:]}, r"rank_weights .*got shape \(253,\)"),
     ({"class_weights": lambda same: same.double() - 0.5}, r"class_weights .*got -0.5"),
     ({"coefficients": lambda: (0.0, 0.1)}, r"a > 0 and b ≥ 0, got \(0\.0, 0\.1\)"),
