@@ -173,9 +173,11 @@ class ViewsDisplay:
         draw = drawer(self.ax_, scale, as_series=self.as_series, **kwargs)
 
         # Rows and columns: series have a row for each sample, images a column.
-        order = slice(None, None, -1 if self.as_series else 1)
-        cells = [[draw(x, *(v, k)[order]) for k, x in enumerate(X)] for v, X in enumerate(shown)]
-        frame_grid(self.ax_, *(len(shown), n)[order])
+        cells = [
+            [draw(x, *((k, v) if self.as_series else (v, k))) for k, x in enumerate(X)]
+            for v, X in enumerate(shown)
+        ]
+        frame_grid(self.ax_, *((n, len(shown)) if self.as_series else (len(shown), n)))
         if self.as_series:
             self.series_ = cells
             self.ax_.set_aspect("auto")
