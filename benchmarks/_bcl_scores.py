@@ -93,7 +93,7 @@ class ScoreModel:
             (self._proposal.ppf(phi) + shift) / self.temperature
             for phi in (phi_candidates, phi_positives)
         )
-        return ScoreSample(scores, is_negative, positives, self.lower_bound, -self.lower_bound)
+        return ScoreSample(scores, is_negative, positives, self.lower_bound)
 
     def density(self, x, component):
         """Return the density of x = s · t of true, false or all candidates, "TN", "FN", "UN"."""

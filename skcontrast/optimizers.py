@@ -174,7 +174,7 @@ class Optimizer(ParameterObject):
                         check_argument(owner, name, options[name], NON_NEGATIVE)
                 case _:
                     raise InvalidParameterError(
-                        f"param_groups must hold pairs of a pattern and options, got {group!r}."
+                        f"param_groups must hold pairs of a pattern and a dict, got {group!r}."
                     )
 
     def _check_names(self, names: Iterable[str], torch_class: type[torch.optim.Optimizer]) -> None:
@@ -227,8 +227,8 @@ class Optimizer(ParameterObject):
             members = [p for name, p in remaining if fnmatchcase(name, pattern)]
             if not members:
                 raise InvalidParameterError(
-                    f"No parameter that earlier patterns leave matches the pattern {pattern!r}. "
-                    f"The names are {', '.join(names)}."
+                    f"The pattern {pattern!r} in param_groups matches no parameter outside the "
+                    f"groups before it. The names are {', '.join(names)}."
                 )
             remaining = [(name, p) for name, p in remaining if not fnmatchcase(name, pattern)]
             groups.append({"params": members, **options})

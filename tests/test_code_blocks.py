@@ -56,7 +56,7 @@ BEFORE = {
     "paths": [f"{row}.png" for row in range(len(X_DIGITS))],
 }
 STUBS = [
-    "cleanlab", "datasets", "fiftyone", "fiftyone.brain", "mlflow", "mlflow.entities",
+    "datasets", "mlflow", "mlflow.entities",
     "mlflow.tracking", "ray", "ray.util", "ray.util.joblib", "rdkit", "tensorboard",
     "torch.utils.tensorboard", "torch_geometric.datasets", "torchvision", "torchvision.datasets",
     "wandb",

@@ -107,7 +107,7 @@ PILLOW = Image.fromarray(np.zeros((8, 8, 3), dtype=np.uint8))
 @pytest.mark.parametrize(
     ("X", "message"),
     [
-        (PILLOW, r"got one image of Pillow: pass a list, \[image\]"),
+        (PILLOW, r"got a single PIL image: pass a list, \[image\]"),
         ((VECTORS, np.arange(len(VECTORS))), r"samples and their classes: pass both, fit\(X, y\)"),
         ((PICTURES, list(range(len(PICTURES)))), r"fit\(X, y\)"),
     ],

@@ -68,7 +68,7 @@ def test_digits_are_told_apart_by_ten_labels_better_than_by_random_ones():
 @pytest.mark.parametrize(
     ("n", "y", "message"),
     [
-        (121, None, "n must be at most 120, the rows without a label"),
+        (121, None, "n must be at most 120, the number of unlabeled rows"),
         (2, np.zeros(120), "n must be at most 0"),
         (2, np.zeros(119), r"y must have an entry per row, 120, got 119.*known\[rows\] = y"),
     ],

@@ -183,7 +183,7 @@ MISTAKES = [
     (lambda: fit(TABLE).transform(TABLE.where(TABLE > 0)), "SimpleImputer()"),
     (
         lambda: fit(TABLE).transform(TABLE.assign(e="n/k")),
-        "pandas.to_numeric(X['e'], errors='coerce')",
+        "must hold numbers, got 'n/k'",
     ),
     (lambda: fit(np.where(X > 2, "n/k", X.astype(object))), "string to float: 'n/k'"),
     (lambda: fit(TABLE.to_dict("records")), "pass pandas.DataFrame(X)"),

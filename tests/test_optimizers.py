@@ -149,7 +149,7 @@ BAD = {
     "option": (Optimizer("adam", beta=0.9), "Adam has no option 'beta'.*betas"),
     "lr": (Optimizer("adam", lr=0.1), "no option 'lr'.*parameters of the embedder"),
     "decay": (Optimizer("sgd", weight_decay=0.1), "no option 'weight_decay'.*of the embedder"),
-    "group": (Optimizer(param_groups=["encoder.*"]), "pairs of a pattern and options.*'encoder"),
+    "group": (Optimizer(param_groups=["encoder.*"]), "pairs of a pattern and a dict.*'encoder"),
     "groups": (Optimizer(param_groups={"encoder.*": {}}), "'param_groups' parameter of Optimizer"),
     "group option": (
         Optimizer("sgd", param_groups=[("*", {"betas": 1})]), "SGD has no option 'betas'"
@@ -191,13 +191,13 @@ def test_an_embedder_takes_a_name_a_class_or_an_object(optimizer):
 def test_a_pattern_that_matches_nothing_is_answered_with_the_names():
     optimizer = Optimizer(param_groups=[("backbone.*", {"lr": 0.1})])
     names = r"encoder\.1\.weight, .*projector"
-    with pytest.raises(ValueError, match=rf"matches the pattern 'backbone.\*'.*{names}"):
+    with pytest.raises(ValueError, match=rf"pattern 'backbone.\*'.*matches no.*{names}"):
         small(optimizer=optimizer).fit(X_DIGITS)
 
 
 def test_a_pattern_whose_parameters_are_taken_says_so():
     groups = [("*", {"lr": 0.1}), ("0.*", {"lr": 0.2})]
-    with pytest.raises(ValueError, match=r"earlier patterns leave matches the pattern '0.\*'"):
+    with pytest.raises(ValueError, match=r"pattern '0.\*' in param_groups matches no parameter"):
         built(Optimizer(param_groups=groups))
 
 

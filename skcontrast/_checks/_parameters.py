@@ -42,8 +42,8 @@ def learned(*, init: Literal[False] = False) -> Any:
 class Declared(BaseEstimator):
     """Base class of objects whose classes declare parameters in their body.
 
-    Such a class becomes a dataclass, whose parameters have no class attributes. Constructors and
-    `set_params` suggest the right name for an unknown one.
+    Such a class becomes a dataclass without class attributes for its parameters. For an unknown
+    parameter, the constructor and `set_params` suggest a name.
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {}

@@ -134,7 +134,7 @@ def _refuse_unread(X: Any) -> None:
             "skcontrast.datasets.ImageFolder(folder); read other files first."
         )
     if is_picture(X):
-        raise TypeError("X must hold samples, got one image of Pillow: pass a list, [image].")
+        raise TypeError("X must hold samples, got a single PIL image: pass a list, [image].")
     is_row = isinstance(X, (list, tuple)) or getattr(X, "ndim", 0) == 1
     first: Any = next(iter(X), None) if is_row else None
     if isinstance(first, Mapping):
@@ -156,7 +156,7 @@ def _refuse_unread(X: Any) -> None:
 
 
 def _refuse_column_of_images(X: Any) -> None:
-    """Raise TypeError for a table of Hugging Face that holds images."""
+    """Raise TypeError for a Hugging Face dataset with a column of images."""
     first = X[0] if X.column_names and len(X) else None
     for name, value in first.items() if isinstance(first, Mapping) else ():
         if is_picture(value):
@@ -176,10 +176,10 @@ def _stacked(images: Any) -> NDArray:
 
 
 def _is_dataset(X: Any) -> bool:
-    """Return whether X is a Dataset, or a list of items that scikit-learn has taken from one."""
+    """Return whether X is a Dataset, or a list of items that scikit-learn selected from one."""
     if isinstance(X, list):  # of tuples (sample, ...)
-        is_cut = len(X) and isinstance(X[0], tuple) and len(X[0])
-        return bool(is_cut and getattr(X[0][0], "ndim", 0))
+        has_tuples = len(X) and isinstance(X[0], tuple) and len(X[0])
+        return bool(has_tuples and getattr(X[0][0], "ndim", 0))
     is_array = isinstance(X, Sequence) or hasattr(X, "shape") or hasattr(X, "__array__")
     return isinstance(X, Dataset) or (hasattr(type(X), "__getitem__") and not is_array)
 

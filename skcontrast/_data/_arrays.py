@@ -112,11 +112,11 @@ class SparseSamples(LazySamples):
 
 
 def subset(X: Any) -> Any:
-    """Return at most 10,000 samples, evenly spread: enough for statistics of the input."""
-    enough = _ENOUGH_SAMPLES
+    """Return at most 10,000 evenly spaced samples, or fewer wide vectors, for statistics."""
+    n_most = _ENOUGH_SAMPLES
     if getattr(X, "ndim", None) == 2:
-        enough = min(enough, max(2, _ENOUGH_NUMBERS // X.shape[1]))
-    step = -(-len(X) // enough)
+        n_most = min(n_most, max(2, _ENOUGH_NUMBERS // X.shape[1]))
+    step = -(-len(X) // n_most)
     return X if step == 1 and not is_lazy(X) else X[::step]
 
 

@@ -98,8 +98,8 @@ def validate_domains(domains: Any, n_samples: int) -> NDArray[np.int64] | None:
     alone = np.flatnonzero(counts[codes] == 1)
     if len(alone):
         warn(
-            f"{len(alone)} sample(s) are alone in their domains and have no negatives. Several "
-            "are merged into one domain, a single one into the largest."
+            f"{len(alone)} domain(s) have a single sample and no negatives. They are merged, a "
+            "single one into the largest domain."
         )
         codes[alone] = counts.argmax() if len(alone) == 1 else codes[alone[0]]
     return np.unique(codes, return_inverse=True)[1]
@@ -153,7 +153,7 @@ def split_known(
     if texts:
         warn(
             f"{name} holds the text {texts[0]!r}, which is read as unknown. Mark unknown "
-            "entries by None or -1; if it is a known class, rename it."
+            f"entries by None or -1; if it is one of the {what}, rename it."
         )
     return known, is_known
 

@@ -74,7 +74,7 @@ class Modalities:
             raise ValueError(f"X must have at least two modalities, got {len(modalities)}.")
         lengths = [_n_samples(samples, position) for position, samples in enumerate(modalities)]
         if len(set(lengths)) > 1:
-            raise ValueError(f"Modalities must hold the same samples, got {lengths} of them.")
+            raise ValueError(f"Modalities must have the same number of samples, got {lengths}.")
         self.modalities = modalities
         self.shape = (lengths[0], len(modalities))
 

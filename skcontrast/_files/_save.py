@@ -108,8 +108,6 @@ def save(
     TypeError
         If the model holds something that cannot be written, such as a lazy layer without weights
         or another classifier.
-    ValueError
-        If the suffix of `path` is that of another format.
 
     See Also
     --------
@@ -314,7 +312,7 @@ def _classifier_content(model: ContrastiveClassifier) -> dict[str, Any]:
     """Return the content of the file for a classifier, without its embedder."""
     if type(model.classifier_) not in LINEAR:
         raise TypeError(
-            "save writes a classifier whose classifier_ is a LogisticRegression or a LinearSVC, "
+            "save supports a classifier_ that is a LogisticRegression or a LinearSVC, "
             f"got {model.classifier_!r}. Save its embedder_, and the rest with joblib or skops."
         )
     parameters, seed = model.get_params(deep=False), model.random_state

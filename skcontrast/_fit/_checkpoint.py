@@ -337,8 +337,8 @@ def resume(net: ContrastiveNet, past: Any, data: Any) -> None:
     net : ContrastiveNet
         An initialised net with a copy of the earlier network.
     past : Fitted
-        The earlier fit. Its states are ignored if the optimizer, the number of its parameters or
-        the framework has changed.
+        The earlier fit. The state of its optimizer is ignored if the optimizer or the number of
+        parameters in a group has changed, the state of its framework if the framework has.
     data : TrainingData
         The samples of this fit.
     """

@@ -51,13 +51,13 @@ def fit_network(
     settings = settings.for_samples(len(data.X), data.schema)
     n_samples = max(len(data.X), 0 if past is None else past.n_samples)
     if past is None:
-        _warn_of_loss(n_samples, getattr(owner, "_fitted", None))
+        _warn_of_smaller_fit(n_samples, getattr(owner, "_fitted", None))
     epoch_state = _open_state(settings, data, past, processes)
     # The caller may have disabled gradients.
     with torch.inference_mode(False), torch.enable_grad():
         settings = replace(settings, seed=epoch_state.seed)
         setup = _setup(settings, data, past)
-        if keeps_pretrained(setup.network, settings.output):
+        if keeps_pretrained(setup.network, settings):
             if settings.verbose:
                 say(describe_fit(settings, setup, len(data.X)))
             return replace(setup, network=setup.network.eval(), n_samples=n_samples)
@@ -89,8 +89,8 @@ def fit_network(
         )
 
 
-def _warn_of_loss(n_samples: int, replaced: Fitted | None) -> None:
-    """Warn if a fit to few samples replaces one to many, as in a Pipeline with few labels."""
+def _warn_of_smaller_fit(n_samples: int, replaced: Fitted | None) -> None:
+    """Warn if a fit to few samples replaces a fit to many, as in a Pipeline with few labels."""
     if replaced is not None and _FEWER * n_samples <= replaced.n_samples:
         warn(
             f"This fit on {n_samples:,} samples replaces the fit on {replaced.n_samples:,}. Pass "

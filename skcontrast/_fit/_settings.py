@@ -120,7 +120,7 @@ class Settings:
 
     @property
     def grouped_optimizer(self) -> Optimizer:
-        """The optimizer, with a parameter group for each encoder if their rates differ."""
+        """The optimizer; without groups, it gets one per encoder if a `relative_rate` is not 1."""
         rates = [getattr(encoder, "relative_rate", 1.0) for encoder in encoders_of(self.encoder)]
         if self.optimizer.param_groups is not None or all(rate == 1 for rate in rates):
             return self.optimizer

@@ -134,7 +134,18 @@ class Fitted:
         use_threads_for(self.network.encoder, *kinds)
 
     def projecting(self, network: Network) -> nn.Sequential:
-        """Return the map from samples to projections, without concentrations."""
+        """Return the map from samples to projections, without concentrations.
+
+        Raises
+        ------
+        ValueError
+            If a pretrained network stayed frozen, so that its head was not trained.
+        """
+        if not self.history and any(True for _ in network.projector.parameters()):
+            raise ValueError(
+                "The projection head is not trained, because the pretrained network stayed "
+                "frozen: pass output='projection' or Pretrained(adapt=True), and fit again."
+            )
         directions = Directions(self.similarity, self.widths.n_modalities)
         return nn.Sequential(network.encoder, network.projector, directions)
 
@@ -309,12 +320,17 @@ def _new_network(
     return network, widths
 
 
-def keeps_pretrained(network: Network, output: str) -> bool:
-    """Return whether `transform` returns the output of an unchanged pretrained network."""
+def keeps_pretrained(network: Network, settings: Settings) -> bool:
+    """Return whether there is nothing to train: only a frozen pretrained network is used."""
     encoder = network.encoder
     is_pretrained = any(isinstance(item, PretrainedNetwork) for item in encoder.modules())
     is_trainable = any(weights.requires_grad for weights in encoder.parameters())
-    return is_pretrained and not is_trainable and output == "representation"
+    return is_pretrained and not (is_trainable or _uses_head(settings))
+
+
+def _uses_head(settings: Settings) -> bool:
+    """Return whether `transform` or concentrations depend on the projection head."""
+    return settings.output == "projection" or settings.similarity.n_extra > 0
 
 
 def _check_encoders(settings: Settings, split: Split | NoSplit | None, schema: Schema) -> None:
@@ -331,7 +347,7 @@ def _check_encoders(settings: Settings, split: Split | NoSplit | None, schema: S
 
 def _check_trainable(network: Network, settings: Settings) -> None:
     """Raise ValueError if nothing is trainable; warn if training cannot change `transform`."""
-    if keeps_pretrained(network, settings.output):
+    if keeps_pretrained(network, settings):
         return
     if not any(parameter.requires_grad for parameter in network.parameters()):
         raise ValueError(
@@ -339,7 +355,7 @@ def _check_trainable(network: Network, settings: Settings) -> None:
             "'projection_dim' is 0."
         )
     encoder = [parameter.requires_grad for parameter in network.encoder.parameters()]
-    if encoder and not any(encoder) and settings.parameters["output"] == "representation":
+    if encoder and not (any(encoder) or _uses_head(settings)):
         warn(
             "All parameters of 'encoder' are frozen: fit trains only the projection head, which "
             "transform with output='representation' does not use. Pass output='projection'."

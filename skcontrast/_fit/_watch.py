@@ -39,7 +39,7 @@ class CollapseCheck(Callback):
         self.rank_ = np.nan
 
     def on_batch_begin(self, net: Any, batch: Any = None, **kwargs: Any) -> None:
-        """Choose samples of the first batch, and compute their rank before training."""
+        """Choose samples of the first batch, and compute the rank of their embeddings."""
         if self.rows_ is None:
             self.rows_ = batch.rows[:_SAMPLES].cpu()
             if net.max_epochs > 1 or _is_due(net):
@@ -106,9 +106,8 @@ def check_trained_embeddings(net: Any) -> None:
     net : ContrastiveNet
         A net at the end of the training.
     """
-    projecting = net.setup.projecting(net.module_)
-    h = encode_batches(projecting[0], [net.sampler_.samples(_SAMPLES_CHECKED)])
-    z = encode_batches(projecting[1:], [h])
+    h = encode_batches(net.module_.encoder, [net.sampler_.samples(_SAMPLES_CHECKED)])
+    z = encode_batches(net.module_.projector, [h])
     if not bool(h.isfinite().all() & z.isfinite().all()):
         raise _divergence_error(len(net.history), "embeddings")
 
@@ -194,7 +193,8 @@ def describe_fit(settings: Any, setup: Any, n_samples: int) -> str:
     encoder = encoders_of(settings.encoder)[0]
     encoder = default_encoder(schema.kind, schema.sample_shape) if encoder is None else encoder
     name = modules[0].description if modules else getattr(encoder, "__name__", None)
-    n_parameters = sum(module.numel() for module in setup.network.encoder.parameters())
+    named = setup.network.encoder.named_parameters()
+    n_parameters = sum(values.numel() for name, values in named if "original." not in name)
     return (
         f"{settings.owner}: {n_samples:,} {schema.kind.name} of shape "
         f"{schema.sample_shape}; {name or type(encoder).__name__}, {n_parameters:,} parameters, "

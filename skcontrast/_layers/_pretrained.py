@@ -22,7 +22,7 @@ _INTERPOLATES = "interpolate_pos_encoding"
 _SOURCES = ("_name_or_path", "attn_implementation", "_attn_implementation", "auto_map")
 # A first convolution whose stride equals its side, and is at least this, cuts images into patches.
 _LEAST_PATCH = 8
-# Preprocessing per chunk in training: the 256 views of a step at 98 pixels, or 49 views at 224
+# Pixels per chunk in training: the 256 views of a step at 98 pixels, or 49 views at 224
 # pixels.
 _PIXELS, _PIXELS_ON_DEVICE = 256 * 98**2, 4 * 256 * 98**2
 

@@ -33,8 +33,8 @@ class Network(nn.Module):
     encoder, projector : torch.nn.Module
         The encoder and the projection head.
     user_names : dict of str to str, default={}
-        Prefixes of parameter names in this network, and the prefixes that users see, without the
-        layers around the encoder.
+        Maps prefixes of parameter names in this network to those that users write, which leave
+        out the layers around the encoder.
     """
 
     def __init__(

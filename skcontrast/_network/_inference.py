@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from .._data._arrays import is_lazy, row_blocks
+from .._layers._pretrained import PretrainedNetwork
 from .._warnings import progress
 from ..encoders import Encoder, Pretrained
 from ..kinds._base import Kind
@@ -96,7 +97,7 @@ def _check_finite_embeddings(h: Tensor, X: Any = None) -> None:
     raise ValueError(
         f"The network returns NaN or infinity for {len(rows)} of {len(h)} samples, first for "
         f"X[{int(rows[0])}]: "
-        f"{'let it ignore NaN, which pads shorter series' if is_padded else advice}."
+        f"{'let it ignore NaN, the padding of shorter series' if is_padded else advice}."
     )
 
 
@@ -120,10 +121,10 @@ def encode_batches(
     return torch.cat(rows) if len(rows) > 1 else rows[0]
 
 
-def _apply_padded(module: Callable, batch: Any) -> Tensor:
-    """Apply a module to a batch, whose rows are repeated if it is small."""
+def _apply_padded(module: nn.Module, batch: Any) -> Tensor:
+    """Apply a module to a batch, whose rows are repeated if it is small and the network, too."""
     n = len(batch)
-    if n >= _MIN_ROWS:
+    if n >= _MIN_ROWS or any(isinstance(layer, PretrainedNetwork) for layer in module.modules()):
         return module(batch)
     rows = torch.arange(_MIN_ROWS, device=batch.device) % n
     return module(batch[rows])[:n]

@@ -161,9 +161,9 @@ def contrastive_loss(
     labels = _validate_pair("y", (y, queue_y), anchors_view, n_queue, message)
     if message is None and (y is not None or queue_y is not None):
         warn(f"{type(loss).__name__} ignores y: pass a loss that reads classes, or no y.")
-    are_given = groups is not None or queue_groups is not None
+    has_groups = groups is not None or queue_groups is not None
     passed = "groups" if queue_groups is None else "queue_groups"
-    message = f"{passed} was passed without {{}}. Pass both, or neither." if are_given else None
+    message = f"{passed} was passed without {{}}. Pass both, or neither." if has_groups else None
     group_pair = _validate_pair("groups", (groups, queue_groups), anchors_view, n_queue, message)
     weights = _sample_weights(sample_weight, anchors_view)
     with plain_modes(anchors_view.device):

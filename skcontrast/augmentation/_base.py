@@ -302,7 +302,7 @@ def check_view_values(views: Tensor, batch: Tensor, name: str) -> None:
     """Raise an error unless views are floating, and finite if the batch is."""
     if not views.is_floating_point() and views.dtype != torch.uint8:
         raise TypeError(f"{name} must return {batch.dtype}, got {views.dtype}.")
-    has_gaps = batch.isnan().any() and not views.isinf().any()  # in a table
+    has_gaps = batch.isnan().any() and not views.isinf().any()
     if not (has_gaps or views.isfinite().all()):
         raise ValueError(f"{name} returned views of X that hold NaN or infinity.")
 

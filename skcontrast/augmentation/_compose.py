@@ -74,7 +74,7 @@ class ColorAugmentation(ImageAugmentation):
 
 
 class _Fused:
-    """A run of augmentations: all movements as one interpolation, then one colour matrix."""
+    """Consecutive augmentations, applied as one interpolation and then one colour matrix."""
 
     def __init__(self, augmentation: GeometricAugmentation | ColorAugmentation):
         self.padding: str | None = None

@@ -18,9 +18,9 @@ _SHARP = 1e4
 
 
 class RandomAffine(GeometricAugmentation):
-    """Rotate, shift, enlarge and shear each image by its own random amounts.
+    """Rotate, shift, scale and shear each image by random amounts.
 
-    All amounts are uniform in their ranges. The image is sheared and enlarged, rotated about its
+    All amounts are uniform in their ranges. The image is sheared and scaled, rotated about its
     centre and then shifted; interpolation is bilinear.
 
     Parameters
@@ -30,7 +30,7 @@ class RandomAffine(GeometricAugmentation):
     translate : float, default=0.1
         Maximum shift, in [0, 1], as a fraction of width and height.
     scale : tuple of two floats, default=(0.8, 1.2)
-        Minimum and maximum enlargement, above 0.
+        Minimum and maximum scale factor, above 0.
     shear : float, default=15
         Maximum angle of shear along the horizontal axis in degrees, in [0, 90).
     p : float, default=1.0
@@ -90,7 +90,7 @@ class RandomResizedCrop(GeometricAugmentation):
 
     See Also
     --------
-    RandomAffine : Rotates, shifts, enlarges and shears.
+    RandomAffine : Rotates, shifts, scales and shears.
     SimCLRAugmentation : Starts with this crop.
 
     Examples
@@ -133,7 +133,7 @@ class RandomFlip(GeometricAugmentation):
 
     See Also
     --------
-    RandomAffine : Rotates, shifts, enlarges and shears.
+    RandomAffine : Rotates, shifts, scales and shears.
 
     Examples
     --------

@@ -47,7 +47,7 @@ def apply(maps: Tensor, points: Tensor) -> Tensor:
 def rotations(
     angle: Tensor, shear: Tensor, factor: Tensor, shift: Tensor, aspect: float
 ) -> Tensor:
-    """Return the coordinate maps that shear, enlarge, rotate and then shift images.
+    """Return the coordinate maps that shear, scale, rotate and then shift images.
 
     Angles are true angles between pixels, also in images that are not square.
 
@@ -58,7 +58,7 @@ def rotations(
     shear : Tensor of shape (n,)
         Shear angle along the horizontal axis, in radians.
     factor : Tensor of shape (n,)
-        Enlargement, above 0.
+        Scale factor, above 0.
     shift : Tensor of shape (n, 2)
         Shift to the right and downwards, as a fraction of the width and of the height.
     aspect : float

@@ -133,7 +133,7 @@ class PerModality(Augmentation):
 
     @property
     def uses_samples(self) -> bool:
-        """Whether an augmentation may use the samples, beyond their shape."""
+        """Whether `fit` of an augmentation may use the samples themselves, beyond their shape."""
         return any(step.uses_samples for step in self._steps)
 
     @property

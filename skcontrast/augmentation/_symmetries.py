@@ -28,7 +28,7 @@ _MOST_SIDE = 48
 # The size of the dictionary, its training images, and the cells of averages.
 _N_PATCHES, _PATCH_SIZE, _N_LEARNED_FROM, _CELLS = 64, 6, 100, 3
 # The stride of patches is the side of the image, divided by this.
-_SIDE_OF_A_STEP = 24
+_STRIDES_PER_SIDE = 24
 # The classifier: principal components of all features, and folds.
 _N_COMPONENTS, _FOLDS = 200, 5
 # The largest AUC of flips and half turns, and that of all symmetries with quarter turns. They lie
@@ -190,11 +190,11 @@ def _prepared(x: Tensor) -> Tensor:
 
 def _dictionary(x: Tensor, moves: Iterable[str], rng: np.random.RandomState) -> PatchLayer:
     """Return a patch dictionary, learned from all orientations of some images."""
-    some = x[torch.from_numpy(rng.permutation(len(x))[:_N_LEARNED_FROM])]
-    oriented = [some, some.flip(-1), some.flip(-2), some.flip(-1, -2)]
+    drawn = x[torch.from_numpy(rng.permutation(len(x))[:_N_LEARNED_FROM])]
+    oriented = [drawn, drawn.flip(-1), drawn.flip(-2), drawn.flip(-1, -2)]
     if "quarter_turn" in moves:
         oriented += [images.mT for images in oriented]
-    stride = max(1, min(x.shape[-2:]) // _SIDE_OF_A_STEP)
+    stride = max(1, min(x.shape[-2:]) // _STRIDES_PER_SIDE)
     layer = PatchLayer(_N_PATCHES, (x.shape[1], _PATCH_SIZE, _PATCH_SIZE), 1.0, stride)
     layer.learn(torch.cat(oriented), rng)
     return layer

@@ -220,7 +220,6 @@ def build_encoder(
     kind: Kind | None = None,
     example: Any = None,
     owner: str = "ContrastiveEmbedder",
-    parameter: str = "encoder",
 ) -> tuple[nn.Module, int]:
     """Return the module that `encoder` describes, and the width of its output.
 
@@ -238,8 +237,8 @@ def build_encoder(
         The kind of the samples; None detects it from their shape.
     example : Tensor of shape (2, ...) or any other batch, default=None
         A batch to validate the encoder; None is a batch of zeros.
-    owner, parameter : str, default="ContrastiveEmbedder", "encoder"
-        The names of the class and of the parameter, for messages.
+    owner : str, default="ContrastiveEmbedder"
+        The name of the class, for messages.
 
     Returns
     -------
@@ -269,7 +268,7 @@ def build_encoder(
     if kind is not None and isinstance(encoder, Encoder):
         _check_kind(encoder, sample_shape, kind)
     kind = kind_of_shape(sample_shape) if kind is None else kind
-    name, module = _resolve(encoder, sample_shape, n_components, owner, parameter)
+    name, module = _resolve(encoder, sample_shape, n_components, owner)
     _check_float32_module(module, name)
     module = kind._adapt(module.to("cpu"))
     batch = kind._example_batch(sample_shape) if example is None else example
@@ -302,12 +301,12 @@ def to_channels_last(encoder: Any, module: Any, kind: Kind, sample_shape: tuple)
 
 
 def _resolve(
-    encoder: Any, sample_shape: tuple, n_components: int | None, owner: str, parameter: str
+    encoder: Any, sample_shape: tuple, n_components: int | None, owner: str
 ) -> tuple[str, nn.Module]:
     """Return the name of `encoder`, for messages, and the module that it describes."""
     for base in (Encoder, nn.Module):
         if inspect.isclass(encoder) and issubclass(encoder, base):
-            check_component(encoder, base, owner=owner, parameter=parameter)
+            check_component(encoder, base, owner=owner, parameter="encoder")
     name = getattr(encoder, "__name__", type(encoder).__name__)
     if isinstance(encoder, Encoder):
         module = require_module(encoder.build(sample_shape, n_components), f"{name}.build")
@@ -315,10 +314,10 @@ def _resolve(
     if isinstance(encoder, nn.Module):
         return name, _deep_copy(encoder)
     if callable(encoder) and not inspect.isclass(encoder):
-        module = require_module(encoder(sample_shape), f"The callable {parameter} {name}")
+        module = require_module(encoder(sample_shape), f"The callable encoder {name}")
         return name, _deep_copy(module)
     raise TypeError(
-        f"The {parameter!r} parameter of {owner} must be None, an encoder of skcontrast.encoders, "
+        f"The 'encoder' parameter of {owner} must be None, an encoder of skcontrast.encoders, "
         "an instance of torch.nn.Module or a callable that returns one, got "
         f"{encoder!r} of type {type(encoder).__name__}."
         f"{choices_instead(encoder, Encoder, 'encoder') if isinstance(encoder, str) else ''}"

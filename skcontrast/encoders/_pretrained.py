@@ -35,7 +35,7 @@ from ..frameworks._moco import BATCH_NORM
 from ..kinds import Images
 from ._base import Encoder, check_build, epochs_of, last_layer
 
-# Preprocessing outside [0, 1] by more than this are standardised or in another unit.
+# Pixels outside [0, 1] by more than this are standardised or in another unit.
 _TOLERANCE = 0.01
 # If the brightest pixel is darker, X was probably divided by 255 twice.
 _DARKEST = 3.5 / 255
@@ -219,7 +219,7 @@ class Pretrained(Encoder):
         check_build(self, sample_shape, n_components)
         network = with_any_size(copy.deepcopy(self._source).to("cpu", torch.float32))
         head = remove_head(network)
-        module = PretrainedNetwork(self._pixels(network, sample_shape), network, self.pool)
+        module = PretrainedNetwork(self._preprocessing(network, sample_shape), network, self.pool)
         width = self._width(module, torch.zeros(2, *sample_shape))
         module.notes += [head, f"{width} features"]
         parameters = list(network.parameters())
@@ -234,8 +234,8 @@ class Pretrained(Encoder):
         """Decide whether to train; raise ValueError for pixels that are not in [0, 1]."""
         low, high = float(batch.min()), float(batch.max())
         if low < -_TOLERANCE * max(high, 0) or high > 1 + _TOLERANCE:
-            # Preprocessing of 8 bits, or of 16.
-            advice = f"X / {255 if high <= 255 else 65535}"
+            # Pixels of at most 7 bits, of 8 or of 16.
+            advice = f"X / {high if high < 128 else 255 if high <= 255 else 65535:g}"
             if low < 0:
                 advice = "images before their standardisation; for [-1, 1], (X + 1) / 2"
             raise ValueError(
@@ -254,10 +254,10 @@ class Pretrained(Encoder):
         if self.adapt == "auto":
             images = batch[torch.from_numpy(rng.permutation(len(batch))[:_N_IMAGES])]
             adapts, reason = _decide_to_adapt(network, images)
-            network.notes.append(f"{'adapted' if adapts else 'frozen'}: {reason}")
+            network.notes.append("adapted" if adapts else "frozen")
+            say(f"Pretrained {'adapts the network' if adapts else 'leaves it frozen'}: {reason}.")
             if not adapts:
                 network.requires_grad_(False)
-                say(f"Pretrained leaves the network frozen: {reason}. adapt=True trains it.")
                 return
         network.original = copy.deepcopy(network).requires_grad_(False)
         network.notes.append("added to a frozen copy")
@@ -270,7 +270,7 @@ class Pretrained(Encoder):
         # 6 epochs with 800 images. More epochs gain little and take minutes.
         return 1e-3, epochs_of(40, n_batches, fewest=1)
 
-    def _pixels(self, network: nn.Module, sample_shape: tuple) -> Preprocessing:
+    def _preprocessing(self, network: nn.Module, sample_shape: tuple) -> Preprocessing:
         """Return the preprocessing: parameters, else those of the processor or of timm."""
         name, n_channels = type(network).__name__, sample_shape[0]
         layers = (layer for layer in network.modules() if isinstance(layer, nn.Conv2d))
@@ -301,7 +301,7 @@ class Pretrained(Encoder):
         """Return the number of features; set the image size if the network takes only one."""
         network, pixels = module.network, module.pixels
         try:
-            return check_rows("it", module.eval()(images), 2, "images").shape[1]
+            return check_rows("it", module.eval()(images), 2, "two images").shape[1]
         except Exception as error:
             declared = declared_size(network)
             if self.size is None and declared not in (None, pixels.size):
@@ -309,8 +309,8 @@ class Pretrained(Encoder):
                 return self._width(module, images)
             raise ValueError(
                 f"The network {type(network).__name__} of Pretrained failed on images of "
-                f"{pixels.size[0]} × {pixels.size[1]} pixels: {error}. Pass a module that maps a "
-                "batch of float32 images to one tensor, and its size= if it takes only one."
+                f"{pixels.size[0]} × {pixels.size[1]} pixels: {str(error).rstrip('.')}. Pass a "
+                "module from float32 images to one tensor, and its size= if it takes only one."
             ) from error
 
 

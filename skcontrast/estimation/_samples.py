@@ -37,15 +37,12 @@ class ScoreSample(NamedTuple):
         Scores of samples that are known to share the anchor's class.
     lower_bound : float
         The minimum score of the model or the similarity.
-    upper_bound : float, default=inf
-        The maximum score.
     """
 
     scores: np.ndarray
     is_negative: np.ndarray
     positives: np.ndarray
     lower_bound: float
-    upper_bound: float = float("inf")
 
     @classmethod
     @validated(positives=[StrOptions({"views", "same class"})])
@@ -124,7 +121,7 @@ class ScoreSample(NamedTuple):
             for array in (scores, ~contrast.same_class(slice(None)))
         )
         bounds = similarity.bounds(contrast.anchors.shape[1])
-        return cls(candidates, is_negative, positive_scores.numpy(), *bounds)
+        return cls(candidates, is_negative, positive_scores.numpy(), bounds[0])
 
 
 def checked_sample(sample: ScoreSample) -> ScoreSample:

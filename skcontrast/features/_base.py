@@ -201,7 +201,9 @@ class Raw(Features):
     def learn(self, batch: Any, rng: np.random.RandomState) -> nn.Module:
         """Return the identity; see `Features.learn`."""
         if not isinstance(batch, Tensor) or batch.isnan().any():  # padded series
-            raise TypeError("Raw needs arrays of one shape, but samples in X differ in size.")
+            raise TypeError(
+                "Raw needs arrays of one shape, not graphs or samples of several sizes."
+            )
         return nn.Flatten()
 
 

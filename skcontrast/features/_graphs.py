@@ -72,17 +72,16 @@ class WeisfeilerLehman(Features):
 
     .. math:: c_v \leftarrow h\Big(c_v, \sum_{u \to v} h(c_u, l_{uv})\Big)
 
-    with a hash h of 64 bits, so that the order of neighbours does not matter. A feature is
-    log(1 + n), where n nodes of a graph have a colour in any round. Attributes, and weights of
-    edges, are ignored. Followed by an SVM, it is better than many graph networks on small sets of
-    molecules.
+    with a hash h of 64 bits. The sum makes the order of neighbours irrelevant. Each colour is a
+    feature log(1 + n), where n counts the nodes of a graph with this colour. Node attributes, edge
+    attributes and edge weights are ignored.
 
     Parameters
     ----------
     n_rounds : int, default=4
         Rounds, in [0, 100]; 0 counts labels.
     min_share : float, default=0.01
-        Minimum share of the training graphs with a colour, in [0, 1]; at least two graphs.
+        Colours in fewer than this share of the training graphs, in [0, 1], or in one are dropped.
     max_features : int, default=4000
         Maximum number of colours; those in the most training graphs are kept.
 

@@ -211,14 +211,14 @@ def _check_columns_and_weights(contrast: Contrast, owner: str) -> None:
 
 def _check_metadata(contrast: Contrast, batch: Batch, owner: str) -> None:
     """Check that the metadata of the samples were passed on."""
-    for argument, known, fields in (
+    for argument, values, fields in (
         ("groups", batch.groups, ["anchor_groups", "candidate_groups"]),
         ("y", batch.labels, ["anchor_labels", "candidate_labels"]),
         ("sample_weight", batch.weights, ["weights"]),
         ("descriptions", batch.descriptions, ["weights"]),
     ):
         missing = [field for field in fields if getattr(contrast, field) is None]
-        if missing and (known is not None or len(missing) < len(fields)):
+        if missing and (values is not None or len(missing) < len(fields)):
             raise ValueError(
                 f"{owner} passes no {' and no '.join(missing)} to Contrast, so it cannot be "
                 f"fitted with {argument}: take them from the batch, see Batch.metadata."

@@ -367,14 +367,14 @@ class _MoCoSession(Session):
         self.symmetric = framework.symmetric
         self.momentum_network = MomentumNetwork(context, framework.momentum)
         n_keys = context.n_views if self.symmetric else context.n_views - 1
-        wanted = _LARGEST_AUTO if framework.queue_size == "auto" else framework.queue_size
-        if wanted < 2 * n_keys:
+        size = _LARGEST_AUTO if framework.queue_size == "auto" else framework.queue_size
+        if size < 2 * n_keys:
             raise ValueError(
                 f"The 'queue_size' parameter of MoCo must be at least {2 * n_keys}, the keys of "
-                f"two samples, got {wanted}."
+                f"two samples, got {size}."
             )
         # A slot holds the keys of all views of a sample.
-        self.most_slots = wanted // n_keys
+        self.most_slots = size // n_keys
         n_slots = min(self.most_slots, context.n_samples)
         self.queue = KeyQueue(n_slots, n_keys, context.width, context.n_samples)
 

@@ -155,7 +155,7 @@ class GraphBatch(Columns, Joinable):
 
     @property
     def batch(self) -> Tensor:
-        """The graph of each node, shape (n_nodes,), dtype int64, in ascending order."""
+        """The index of each node's graph, shape (n_nodes,), dtype int64, ascending."""
         return self.topology.graph_of_node
 
     @property

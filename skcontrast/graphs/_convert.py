@@ -326,7 +326,7 @@ def _categories(labels: list, what: str) -> list:
 
 
 def _floats(array: NDArray) -> NDArray:
-    """Return numbers as float32 if it holds all of their dtype exactly, else as float64."""
+    """Return numbers as float32 if it holds all values of their dtype exactly, else as float64."""
     if array.dtype.kind == "c":
         raise ValueError("got complex numbers")
     return array.astype(np.float32 if np.can_cast(array.dtype, np.float32) else np.float64)

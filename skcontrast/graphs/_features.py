@@ -210,7 +210,7 @@ def codes_in(labels: Tensor, categories: Sequence[Hashable], codes: dict[Hashabl
     table = [codes.get(category, -1) for category in categories]
     if table and max(table) < 0:
         warn(
-            f"No label of the graphs in X, such as {categories[0]!r}, occurred in fit, where they "
-            f"were {list(codes)[:3]}."
+            f"No label of the graphs in X, such as {categories[0]!r}, occurred in fit. The labels "
+            f"in fit included {list(codes)[:3]}."
         )
     return torch.tensor(table, dtype=torch.int64)[labels]

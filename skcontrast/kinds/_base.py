@@ -176,9 +176,8 @@ def in_units_of_X(scaler: Any, batch: Any, X: Any) -> Any:
 class Kind(ParameterObject):
     """A kind of data: how samples are checked, turned into batches and read by an encoder.
 
-    Everything that depends on the kind of X is a method of its kind. To declare the
-    kind, pass ``ContrastiveEmbedder(kind=...)``, or set `kind` on a custom augmentation or
-    encoder; otherwise it is recognised from X.
+    The kind is recognised from X unless it is declared: pass ``ContrastiveEmbedder(kind=...)``, or
+    set `kind` on a custom augmentation or encoder.
 
     A subclass implements `check` and `to_tensor`, and may override other methods.
 

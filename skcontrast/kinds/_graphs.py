@@ -79,9 +79,9 @@ class Graphs(Kind):
         """Warn about attributes of nodes and edges that are ignored."""
         if X.ignored:
             warn(
-                f"Some attributes of the graphs in X are ignored: {', '.join(X.ignored)}. Nodes "
-                "and edges have 'x', numbers, and 'label', a category, edges also 'weight' (in "
-                "PyTorch Geometric 'x', 'edge_attr' and 'edge_weight'): rename or remove others."
+                f"Some attributes of the graphs in X are ignored: {', '.join(X.ignored)}. Remove "
+                "them, or rename them to 'x' (numbers), 'label' (a category) or, for edges only, "
+                "'weight'."
             )
 
     def scaler(self) -> NodeFeatures:

@@ -130,7 +130,7 @@ class Images(ArrayKind):
         if not is_declared and type(self) is Images and len(shape) == 2 and is_long(*shape):
             warn(
                 f"X of shape {X.shape} looks like series, but is read as images, because of the "
-                "augmentation or the encoder: pass kind='images', or choose them for series."
+                "augmentation or the encoder: pass kind='images', or use components for series."
             )
         if not is_declared and len(shape) == 3 and _has_channels_last(*shape):
             raise ValueError(
@@ -153,9 +153,9 @@ class Images(ArrayKind):
 
 
 class ImageScaler(AffineScaler):  # numpydoc ignore=PR02
-    """The map from images to the tensors that augmentations work on, intensities in [0, 1].
+    """Convert images to tensors with intensities in [0, 1], as augmentations expect.
 
-    uint8 stays uint8, of which 255 is 1; floats are mapped by the range of the training set.
+    uint8 stays uint8, where 255 stands for 1; floats are mapped by the range of the training set.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ class ImageScaler(AffineScaler):  # numpydoc ignore=PR02
         is_plain = self.keeps_uint8_ and X.dtype == np.uint8
         if not is_plain and self._has_other_unit(X):
             warn(
-                f"X holds images from {X.min():g} to {X.max():g}, in fit black was "
+                f"X has values from {X.min():g} to {X.max():g}, but in fit black was "
                 f"{self.center_:g} and white {self.center_ + self.scale_:g}: rescale X as in fit."
             )
         if is_plain:

@@ -208,13 +208,13 @@ def _check_channels(X: Any, request: Request) -> None:
     )
 
 
-def padded(X: Sequence, names: Sequence[int] | None = None) -> NDArray:
-    """Return a list of series as one array, (n, n_channels, n_times), padded with NaN."""
+def padded(X: Sequence, rows: Sequence[int] | None = None) -> NDArray:
+    """Return a list of series as one array padded with NaN; `rows` are their numbers in X."""
     arrays = [np.atleast_2d(as_array(x) if isinstance(x, Tensor) else np.asarray(x)) for x in X]
-    names = range(len(X)) if names is None else names
-    for name, array in zip(names, arrays, strict=True):
+    rows = range(len(X)) if rows is None else rows
+    for row, array in zip(rows, arrays, strict=True):
         if array.dtype.kind not in "biuf":
-            raise TypeError(f"X must hold series of numbers: series {name} has {array.dtype}.")
+            raise TypeError(f"X must hold numbers, but series {row} has dtype {array.dtype}.")
         if array.shape[0] != arrays[0].shape[0]:
             advice = (
                 ": if the channels are last, pass [x.T for x in X]; if they are batches, "
@@ -222,29 +222,29 @@ def padded(X: Sequence, names: Sequence[int] | None = None) -> NDArray:
             )
             advice = advice if array.shape[1] == arrays[0].shape[1] else ""
             raise ValueError(
-                f"The series in X must have the same number of channels: series {name} has "
-                f"shape {array.shape}, series {names[0]} has {arrays[0].shape}{advice}."
+                f"The series in X must have the same number of channels: series {row} has "
+                f"shape {array.shape}, series {rows[0]} has {arrays[0].shape}{advice}."
             )
         if not array.size:
-            raise ValueError(f"Series {name} of X has no steps: its shape is {array.shape}.")
+            raise ValueError(f"Series {row} of X has no steps: its shape is {array.shape}.")
     longest = max(array.shape[1] for array in arrays)
     # float32 at least, which has NaN.
     dtype = np.result_type(np.float32, *{array.dtype.newbyteorder("=") for array in arrays})
     array = np.full((len(arrays), arrays[0].shape[0], longest), np.nan, dtype)
-    for row, series in zip(array, arrays, strict=True):
-        row[:, : series.shape[1]] = series
+    for target, series in zip(array, arrays, strict=True):
+        target[:, : series.shape[1]] = series
     return array
 
 
-def trimmed(X: NDArray, names: Sequence[int]) -> NDArray:
+def trimmed(X: NDArray, rows: Sequence[int]) -> NDArray:
     """Return series up to the end of the longest; raise ValueError for gaps and infinity.
 
     Parameters
     ----------
     X : ndarray of shape (n, n_channels, n_times)
         Series.
-    names : sequence of int
-        Their row numbers, for messages.
+    rows : sequence of int
+        Their row numbers in X, for messages.
     """
     start, longest = 0, 0
     for block in row_blocks(X, 256):
@@ -252,18 +252,18 @@ def trimmed(X: NDArray, names: Sequence[int]) -> NDArray:
             sums = block.sum(axis=(1, 2), dtype=np.float64)
         longest = X.shape[2] if np.isfinite(sums).any() else longest
         for row in map(int, np.flatnonzero(~np.isfinite(sums))):
-            series, name = block[row], names[start + row]
+            series, number = block[row], rows[start + row]
             length = _length(series)
             longest = max(longest, length)
             if np.isinf(series).any() or not length:
                 what = "only NaN" if not length else "infinity"
-                raise ValueError(f"Series {name} of X contains {what}.")
+                raise ValueError(f"Series {number} of X contains {what}: remove it, or impute.")
             if (gaps := np.argwhere(np.isnan(series[:, :length]))).size:
                 channel, step = gaps[0]
                 raise ValueError(
-                    f"Series {name} of X contains NaN in channel {channel} at step {step}, before "
-                    f"its end at step {length}: fill gaps by pandas.DataFrame(x.T).interpolate(), "
-                    "or transpose X to (n, n_channels, n_times)."
+                    f"Series {number} of X contains NaN in channel {channel} at step {step}, "
+                    f"before its end at step {length}: fill gaps by pandas.DataFrame(x.T)"
+                    ".interpolate(), or transpose X to (n, n_channels, n_times)."
                 )
         start += len(block)
     return X[..., :longest]

@@ -25,8 +25,8 @@ _LINE = (
     "make_pipeline(skrub.TableVectorizer(), sklearn.impute.SimpleImputer(), ContrastiveEmbedder())"
 )
 _GAPS = (
-    f"Input X contains NaN, and vectors must not have missing values: fit {_LINE}, without "
-    "TableVectorizer if all columns are numbers."
+    f"Input X contains NaN, but vectors must have no missing values: impute them, or fit {_LINE}, "
+    "without TableVectorizer if all columns are numbers."
 )
 
 
@@ -163,11 +163,12 @@ def _refuse_columns(X: Any) -> None:
                 "[np.stack(row) for row in X.to_numpy()] for channels of series."
             )
         if example is not None:
+            are_numbers = (str(v).strip("+-").replace(".", "", 1).isdigit() for v in known)
             converted = f"X[{name!r}] = pandas.to_numeric(X[{name!r}], errors='coerce')"
             raise TypeError(
                 f"Column {name!r} of X must hold numbers, got {brief(example, 40)} (dtype "
                 f"{column.dtype}). Pass {_LINE}"
-                f"{f', or convert it, {converted}' if isinstance(example, str) else ''}."
+                f"{f', or convert it, {converted}' if any(are_numbers) else ''}."
             )
 
 

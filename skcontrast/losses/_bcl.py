@@ -193,8 +193,8 @@ class NonparametricBCL(_ByAlpha):
         """Refuse α = β = 1."""
         if self.alpha == 1 and self.beta == 1:
             raise ValueError(
-                "The 'alpha' and 'beta' parameters of NonparametricBCL must not both be 1: no "
-                "density of negatives is left."
+                "The 'alpha' and 'beta' parameters of NonparametricBCL must not both be 1, where "
+                "the weights are 0/0: lower one of them."
             )
 
     def rank_weights(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:

@@ -1,12 +1,11 @@
 """Losses that exclude, discount or pull the closest candidates, likely false negatives."""
 
 import math
-from numbers import Real
 
 from torch import Tensor
 
-from .._checks import FRACTION, Interval, parameter
-from ..schedules._numbers import EstimableNumber, Number, Schedule, interval
+from .._checks import FRACTION, parameter
+from ..schedules._numbers import EstimableNumber, Number, interval
 from ._base import Loss
 from ._posterior import false_negative_probability
 from ._rows import Rows
@@ -78,13 +77,6 @@ def _floor(share: float) -> int:
     return math.floor(share * (1 + 1e-12))
 
 
-class _EstimatedFromLabels(Interval):
-    """Constraint on a hyperparameter that is estimated from labels before training."""
-
-    def __str__(self) -> str:
-        return f"{super().__str__()}, such as skcontrast.estimation.estimate_soft_ring returns,"
-
-
 class SoftRing(Loss):
     r"""Contrastive loss that discounts candidates by their probability of being false negatives.
 
@@ -139,14 +131,10 @@ class SoftRing(Loss):
     True
     """
 
-    sharpness: Number = parameter(
-        [_EstimatedFromLabels(Real, 0, None, closed="left"), Schedule], default=2.0
-    )
+    sharpness: Number = parameter(interval(0, None, "left"), default=2.0)
     tau_plus: EstimableNumber = parameter(interval(0, 1, "left", auto="tau_plus"), default=0.1)
     beta: Number = parameter(interval(0, None, "left"), default=0.0)
-    floor: Number = parameter(
-        [_EstimatedFromLabels(Real, 0, 1, closed="both"), Schedule], default=0.0
-    )
+    floor: Number = parameter(interval(0, 1, "both"), default=0.0)
     detach_weights: bool = parameter(["boolean"], default=True)
 
     def hardness(self) -> float:
@@ -208,9 +196,7 @@ class SoftSupCon(Loss):
     True
     """
 
-    sharpness: Number = parameter(
-        [_EstimatedFromLabels(Real, 0, None, closed="left"), Schedule], default=20.0
-    )
+    sharpness: Number = parameter(interval(0, None, "left"), default=20.0)
     tau_plus: EstimableNumber = parameter(interval(0, 1, "neither", auto="tau_plus"), default=0.1)
     pull: float = parameter(FRACTION, default=0.3)
     pulls = True
@@ -243,7 +229,7 @@ class SoftSupCon(Loss):
 
 
 def _by_rank(ranks_from_farthest: Tensor, n: int, *parameters: float) -> Tensor:
-    """Return p(FN | u) of n candidates, by sharpness, prior and an optional floor."""
+    """Return p(FN | u) by rank among n candidates, from sharpness, prior, optional floor."""
     # The middle of each step of the empirical cdf, so that 0 < u < 1.
     u = (ranks_from_farthest - 0.5).clamp_min(0) / n
     return false_negative_probability(u, *parameters)

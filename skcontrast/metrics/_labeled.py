@@ -129,8 +129,8 @@ def _samples_of_known_class(
     return H[y >= 0], y[y >= 0]
 
 
-def check_count(value: int, name: str, most: int, of: str) -> int:
-    """Return `value`; raise ValueError if it exceeds `most`, which `of` describes."""
-    if value > most:
-        raise ValueError(f"{name} must be at most {most}, {of}, got {value}.")
+def check_count(value: int, name: str, limit: int, meaning: str) -> int:
+    """Return `value`; raise ValueError if it exceeds `limit`, described by `meaning`."""
+    if value > limit:
+        raise ValueError(f"{name} must be at most {limit}, {meaning}, got {value}.")
     return int(value)

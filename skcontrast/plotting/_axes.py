@@ -49,8 +49,8 @@ def one_per_sample(values: Any, name: str, n_samples: int, *, is_flat: bool = Fa
     with naming(name, "an array with an entry for each sample", values):
         array = entries(values) if is_flat else np.asarray(values)
         if array.ndim == 0 or len(array) != n_samples:
-            shape = array.shape
-            raise ValueError(f"{name} must have one entry per sample, {n_samples}, got {shape}.")
+            got = f"shape {array.shape}"
+            raise ValueError(f"{name} must have one entry per sample, {n_samples}, got {got}.")
         if is_flat and array.ndim != 1:
             raise ValueError(f"{name} must have shape (n_samples,), got {array.shape}.")
         if array.dtype.kind == "O" and is_flat:

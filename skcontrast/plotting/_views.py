@@ -36,10 +36,10 @@ from ._axes import (
 class ViewsDisplay:
     """Samples and their views.
 
-    Images are drawn in a grid with a column for each sample and the original on top; black and
-    white are 0 and 255 for uint8, and otherwise the extremes of the originals. Series are drawn in
-    a grid with a row for each sample, the original on the left, and a line for each channel, which
-    has its own scale. For views of other kinds, use
+    Images are drawn in a grid with a column for each sample and the original on top. Black is 0
+    and white 255 for uint8; for other dtypes they are the extremes of the originals. Series are
+    drawn in a grid with a row for each sample and the original on the left. Each channel is a line
+    with its own scale. For views of other kinds, use
     :meth:`ContrastiveEmbedder.views <skcontrast.ContrastiveEmbedder.views>`.
 
     Parameters
@@ -119,7 +119,7 @@ class ViewsDisplay:
         rows : array-like of int or bool, or slice, default=slice(8)
             The samples that are shown.
         n_views : int, default=2
-            Views of each.
+            Number of views per sample.
         ax : Axes, default=None
             The axes to draw on; None makes a figure.
         random_state : int, RandomState instance or None, default=0

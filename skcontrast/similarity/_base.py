@@ -341,7 +341,7 @@ def check_similarity(similarity: Similarity, width: int = 64) -> None:
         )
     for what, together, alone in (("embed", u[:4], some), ("scores", scores[:4, :3], some_scores)):
         if not _are_close(together, alone):
-            raise ValueError(f"{owner}.{what} must not depend on the other vectors.")
+            raise ValueError(f"{owner}.{what} must not depend on other vectors of the batch.")
     if not similarity.n_extra and (equal < opposite - 1e-3).all():
         raise ValueError(
             f"{owner} scores opposite vectors higher than equal ones: negate a distance."
@@ -461,9 +461,9 @@ class Cauchy(Similarity):
 
     .. math:: s(z_1, z_2) = -\log\left(1 + |z_1 - z_2|^2\right)
 
-    It is the similarity of t-SNE, and with ``InfoNCE`` the objective of t-SimCNE [1]_: projections
-    are points, not directions, so that those in two dimensions are a map of the samples, see
-    :ref:`map`. The kernel has heavy tails, so that dissimilar samples may have moderate distances.
+    With ``InfoNCE`` it is the objective of t-SimCNE [1]_. Projections are points, not directions,
+    so that those in two dimensions are a map of the samples, see :ref:`map`. The kernel has heavy
+    tails, so that moderately dissimilar samples may lie far apart.
     Scores are at most 0 and have no lower bound, which ``PositiveDebiased`` requires.
 
     See Also

@@ -105,7 +105,7 @@ def _evaluate(y: Tensor, v: float) -> tuple[Tensor, Tensor]:
 
 
 def _horner(coefficients: Sequence[float], x: Tensor) -> tuple[Tensor, Tensor]:
-    """Return a polynomial, lowest coefficient first, and its derivative."""
+    """Return values of a polynomial and its derivative; `coefficients` start with the constant."""
     value = torch.full_like(x, coefficients[-1])
     slope = torch.zeros_like(x)
     for c in coefficients[-2::-1]:
@@ -115,7 +115,7 @@ def _horner(coefficients: Sequence[float], x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def terms_of(kappa: Tensor, d: int) -> tuple[Tensor, Tensor]:
-    """Return m and −g(κ) of concentrations, differentiable.
+    """Return the terms m and −g(κ) of the score, see above, differentiable with respect to κ.
 
     Parameters
     ----------

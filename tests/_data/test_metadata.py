@@ -313,9 +313,9 @@ def test_domains_are_numbered_and_the_unknown_one_is_a_domain():
     assert validate_domains(None, 3) is None
     assert validate_domains(["b", "a", "b", "a"], 4).tolist() == [1, 0, 1, 0]
     assert validate_domains([7, -1, 7, -1], 4).tolist() == [1, 0, 1, 0]
-    with pytest.warns(UserWarning, match=r"1 sample\(s\) are alone in their domains"):
+    with pytest.warns(UserWarning, match=r"1 domain\(s\) have a single sample and no negatives"):
         assert validate_domains(["b", "a", "b", "b", "a", "c"], 6).tolist() == [1, 0, 1, 1, 0, 1]
-    with pytest.warns(UserWarning, match=r"2 sample\(s\) are alone in their domains"):
+    with pytest.warns(UserWarning, match=r"2 domain\(s\) have a single sample and no negatives"):
         assert validate_domains(["b", "a", "b", "d", "a", "c"], 6).tolist() == [1, 0, 1, 2, 0, 2]
     with pytest.raises(ValueError, match="domains must have one entry per sample, 5, got 4"):
         validate_domains([7, -1, 7, -1], 5)

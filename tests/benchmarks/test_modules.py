@@ -96,6 +96,10 @@ TOY = {
         ["--sets", "steel", "--variants", "max_epochs=1", "--fine-tune", "--classifiers"],
         {"pretrained_encoder": small_encoder, "STEPS_OF_FINE_TUNING": 1},
     ),
+    "studies.objectives": (
+        ["--sets", "steel"],
+        {"pretrained_encoder": small_encoder, "N_STEPS": 1, "N_CLUSTERS": 4},
+    ),
     "studies.real_scores": (["--sets", "digits", "--seeds", "1", "--lengths", "0", "1"], {}),
     "studies.series": (["--sets", "CBF", "--rows", "default", "--data-home", "DATA", *ONE], {}),
     "studies.simulation": (["--n-anchors", "4"], {}),
@@ -111,7 +115,7 @@ SLOW |= {"studies.estimation", "studies.groups", "studies.time_to_quality"}
 SLOW |= {"speed.peers_end_to_end", "speed.processes", "speed.soak"}
 SLOW |= {"studies.graph_worth", "studies.paper_losses", "studies.simulation"}
 SLOW |= {"studies.image_sizes", "studies.image_views", "studies.pretrained"}
-SLOW |= {"studies.long_series", "studies.papers_axes", "studies.real_scores"}
+SLOW |= {"studies.long_series", "studies.papers_axes", "studies.real_scores", "studies.objectives"}
 
 
 @pytest.fixture(scope="module")

@@ -22,12 +22,14 @@ from skcontrast._fit._settings import resolve_settings
 from skcontrast._layers import _pretrained
 from skcontrast.datasets import Modalities
 from skcontrast.encoders import Pretrained
+from skcontrast.estimation import project_views
 from skcontrast.features import Frozen, PatchDictionary
 from skcontrast.frameworks import CMC, MoCo
 from skcontrast.kinds import Images
 from skcontrast.kinds._base import Schema
 from skcontrast.losses import SupCon
 from skcontrast.optimizers import Optimizer
+from skcontrast.similarity import VonMisesFisher
 from tests.common import images, small
 
 X = images(24, side=32)
@@ -460,20 +462,55 @@ class Varied(Net):
 @pytest.mark.parametrize(
     "made, is_adapted, reason",
     [
-        (Net, True, r"adapted: features vary in [\d.]+ ≤ 38 directions, added to a frozen copy"),
-        (Varied, False, r"frozen: features vary in [\d.]+ > 38 directions"),
-        (Transformer, False, r"frozen: features vary in [\d.]+ > 7 directions"),
+        (Net, True, r"adapts the network: features vary in [\d.]+ ≤ 38 directions\."),
+        (Varied, False, r"leaves it frozen: features vary in [\d.]+ > 38 directions\."),
+        (Transformer, False, r"leaves it frozen: features vary in [\d.]+ > 7 directions\."),
     ],
 )
 def test_a_network_is_trained_where_its_features_vary_in_few_directions(
     made, is_adapted, reason, capsys
 ):
     noise = images(100, side=32)
-    embedder = small(encoder=pretrained(made()), max_epochs=1, verbose=1).fit(noise)
+    embedder = small(encoder=pretrained(made()), max_epochs=1).fit(noise)
     assert embedder.adapted_ == is_adapted and embedder.n_epochs_ == is_adapted
+    assert re.search(f"Pretrained {reason}", capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("adapt", [True, False])
+def test_verbose_says_whether_it_is_trained_and_counts_its_parameters_once(net, adapt, capsys):
+    small(encoder=pretrained(net, adapt=adapt), max_epochs=1, verbose=1).fit(X)
     printed = capsys.readouterr().err
-    assert re.search(reason, printed)
-    assert ("Pretrained leaves the network frozen" in printed) == (not is_adapted)
+    assert ("added to a frozen copy" in printed) == adapt
+    layers = net.stem, net.norm, net.body
+    n_parameters = sum(p.numel() for layer in layers for p in layer.parameters())
+    assert f"{n_parameters:,} parameters" in printed
+
+
+def test_the_head_of_a_frozen_network_is_trained_where_it_is_used_and_refused_elsewhere(net):
+    encoder = pretrained(net, adapt=False)
+    embedder = small(encoder=encoder).fit(X)
+    for use in (
+        lambda: embedder.set_params(output="projection").transform(X),
+        lambda: project_views(embedder, X),
+    ):
+        with pytest.raises(ValueError, match=r"head is not trained.*output='projection'"):
+            use()
+    fitted = [
+        small(encoder=encoder, similarity=VonMisesFisher(), max_epochs=n).fit(X) for n in (1, 3)
+    ]
+    assert [embedder.n_epochs_ for embedder in fitted] == [1, 3]
+    kappas = [embedder.concentration(X) for embedder in fitted]
+    assert not np.allclose(*kappas)
+    h = [embedder.transform(X) for embedder in fitted]
+    np.testing.assert_array_equal(*h)
+
+
+def test_one_image_is_encoded_alone(net):
+    seen = []
+    embedder = small(encoder=pretrained(net, adapt=False)).fit(X)
+    embedder.encoder_.register_forward_pre_hook(lambda module, args: seen.append(len(args[0])))
+    embedder.transform(X[:1])
+    assert seen == [1]
 
 
 @pytest.mark.parametrize("n", [12, 30])

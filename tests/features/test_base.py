@@ -253,7 +253,7 @@ def test_a_module_that_gives_no_row_to_each_sample_is_refused(function, error, m
 
 
 def test_raw_features_of_graphs_and_of_unequal_series_are_refused():
-    with pytest.raises(TypeError, match="samples in X differ in size"):
+    with pytest.raises(TypeError, match="not graphs or samples of several sizes"):
         Raw().fit([nx.path_graph(3), nx.path_graph(4)])
     with pytest.raises(TypeError, match="arrays of one shape"):
         Raw().fit([np.arange(3.0), np.arange(4.0)])

@@ -70,7 +70,7 @@ def test_a_list_of_images_is_an_array_of_images():
 
 def test_images_in_a_different_unit_than_in_fit_are_pointed_out():
     X = images()
-    with pytest.warns(UserWarning, match="to 1, in fit black was 0 and white 255: rescale X"):
+    with pytest.warns(UserWarning, match="to 1, but in fit black was 0 and white 255: rescale X"):
         small_images().fit(X).transform(X / X.max())
     with pytest.warns(UserWarning, match="white 1: rescale X"):
         small_images().fit(X / X.max()).transform(X)

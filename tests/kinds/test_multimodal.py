@@ -52,7 +52,7 @@ def test_one_array_is_split_by_the_framework_and_is_read_as_in_fit():
 @pytest.mark.parametrize(
     "pair, message",
     [
-        ((X, X[:50]), r"same samples, got \[101, 50\] of them"),
+        ((X, X[:50]), r"same number of samples, got \[101, 50\]"),
         ((X[:, :20], IMAGES), "Modality 1 of X: X .*shape"),
         ((X[:, :20], X[:, 20:], X), "X has 3 modalities, in fit it had 2"),
         ((None, X), "Modality 0 of X must hold samples, got None"),

@@ -216,7 +216,11 @@ def test_what_is_not_series_is_refused_by_name(given, message):
             ValueError,
             "X must be lists of samples, each of one shape",
         ),
-        ([x.astype(str) for x in UNEQUAL], TypeError, "series of numbers: series 0 has <U"),
+        (
+            [x.astype(str) for x in UNEQUAL],
+            TypeError,
+            "must hold numbers, but series 0 has dtype <U",
+        ),
         (np.zeros((5, 3, 0)), ValueError, r"samples of shape \(3, 0\) in X"),
     ],
     ids=["frame", "4-D", "channels", "no steps", "ragged", "strings", "empty"],

@@ -164,8 +164,8 @@ def test_parameters_out_of_range_are_refused(kwargs):
     [SoftRing(sharpness="auto"), SoftRing(floor=Auto(every=1)), SoftSupCon(sharpness="auto")],
     ids=repr,
 )
-def test_sharpness_and_floor_are_estimated_before_a_fit(loss):
-    message = r"'(sharpness|floor)' parameter of Soft.*, such as skcontrast\.estimation\.estimate"
+def test_sharpness_and_floor_are_numbers_or_schedules(loss):
+    message = r"'(sharpness|floor)' parameter of Soft.* must be a float in the range"
     with pytest.raises(ValueError, match=message):
         ContrastiveEmbedder(loss=loss).fit(X_DIGITS)
     with pytest.raises(ValueError, match=message):
