@@ -223,16 +223,14 @@ def _fit_posterior(observed: Tensor, tau_plus: float) -> tuple[float, float]:
 
     `observed`, shape (n,), are the shares of false negatives in n equal intervals of ranks.
     """
-    u, weights = ranks_inside(len(observed)), torch.ones_like(observed) / len(observed)
-
-    def parameters(point: np.ndarray) -> tuple[float, float]:
-        return float(np.exp(point[0])), float(point[1])
+    u = ranks_inside(len(observed))
 
     def error(point: np.ndarray) -> float:
-        k, f = parameters(point)
-        return float(weights @ (false_negative_probability(u, k, tau_plus, f) - observed) ** 2)
+        p = false_negative_probability(u, math.exp(point[0]), tau_plus, float(point[1]))
+        return float((p - observed).square().mean())
 
-    return parameters(minimise(error, _BOUNDS))
+    log_sharpness, floor = minimise(error, _BOUNDS)
+    return math.exp(log_sharpness), float(floor)
 
 
 _ALPHA_RANGE = (0.5, 1.0)
