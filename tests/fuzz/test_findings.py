@@ -18,7 +18,7 @@ from tests.fuzz.fit_cases import OwnNetwork
 
 def test_a_warning_of_transform_points_to_the_caller():
     embedder = small_images().fit(images() / 255.0)
-    with pytest.warns(UserWarning, match="X holds images from 0 to") as caught:
+    with pytest.warns(UserWarning, match="X has values from 0 to") as caught:
         embedder.transform(images() * 1e6)
     assert {warning.filename for warning in caught} == {__file__}
 
@@ -59,4 +59,4 @@ def test_images_far_beyond_a_tiny_range_leak_no_warning_of_numpy():
     embedder = small_images().fit(images() * 1e-310)
     with pytest.warns(UserWarning) as caught:
         assert np.isfinite(embedder.transform(images() * 1e30)).all()
-    assert ["X holds images" in str(w.message) for w in caught] == [True] * len(caught)
+    assert ["X has values" in str(w.message) for w in caught] == [True] * len(caught)
