@@ -124,7 +124,7 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         The fitted blocks, without the embedder.
     scaler_ : sklearn.preprocessing.StandardScaler
         Scales the concatenated columns, weights included. A column is divided by the root of the
-        mean of its variance and the average variance of its block.
+        mean of its variance and the average variance of its block, and by a factor of its block.
     classifier_ : classifier
         The fitted classifier.
     n_features_in_ : int

@@ -192,7 +192,7 @@ def _columns(split: Any, sample_shape: tuple) -> list[Tensor]:
     """Return the validated features or channels of each modality."""
     n = sample_shape[0]
     if n < 2:
-        raise _bad_split("a single feature or channel cannot be split", sample_shape)
+        raise _bad_split("1 feature(s) or channel cannot be split", sample_shape)
     lists: Any = list(range(split)) if isinstance(split, int) else split
     if split == "random":
         lists = torch.randperm(n)[: n // 2].sort().values.tolist()
