@@ -97,7 +97,7 @@ for column, row in enumerate(queries):
             spine.set(color="C1" if is_own else "0.8", linewidth=2 if is_own else 0.8)
 for axis, label in zip(axes[:, 0], ("original", "1st", "2nd", "3rd", "4th"), strict=True):
     axis.set_ylabel(label, rotation=0, ha="right", va="center")
-figure.suptitle("Left halves, and the right halves that they predict best (framed: its own)")
+figure.suptitle("Left halves, and the right halves that they predict best (framed: the true half)")
 
 # %%
 # Classify the modalities together

@@ -29,7 +29,7 @@ X = load_digits().images
 
 figure, (top, bottom) = plt.subplots(2, 1, figsize=(6.8, 4.8), layout="constrained")
 ViewsDisplay.from_estimator(ContrastiveEmbedder(), X, rows=slice(10), ax=top)
-top.set_title("default: small shifts and turns, changes of brightness")
+top.set_title("default: small shifts and rotations, changes of brightness")
 turned = ContrastiveEmbedder(augmentation=RandomAffine(rotation=90))
 ViewsDisplay.from_estimator(turned, X, rows=slice(10), ax=bottom)
 bottom.set_title("rotations by up to 90 degrees: 6 or 9?")
