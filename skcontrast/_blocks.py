@@ -101,7 +101,7 @@ def scale_blocks(H: list[NDArray], shares: NDArray) -> tuple[StandardScaler, NDA
     """Return a fitted scaler of the concatenated blocks, and the scaled blocks.
 
     Within a block, the variances of the columns are shrunk to their mean by half. The squared norm
-    of a row is divided among the blocks by `shares`. In total it is the width of the first block.
+    of a row, on average the width of the first block, is divided among the blocks by `shares`.
     """
     columns = np.hstack(H)
     scaler = StandardScaler().fit(columns)

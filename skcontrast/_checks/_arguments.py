@@ -166,8 +166,7 @@ def check_entries(values: Any, name: str) -> None:
     """
     refuse_masked(values, name)
     is_table = hasattr(values, "columns") and hasattr(values, "dtypes")
-    dtypes = {getattr(value, "dtype", None) for value in _entries(values)}
-    dtypes = values.dtypes if is_table else dtypes
+    dtypes = values.dtypes if is_table else {getattr(x, "dtype", None) for x in _entries(values)}
     if any(map(_is_of_dates, dtypes)):
         raise TypeError(
             f"{name} holds dates or durations, not numbers: convert them to numbers, or pass a "

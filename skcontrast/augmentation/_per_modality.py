@@ -74,9 +74,9 @@ class PerModality(Augmentation):
         self.check_kind(schema.sample_shape, schema.kind)
         self._schema, self.chains_ = schema, []
         modalities = zip(self.augmentations, X.modalities, schema.modalities, strict=True)
-        for position, (chain, *samples) in enumerate(modalities):
+        for position, (chain, *modality) in enumerate(modalities):
             with naming_modality(position):
-                fitted = [clone(step).fit_checked(*samples) for step in _chain(chain)]
+                fitted = [clone(step).fit_checked(*modality) for step in _chain(chain)]
             self.chains_.append(fitted)
         schema.assign_names(self)
         return self
@@ -122,12 +122,7 @@ class PerModality(Augmentation):
         """Return a function for each modality, which draws its views."""
         modalities = enumerate(zip(self.chains_, self._schema.modalities, strict=True))
         return [
-            compose(
-                chain,
-                schema.sample_shape,
-                kind=schema.kind,
-                convert=convert(position),
-            )
+            compose(chain, schema.sample_shape, kind=schema.kind, convert=convert(position))
             for position, (chain, schema) in modalities
         ]
 

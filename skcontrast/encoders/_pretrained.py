@@ -255,7 +255,10 @@ class Pretrained(Encoder):
             images = batch[torch.from_numpy(rng.permutation(len(batch))[:_N_IMAGES])]
             adapts, reason = _decide_to_adapt(network, images)
             network.notes.append("adapted" if adapts else "frozen")
-            say(f"Pretrained {'adapts the network' if adapts else 'leaves it frozen'}: {reason}.")
+            decision = (
+                f"Pretrained {'adapts the network' if adapts else 'keeps the network frozen'}"
+            )
+            say(f"{decision}: {reason}. adapt={not adapts} overrides this.")
             if not adapts:
                 network.requires_grad_(False)
                 return

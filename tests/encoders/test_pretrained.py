@@ -462,9 +462,17 @@ class Varied(Net):
 @pytest.mark.parametrize(
     "made, is_adapted, reason",
     [
-        (Net, True, r"adapts the network: features vary in [\d.]+ ≤ 38 directions\."),
-        (Varied, False, r"leaves it frozen: features vary in [\d.]+ > 38 directions\."),
-        (Transformer, False, r"leaves it frozen: features vary in [\d.]+ > 7 directions\."),
+        (Net, True, r"adapts the network: features vary in [\d.]+ ≤ 38 directions\. adapt=False"),
+        (
+            Varied,
+            False,
+            r"keeps the network frozen: features vary in [\d.]+ > 38 directions\. adapt=True",
+        ),
+        (
+            Transformer,
+            False,
+            r"keeps the network frozen: features vary in [\d.]+ > 7 directions\. adapt=True",
+        ),
     ],
 )
 def test_a_network_is_trained_where_its_features_vary_in_few_directions(
