@@ -21,12 +21,14 @@ chosen (0 epochs: it was not adapted), "frozen" what the network returned before
 ``--variants`` are parameters of Pretrained or of the embedder, with semicolons between them; those
 that have no ``size`` share the row "frozen", which ``adapt=False`` gives alone. ``statistics=1``
 trains with batch normalisation by the statistics of each batch, which Pretrained never does.
-``--fine-tune`` is what people do instead: the network and a linear layer, which begins as the
-logistic regression on the frozen network (LP-FT, Kumar et al. 2022), trained with five labels per
-class by cross-entropy and mild views; two draws. ``--in-fit SemiSupCon`` gives the same two draws
-of five labels to ``fit`` with that loss, ``no labels`` is the embedder without them, judged by
-these draws, and ``SetFit`` is the order of Tunstall et al. 2022: the labelled images alone are
-contrasted by their classes (SupCon) before the logistic regression.
+``--fine-tune LP-FT`` is what people do instead: the network and a linear layer, which begins as
+the logistic regression on the frozen network (Kumar et al. 2022), trained with five labels per
+class by cross-entropy and mild views; two draws. ``--fine-tune LoRA`` trains the layer and changes
+of rank 8 of the attention's queries and values (Hu et al. 2022), for ``--network vit``, with the
+package peft. ``--in-fit SemiSupCon`` gives the same two draws of five labels to ``fit`` with that
+loss, ``no labels`` is the embedder without them, judged by these draws, and ``SetFit`` is the
+order of Tunstall et al. 2022: the labelled images alone are contrasted by their classes (SupCon)
+before the logistic regression.
 ``--classifiers`` compares, for each variant and by five draws of five labels per class, a logistic
 regression on frozen features, these with pseudo-labels, and ``ContrastiveClassifier`` without and
 with them.
@@ -34,6 +36,7 @@ with them.
 
 from __future__ import annotations
 
+import copy
 import resource
 import time
 from functools import partial
@@ -60,11 +63,12 @@ from skcontrast.encoders import Pretrained
 from skcontrast.features import Frozen
 
 STEPS_OF_FINE_TUNING = 120
+RATES = {"LP-FT": (1e-4, 5e-4), "LoRA": (5e-4, 2e-3)}
 WAYS = ["SemiSupCon", "no labels", "SetFit"]
 CLASSIFIERS = ["logistic regression", "pseudo-labels", "known labels", "classifier"]
 
 
-def fine_tuned(data, network, n_labels, rate, seed):
+def fine_tuned(kind, data, network, n_labels, rate, seed):
     """Return the accuracy of a network that was fine-tuned with `n_labels` labels per class."""
     X, y, X_test, y_test = data
     rows = some_of_each(y, n_labels, seed)
@@ -76,8 +80,14 @@ def fine_tuned(data, network, n_labels, rate, seed):
     head = torch.nn.Linear(h.shape[1], len(start.classes_))
     head.weight.data = torch.tensor(start.coef_ / unit, dtype=torch.float32)
     head.bias.data = torch.tensor(start.intercept_, dtype=torch.float32)
-    model = torch.nn.Sequential(frozen.module_, head).requires_grad_().train()
+    module = copy.deepcopy(frozen.module_).requires_grad_(kind == "LP-FT")
     torch.manual_seed(seed)
+    if kind == "LoRA":
+        from peft import LoraConfig, inject_adapter_in_model
+
+        attention = LoraConfig(r=8, lora_alpha=16, target_modules=["query", "value"])
+        inject_adapter_in_model(attention, module)
+    model = torch.nn.Sequential(module, head).train()
     images, classes = torch.tensor(X[rows]) / 255, torch.tensor(y[rows])
     optimizer = torch.optim.AdamW(model.parameters(), lr=rate)
     views = compose([RandomResizedCrop(scale=(0.4, 1.0)), RandomFlip()], X.shape[1:])
@@ -198,7 +208,7 @@ def main():
     parser.add_argument("--sets", nargs="*", default=[*ZIPS, "CIFAR-10"])
     parser.add_argument("--network", default="lite0", help="lite0, lite2, vit or timm:NAME")
     parser.add_argument("--variants", nargs="*", default=[""], help="none for no embedder")
-    parser.add_argument("--fine-tune", action="store_true")
+    parser.add_argument("--fine-tune", nargs="*", default=[], choices=list(RATES))
     parser.add_argument("--classifiers", action="store_true")
     parser.add_argument("--in-fit", nargs="*", default=[], choices=WAYS)
     parser.add_argument("--seeds", type=int, default=1)
@@ -209,9 +219,10 @@ def main():
     with Table(network + size + args.suffix, args, labels=3, ratios=COLUMNS) as table:
         for name in args.sets:
             data = load(name, args.side)
-            for rate in (1e-4, 5e-4) if args.fine_tune else ():
-                found = [fine_tuned(data, network, 5, rate, draw) for draw in range(2)]
-                row = {"set": name, "variant": f"rate {rate}", "columns": "fine-tuned"}
+            tuned = [(kind, rate) for kind in args.fine_tune for rate in RATES[kind]]
+            for kind, rate in tuned:
+                found = [fine_tuned(kind, data, network, 5, rate, draw) for draw in range(2)]
+                row = {"set": name, "variant": f"rate {rate}", "columns": kind}
                 table.add(row | {COLUMNS[0]: spread(found)})
             for way in args.in_fit:
                 found = labels_in_fit(data, network, way)

@@ -93,7 +93,7 @@ TOY = {
     "studies.paper_losses": (["--sets", "digits", "--fits", "OUT/fits", *ONE], SMALL),
     "studies.papers_axes": (["--axes", "theorem", "--seeds", "2"], {}),
     "studies.pretrained": (
-        ["--sets", "steel", "--variants", "max_epochs=1", "--fine-tune", "--classifiers"],
+        ["--sets", "steel", "--variants", "max_epochs=1", "--fine-tune", "LP-FT", "--classifiers"],
         {"pretrained_encoder": small_encoder, "STEPS_OF_FINE_TUNING": 1},
     ),
     "studies.objectives": (
