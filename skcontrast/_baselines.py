@@ -194,10 +194,10 @@ def compare_with_baselines(
 
     - "raw": standardised columns, pixels or steps; not for graphs and series of unequal lengths;
     - "PCA": 64 principal components of more than 64 such features;
+    - "pretrained": frozen features of the network of :class:`~skcontrast.encoders.Pretrained`;
     - "patches" of images, "kernels" of series, "profile" and "colours" of graphs, see
       :mod:`skcontrast.features`;
-    - "pretrained": frozen features of the network of :class:`~skcontrast.encoders.Pretrained`;
-    - "whitened": the last of these rows, with :class:`~skcontrast.ViewWhitening`;
+    - "whitened": the first row of the two lines above, with :class:`~skcontrast.ViewWhitening`;
     - "untrained": the same embedder with its initial weights;
     - "embedder": the output of `transform`;
     - "concatenated": the embedding and the training-free features, or "raw" if there are none;
@@ -352,11 +352,12 @@ def _representations(
             yield "PCA", partial(make_pipeline(StandardScaler(), pca).fit_transform, raw), False
     features = defaults_of(schema.kind).features(seed)
     if isinstance(embedder.encoder, Pretrained):
-        features |= {"pretrained": Frozen(embedder.encoder)}
+        features = {"pretrained": Frozen(embedder.encoder), **features}
     for name, block in features.items():
         yield name, partial(of, block), True
-    if features:  # the last one is fitted by now
-        whitening = ViewWhitening(FrozenEstimator(block), random_state=seed)
+    if features:  # which are fitted by now
+        first = FrozenEstimator(next(iter(features.values())))
+        whitening = ViewWhitening(first, random_state=seed)
         yield "whitened", lambda: _flat(whitening.fit_transform(X)), True
     yield "untrained", lambda: _flat(_untrained(embedder, seed).fit_transform(X)), True
     yield OURS, lambda: ours, True

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import cohen_kappa_score
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import gen_batches
@@ -87,8 +88,10 @@ def block_names(transformers: list[Any]) -> list[str]:
 
 def _name_of(transformer: Any) -> str:
     """Return the name of a class, with that of the features that it whitens in brackets."""
+    if isinstance(transformer, FrozenEstimator):
+        return _name_of(transformer.estimator)
     name, features = type(transformer).__name__, getattr(transformer, "transformer", None)
-    return name if features is None else f"{name}({type(features).__name__})"
+    return name if features is None else f"{name}({_name_of(features)})"
 
 
 def block_slices(H: list[NDArray]) -> list[slice]:

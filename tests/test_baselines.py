@@ -5,6 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -13,8 +14,8 @@ from torch import nn
 from skcontrast import ContrastiveEmbedder, ViewWhitening, _baselines
 from skcontrast._fit import _defaults
 from skcontrast.augmentation import FunctionAugmentation, RandomAffine, Unflatten
-from skcontrast.encoders import GIN, PatchNet, Pretrained
-from skcontrast.features import Frozen, PatchDictionary, WeisfeilerLehman
+from skcontrast.encoders import GIN, PatchNet, Pretrained, SeriesNet
+from skcontrast.features import Frozen, GraphProfile, PatchDictionary, WeisfeilerLehman
 from skcontrast.kinds import Kind
 from skcontrast.losses import Supervised
 from skcontrast.metrics import (
@@ -138,9 +139,23 @@ def test_rows_without_training_are_those_of_the_public_features():
     H = StandardScaler().fit_transform(WeisfeilerLehman().fit_transform(GRAPHS))
     expected = few_label_accuracy(H, Y, n_draws=2, scale=False)
     np.testing.assert_array_equal(found.scores["colours"][FEW], expected)
-    H = ViewWhitening(WeisfeilerLehman(), random_state=0).fit_transform(GRAPHS)
+    H = ViewWhitening(GraphProfile(), random_state=0).fit_transform(GRAPHS)
     expected = few_label_accuracy(StandardScaler().fit_transform(H), Y, n_draws=2, scale=False)
     np.testing.assert_array_equal(found.scores["whitened"][FEW], expected)
+
+
+@pytest.mark.usefixtures("without_scores")
+def test_series_of_one_channel_need_no_axis_for_it():
+    series = np.random.default_rng(0).normal(size=(60, 25))
+    embedder = small(encoder=SeriesNet(), kind="series")
+    assert rows(embedder, series) == rows(embedder, series[:, None])
+
+
+def test_a_frozen_embedder_is_the_embedder(embedder):
+    found, frozen = compared(embedder), compared(FrozenEstimator(embedder))
+    for row, columns in found.scores.items():
+        for column, values in columns.items():
+            np.testing.assert_array_equal(frozen.scores[row][column], values)
 
 
 def test_the_concatenation_has_standardised_blocks_of_equal_weight(embedder):

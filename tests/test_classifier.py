@@ -186,7 +186,7 @@ def test_blocks_are_cloned_unless_they_are_frozen():
     found = model(blocks=[given, FrozenEstimator(fitted)]).fit(X, FEW)
     assert found.transformers_[0] is not given and not hasattr(given, "module_")
     assert found.transformers_[1].estimator is fitted
-    assert list(found.blocks_) == ["embedding", "Raw", "FrozenEstimator"]
+    assert list(found.blocks_) == ["embedding", "Raw-1", "Raw-2"]
     assert list(model(blocks=[Raw(), Raw()]).fit(X, FEW).blocks_) == [
         "embedding",
         "Raw-1",

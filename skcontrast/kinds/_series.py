@@ -37,7 +37,8 @@ class Series(ArrayKind):
     An array of three dimensions is detected as series if one of the last two is more than twice
     the other, and as grey images if they are equal; otherwise declare the kind
     by ``kind=``, such as ``kind="images"`` for spectrograms of 8 bands and 32 steps. With
-    ``kind="series"``, an array (n_samples, n_times) is read as series of one channel.
+    ``kind="series"``, or an encoder, augmentation or features for series, an array
+    (n_samples, n_times) is read as series of one channel.
 
     Parameters
     ----------
@@ -77,9 +78,11 @@ class Series(ArrayKind):
     n_times_: int = learned()
 
     def _recognise(self, X: Any, *, is_declared: bool = False) -> bool:
-        """Return whether X has three dimensions, one of them long, or is a list of series."""
+        """Return whether X is a list of series, or an array with three dimensions, one long."""
         if isinstance(X, list):
             return lists_series(X, is_declared)
+        if is_declared and isinstance(X, np.ndarray) and X.ndim == 2:  # series of one channel
+            return True
         return getattr(X, "ndim", 0) == 3 and (is_declared or is_long(*X.shape[1:]))
 
     def _describes(self, sample_shape: tuple) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
 from .._checks import validated
@@ -201,6 +202,7 @@ def split_at_embedder(
     """Return the steps before the embedder of a Pipeline, or None, and the embedder."""
     steps = estimator.steps if isinstance(estimator, Pipeline) else [("", estimator)]
     for k, (_, step) in enumerate(steps):
+        step = step.estimator if isinstance(step, FrozenEstimator) else step
         is_embedder = hasattr(step, "_score_views") and not isinstance(step, type)
         if is_embedder and (k == len(steps) - 1 or not at_end):
             return (estimator[:k] if k else None), step

@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from torch import nn
 
 import skcontrast
-from skcontrast import ContrastiveEmbedder
+from skcontrast import ContrastiveClassifier, ContrastiveEmbedder, ViewWhitening
 from skcontrast.augmentation import (
     Augmentation,
     FunctionAugmentation,
@@ -94,6 +94,22 @@ def test_padding_and_objects_are_recognised():
 def test_declared_series_of_one_channel_need_no_axis_for_it():
     np.testing.assert_array_equal(read(X[:, 0], Series()), X[:, :1])
     np.testing.assert_array_equal(read(list(X[:, 0]), Series()), X[:, :1])
+
+
+def test_features_views_and_encoders_of_series_need_no_axis_for_one_channel():
+    one, flat = X[:, :1], X[:, 0]
+    features = MiniRocket(random_state=0)
+    whitened = ViewWhitening(features, random_state=0)
+    np.testing.assert_array_equal(features.fit_transform(flat), features.fit_transform(one))
+    np.testing.assert_array_equal(whitened.fit_transform(flat), whitened.fit_transform(one))
+    for chosen in ({"encoder": SeriesNet()}, {"augmentation": TimeCrop()}):
+        H, H_flat = (small(**chosen).fit_transform(part) for part in (one, flat))
+        np.testing.assert_array_equal(H, H_flat)
+    classifiers = [
+        ContrastiveClassifier(small(kind="series"), random_state=0).fit(part, np.arange(30) % 2)
+        for part in (one, flat)
+    ]
+    np.testing.assert_array_equal(*(model.transform(flat) for model in classifiers))
 
 
 def test_a_memory_map_stays_one_and_gives_what_the_array_gives(tmp_path):
