@@ -62,7 +62,7 @@ class BaselineComparison:
         "neighbours" and "linear".
     seconds : dict of str to float
         CPU seconds of fitting and embedding, by row; those of "concatenated" without its
-        blocks. For an embedder that was fitted before, the time of its epochs.
+        blocks. For an embedder that was fitted before, the time of its epochs and of `transform`.
     n_labels : int
         Labels per class in the column "few labels".
     n_labeled : int

@@ -18,9 +18,8 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from ._checks import Declared, HasMethods, Interval, parameter, validate_parameters
 from ._data._arrays import representative_array
 from ._data._modalities import labeled_output
-from ._fit._defaults import default_chain, no_default_error
 from ._fit._settings import augmentations_of
-from ._fit._setup import shown_symmetries
+from ._fit._setup import fit_chain, shown_symmetries
 from ._runtime import resolve_seed
 from .augmentation import Views, compose
 from .kinds._base import Schema, in_units_of_X, with_scaler
@@ -191,22 +190,16 @@ class ViewWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared)
             hint = declared_kind(self.transformer_, *(chain or ()))
             X, schema = read_samples(X, hint=hint, owner=self, min_samples=2)
             array, scaler, _ = with_scaler(schema.kind, X)
-        shape, kind = schema.sample_shape, schema.kind
         if chain is None and fitted is not None:
             chain = fitted.augmentation
         else:
-            if chain is None:
-                symmetries = shown_symmetries(array, schema, scaler)
-                chain = default_chain(kind, shape, symmetries=symmetries)
-            if chain is None:
-                raise no_default_error("augmentation", kind)
-            chain = [clone(step).fit_checked(array, schema) for step in chain]
+            symmetries = None if chain else shown_symmetries(array, schema, scaler)
+            chain = fit_chain(chain, array, schema, symmetries=symmetries)
 
         def read(samples: Any) -> Any:
             return scaler.to_tensor(samples, "cpu")
 
-        views = compose(chain, shape, kind=kind, convert=read)
-
+        views = compose(chain, schema.sample_shape, kind=schema.kind, convert=read)
         is_frame = hasattr(original, "iloc")
 
         def draw(samples: Any, generator: torch.Generator) -> Any:

@@ -186,16 +186,11 @@ def new_setup(
         network, widths = _new_network(settings, schema, scaler, batch, split)
     mixes_channels = not (isinstance(split, Split) and split.is_of_channels)
     symmetries = shown_symmetries(array, schema, scaler)
-    if chain is None:
-        chain = default_chain(
-            kind,
-            schema.sample_shape,
-            mixes_channels=mixes_channels,
-            takes_one_view=settings.framework.n_views == 1,
-            symmetries=symmetries,
-        )
-    if chain is None:
-        raise no_default_error("augmentation", kind)
+    conditions: Any = {
+        "mixes_channels": mixes_channels,
+        "takes_one_view": settings.framework.n_views == 1,
+        "symmetries": symmetries,
+    }
     return Fitted(
         loss=settings.loss,
         framework=settings.framework,
@@ -204,7 +199,7 @@ def new_setup(
         scaler=scaler,
         network=network,
         widths=widths,
-        augmentation=_fit_chain(chain, array, schema),
+        augmentation=fit_chain(chain, array, schema, **conditions),
         mixes_channels=mixes_channels,
         symmetries=symmetries,
         built_from=network_parameters(settings),
@@ -239,7 +234,7 @@ def continued_setup(
     """
     past.use_threads()
     array = representative_array(X)
-    augmentation = past.augmentation if chain is None else _fit_chain(chain, array, past.schema)
+    augmentation = past.augmentation if chain is None else fit_chain(chain, array, past.schema)
     # Those that were loaded without their samples are fitted to the new X.
     augmentation = [
         clone(step).fit_checked(array, past.schema) if step.lacks_samples else step
@@ -279,11 +274,17 @@ def scored_views(setup: Fitted, X: Any, augmentation: Any = None) -> list[Augmen
         )
     if chain is None:
         return setup.augmentation
-    return _fit_chain(chain, representative_array(X), schema)
+    return fit_chain(chain, representative_array(X), schema)
 
 
-def _fit_chain(chain: list[Augmentation], array: Any, schema: Schema) -> list[Augmentation]:
-    """Return augmentations fitted to X."""
+def fit_chain(
+    chain: list[Augmentation] | None, array: Any, schema: Schema, **conditions: Any
+) -> list[Augmentation]:
+    """Return augmentations fitted to X; None is the default of the kind under the conditions."""
+    if chain is None:
+        chain = default_chain(schema.kind, schema.sample_shape, **conditions)
+    if chain is None:
+        raise no_default_error("augmentation", schema.kind)
     return [clone(step).fit_checked(array, schema) for step in chain]
 
 

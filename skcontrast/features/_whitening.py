@@ -101,8 +101,6 @@ class PartialWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declar
             self.pca_.mean_ += center
             spread = np.sqrt(self.pca_.explained_variance_)
             assert_all_finite(spread)
-        if not spread.any() and (array != array[0]).any():
-            raise ValueError("X has no variance in its dtype: its squares underflow, rescale X.")
         least = _LEAST_SPREAD * spread.max(initial=0)
         self.scale_ = np.where(spread > least, spread, np.inf) ** self.power
         self._n_features_out = n_components
