@@ -195,9 +195,10 @@ def compare_with_baselines(
     - "raw": standardised columns, pixels or steps; not for graphs and series of unequal lengths;
     - "PCA": 64 principal components of more than 64 such features;
     - "pretrained": frozen features of the network of :class:`~skcontrast.encoders.Pretrained`;
-    - "patches" of images, "kernels" of series, "profile" and "colours" of graphs, see
-      :mod:`skcontrast.features`;
-    - "whitened": the first row of the two lines above, with :class:`~skcontrast.ViewWhitening`;
+    - "patches" and "gradients" of images, "kernels" of series, "profile" and "colours" of graphs,
+      see :mod:`skcontrast.features`;
+    - "whitened": "pretrained", else "patches", "kernels" or "profile", with
+      :class:`~skcontrast.ViewWhitening`;
     - "untrained": the same embedder with its initial weights;
     - "embedder": the output of `transform`;
     - "concatenated": the embedding and the training-free features, or "raw" if there are none;
@@ -213,7 +214,7 @@ def compare_with_baselines(
     Parameters
     ----------
     embedder : ContrastiveEmbedder, or Pipeline that ends in one
-        Fitted; otherwise a clone is fitted to X, without y.
+        Fitted, or in a FrozenEstimator; otherwise a clone is fitted to X, without y.
     X : array-like, DataFrame, Dataset or list of graphs
         Samples of the shape seen in `fit`: those of the fit, or others. Features are fitted to all
         of them, so more unlabeled samples are better.
@@ -266,8 +267,8 @@ def compare_with_baselines(
     known = np.flatnonzero(codes >= 0)
     _check_classes(codes[known], n_labels)
     start = process_time()
-    is_fitted = last.__sklearn_is_fitted__()
-    if not is_fitted:
+    given = last
+    if not all(step is None or step.__sklearn_is_fitted__() for step in (before, last)):
         before, last = split_at_embedder(clone(embedder).fit(X), "embedder")
     samples = X if before is None else before.transform(X)
     ours = _flat(last.transform(samples))
@@ -275,7 +276,7 @@ def compare_with_baselines(
         raise ValueError(f"y must have one entry per sample, {len(ours)}, got {len(codes)}.")
     # The time of fit and transform of the embedder, also if it was fitted before.
     spent = process_time() - start
-    if is_fitted:
+    if last is given:
         spent += sum(row.get("dur", 0.0) for row in last.history_)
     seed = _first_seed(random_state, n_repeats) % (2**32 - n_repeats)
     # All rows have the same draws of labels and halves.

@@ -6,16 +6,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import cohen_kappa_score
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import gen_batches
+from sklearn.utils import check_array, gen_batches
 
 from ._whitening import ViewWhitening
 from .embedder import ContrastiveEmbedder
 from .encoders import Pretrained
 from .features import Features, GraphProfile, MiniRocket, PatchDictionary, Raw, WeisfeilerLehman
 from .kinds import Graphs, Images, Kind, Series, Vectors
+from .metrics._scorers import thawed
 
 
 class _Defaults(NamedTuple):
@@ -74,7 +74,11 @@ def default_blocks(embedder: ContrastiveEmbedder, seed: int) -> list[Any]:
 
 def transform_with(transformers: list[Any], X: Any) -> list[NDArray]:
     """Return the features of samples, one array for each transformer."""
-    return [np.asarray(step.transform(X), dtype=np.float32) for step in transformers]
+    names = (f"the output of {_name_of(step)}" for step in transformers)
+    return [
+        check_array(step.transform(X), dtype=np.float32, input_name=name)
+        for step, name in zip(transformers, names, strict=True)
+    ]
 
 
 def block_names(transformers: list[Any]) -> list[str]:
@@ -88,8 +92,7 @@ def block_names(transformers: list[Any]) -> list[str]:
 
 def _name_of(transformer: Any) -> str:
     """Return the name of a class, with that of the features that it whitens in brackets."""
-    if isinstance(transformer, FrozenEstimator):
-        return _name_of(transformer.estimator)
+    transformer = thawed(transformer)
     name, features = type(transformer).__name__, getattr(transformer, "transformer", None)
     return name if features is None else f"{name}({_name_of(features)})"
 

@@ -142,6 +142,7 @@ class ViewWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared)
         self.transformer_ = clone(self.transformer).fit(X, y)
         H = self._features(X)
         self.scaler_, self._n_features_out = StandardScaler().fit(H), H.shape[1]
+        del H  # may be large
         D = self._deviations(X, seed)
         n_degrees = len(D) * (1 - 1 / self.n_views)
         squares = np.einsum("ij,ij->", D, D, dtype=np.float64)
@@ -191,20 +192,22 @@ class ViewWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared)
             X, schema = read_samples(X, hint=hint, owner=self, min_samples=2)
             array, scaler, _ = with_scaler(schema.kind, X)
         if chain is None and fitted is not None:
-            chain = fitted.augmentation
-        else:
-            symmetries = None if chain else shown_symmetries(array, schema, scaler)
-            chain = fit_chain(chain, array, schema, symmetries=symmetries)
+            chain = fitted.augmentation or None
+        symmetries = None if chain else shown_symmetries(array, schema, scaler)
+        chain = fit_chain(chain, array, schema, symmetries=symmetries)
 
         def read(samples: Any) -> Any:
             return scaler.to_tensor(samples, "cpu")
 
         views = compose(chain, schema.sample_shape, kind=schema.kind, convert=read)
-        is_frame = hasattr(original, "iloc")
+        is_frame, is_flat = hasattr(original, "columns"), getattr(original, "ndim", 0) == 2
+        keyword = "columns" if hasattr(original, "iloc") else "schema"  # of pandas, polars
 
         def draw(samples: Any, generator: torch.Generator) -> Any:
             drawn = in_units_of_X(scaler, views(read(samples), generator), samples)
-            return type(original)(drawn, columns=original.columns) if is_frame else drawn
+            drawn = drawn.reshape(len(drawn), -1) if is_flat else drawn
+            named = {keyword: list(original.columns)} if is_frame else {}
+            return type(original)(drawn, **named) if is_frame else drawn
 
         return X, schema, draw
 

@@ -40,6 +40,7 @@ from .embedder import ContrastiveEmbedder
 from .encoders._base import epochs_of
 from .features import PartialWhitening
 from .losses import SemiSupCon
+from .metrics._scorers import thawed
 
 __all__ = ["ContrastiveClassifier"]
 
@@ -88,13 +89,13 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         ``LogisticRegression(max_iter=1000)``.
     blocks : list of transformers, default=None
         Transformers whose features are concatenated with the embedding. Clones are fitted to X; a
-        ``FrozenEstimator`` is used as fitted. Append a ``StandardScaler`` to a block whose
-        columns have different units. [] uses the embedding alone. None is the default of the kind
-        of data: ``Raw()`` for vectors of at most 4,096 numbers; ``PatchDictionary()`` for images,
-        ``MiniRocket()`` for series and ``GraphProfile()`` for graphs, in a
-        :class:`~skcontrast.ViewWhitening` with the augmentation of the embedder; and
-        ``WeisfeilerLehman()`` for graphs. Nothing for custom kinds and with a
-        :class:`~skcontrast.encoders.Pretrained` encoder.
+        ``FrozenEstimator`` is used as fitted. For columns in different units, pass
+        ``make_pipeline(block, StandardScaler())``. [] uses the embedding alone. None is the
+        default of the kind of data: ``Raw()`` for vectors of at most 4,096 numbers;
+        ``PatchDictionary()`` for images, ``MiniRocket()`` for series and ``GraphProfile()`` for
+        graphs, in a :class:`~skcontrast.ViewWhitening` with the augmentation of the embedder; and
+        ``WeisfeilerLehman()`` for graphs. Nothing for custom kinds, for samples of several
+        modalities, and with a :class:`~skcontrast.encoders.Pretrained` encoder.
     use_labels : bool, default=False
         Whether the embedder is trained with the known labels, too. If its `loss` is None, it is
         ``SemiSupCon()``. Training takes a quarter longer and adds little to the gain of
@@ -142,8 +143,9 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
     -----
     Where two predictions agree, they are wrong less often than either, as in co-training [1]_. The
     weight of a block is κ / (1 − κ), with Cohen's κ, on rows of unknown class, between the
-    predictions from this block and those from all blocks with equal weights. The embedding of
-    series counts a quarter of that. :ref:`few-labels` has figures.
+    predictions from this block and those from all blocks with equal weights. If all classes are
+    known, all blocks have the same weight. The embedding of series counts a quarter of that.
+    :ref:`few-labels` has figures.
 
     References
     ----------
@@ -272,8 +274,7 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
     def _trained(self, X: Any, codes: NDArray, metadata: dict[str, Any]) -> ContrastiveEmbedder:
         """Return the embedder that was passed if it is fitted, otherwise a trained copy."""
         embedder: Any = self.embedder
-        is_frozen = isinstance(embedder, FrozenEstimator)
-        embedder = embedder.estimator if is_frozen else embedder
+        is_frozen, embedder = isinstance(embedder, FrozenEstimator), thawed(embedder)
         owner = type(self).__name__
         if embedder is None:
             n_epochs = epochs_of(_STEPS, math.ceil(len(codes) / 128), _FEWEST_EPOCHS)

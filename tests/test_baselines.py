@@ -67,7 +67,7 @@ def test_each_kind_has_its_rows(embedder):
     assert rows(embedder) == ["raw", *ours]
     images = np.tile(X_DIGITS[:60].reshape(-1, 1, 8, 8), (1, 1, 2, 2))
     fitted = small(encoder=PatchNet(8, 4, (8,)), max_epochs=1).fit(images)
-    assert rows(fitted, images) == ["raw", "PCA", "gradients", "patches", "whitened", *ours]
+    assert rows(fitted, images) == ["raw", "PCA", "patches", "gradients", "whitened", *ours]
     graphs = small(encoder=GIN(1, 8), max_epochs=1).fit(GRAPHS)
     assert rows(graphs, GRAPHS) == ["profile", "colours", "whitened", *ours]
     table = pd.DataFrame({"a": X[:, 0], "b": Y == 1})
@@ -158,6 +158,23 @@ def test_a_frozen_embedder_is_the_embedder(embedder):
             np.testing.assert_array_equal(frozen.scores[row][column], values)
 
 
+def test_whitened_images_are_patches():
+    images = X_DIGITS[:60].reshape(-1, 1, 8, 8)
+    found = compared(small(max_epochs=1).fit(images), images)
+    whitening = ViewWhitening(_defaults.PatchDictionary(random_state=0), random_state=0)
+    H = StandardScaler().fit_transform(whitening.fit_transform(images))
+    expected = few_label_accuracy(H, Y, n_draws=2, scale=False)
+    np.testing.assert_allclose(found.scores["whitened"][FEW], expected, atol=0.05)
+
+
+@pytest.mark.parametrize("is_frozen", [True, False])
+def test_a_pipeline_is_fitted_where_one_of_its_steps_is_not(embedder, is_frozen):
+    last = FrozenEstimator(embedder) if is_frozen else embedder
+    assert compared(make_pipeline(StandardScaler(), last)).n_labeled == 60
+    whole = make_pipeline(StandardScaler(), small()).fit(X)
+    assert str(compared(FrozenEstimator(whole)))[:300] == str(compared(whole))[:300]
+
+
 def test_the_concatenation_has_standardised_blocks_of_equal_weight(embedder):
     blocks = [StandardScaler().fit_transform(one) for one in (embedder.transform(X), X)]
     n_learned, n_raw = (one.shape[1] for one in blocks)
@@ -191,7 +208,7 @@ def test_a_recipe_is_fitted_once_without_labels_and_is_not_changed(embedder):
 def test_a_pipeline_prepares_x_for_all_rows(embedder):
     images = X_DIGITS[:60]
     pipe = make_pipeline(Unflatten((1, 8, 8)), RandomAffine(), small(max_epochs=1))
-    expected = ["raw", "gradients", "patches", "whitened", "untrained", "embedder", "concatenated"]
+    expected = ["raw", "patches", "gradients", "whitened", "untrained", "embedder", "concatenated"]
     assert rows(pipe, images) == rows(pipe.fit(images), images) == expected
     assert rows(make_pipeline(embedder)) == rows(embedder)
 

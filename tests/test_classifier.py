@@ -28,7 +28,7 @@ from sklearn.model_selection import (
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 from skorch.callbacks import Callback
 
@@ -179,6 +179,24 @@ def test_a_block_that_disagrees_with_the_others_weighs_little():
 
 def test_without_rows_of_unknown_class_blocks_weigh_the_same():
     assert set(model(blocks=[Raw(), Noise()]).fit(X, Y).blocks_.values()) == {1 / 3}
+
+
+@pytest.mark.parametrize(
+    "block, message",
+    [
+        (
+            OneHotEncoder(handle_unknown="ignore"),
+            "Sparse data .* the output of OneHotEncoder",
+        ),
+        (
+            FunctionTransformer(lambda X: np.where(X > 2, np.nan, X)),
+            "output of FunctionTr.* contains NaN",
+        ),
+    ],
+)
+def test_a_block_that_a_classifier_cannot_use_is_named(block, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        model(blocks=[block]).fit(X, FEW)
 
 
 def test_blocks_are_cloned_unless_they_are_frozen():

@@ -193,6 +193,25 @@ def test_series_of_unequal_lengths_are_whitened():
     assert ViewWhitening(MiniRocket(random_state=0)).fit_transform(X).shape == (20, 2016)
 
 
+def test_a_column_of_series_of_pandas_is_a_list_of_series():
+    X = [x[:, : 20 + k] for k, x in enumerate(SERIES[:20])]
+    model = ViewWhitening(MiniRocket(random_state=0), random_state=0)
+    np.testing.assert_array_equal(model.fit_transform(pd.Series(X)), model.fit_transform(X))
+
+
+def test_views_have_the_shape_of_x():
+    """TimeMask reads rows as series of one channel, other transformers read them as vectors."""
+    X = SERIES[:, 0]
+    for transformer in (Raw(), StandardScaler()):
+        assert ViewWhitening(transformer, TimeMask()).fit_transform(X).shape == X.shape
+
+
+def test_an_embedder_without_views_has_the_default_ones():
+    embedder = ContrastiveEmbedder(augmentation=[], max_epochs=1, random_state=0)
+    Z = ViewWhitening(embedder, random_state=0).fit_transform(VECTORS)
+    assert np.isfinite(Z).all()
+
+
 def test_an_embedder_draws_its_own_views_and_may_be_fitted_before():
     embedder = ContrastiveEmbedder(augmentation=TimeMask(0.5), max_epochs=1, random_state=0)
     frozen = FrozenEstimator(clone(embedder).fit(SERIES))
@@ -221,6 +240,15 @@ def test_a_search_reaches_its_parameters_and_those_of_the_transformer():
     assert found.best_estimator_[0].augmentation.scale == 0.3
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_transformers_get_views_of_tables_with_their_names(library):
+    frames = pytest.importorskip(library)
+    X = frames.DataFrame(dict(zip("abcde", VECTORS.T, strict=True)))
+    Z = ViewWhitening(Raw(), NOISE, random_state=0).fit(X).transform(X)
+    expected = ViewWhitening(Raw(), NOISE, random_state=0).fit(VECTORS).transform(VECTORS)
+    np.testing.assert_allclose(Z, expected, rtol=1e-5, atol=1e-6)
+
+
 def test_tables_keep_their_names_and_index():
     X = pd.DataFrame(VECTORS, columns=list("abcde"), index=range(100, 160))
     model = ViewWhitening(StandardScaler(), NOISE, random_state=0).set_output(transform="pandas")
@@ -240,13 +268,32 @@ def test_a_file_keeps_it(whitens, tmp_path):
     assert repr(loaded) == repr(model)
 
 
+@pytest.mark.parametrize("is_frozen", [True, False])
+def test_a_file_keeps_a_whitened_embedder(is_frozen, tmp_path):
+    embedder = ContrastiveEmbedder(max_epochs=1, random_state=0)
+    model = ViewWhitening(FrozenEstimator(embedder.fit(VECTORS)) if is_frozen else embedder)
+    skcontrast.save(model.fit(VECTORS), tmp_path / "model.safetensors")
+    loaded = skcontrast.load(tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(loaded.transform(VECTORS), model.transform(VECTORS))
+    assert isinstance(loaded.transformer.estimator, ContrastiveEmbedder)
+
+
+def test_frozen_features_are_kept_in_a_file(tmp_path):
+    model = ViewWhitening(FrozenEstimator(Raw().fit(VECTORS))).fit(VECTORS)
+    skcontrast.save(model, tmp_path / "model.safetensors")
+    loaded = skcontrast.load(tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(loaded.transform(VECTORS), model.transform(VECTORS))
+
+
 def test_files_of_others_are_refused(tmp_path):
     class Custom(Raw):
         pass
 
-    for model in (Custom(), ViewWhitening(Custom()), ViewWhitening(StandardScaler())):
+    for model in (Custom(), ViewWhitening(Custom())):
         with pytest.raises(TypeError, match="save writes features of skcontrast"):
             skcontrast.save(model.fit(VECTORS), tmp_path / "model.safetensors")
+    with pytest.raises(TypeError, match="ViewWhitening of skcontrast, got StandardScaler"):
+        skcontrast.save(ViewWhitening(StandardScaler()).fit(VECTORS), tmp_path / "a")
     with pytest.raises(NotFittedError):
         skcontrast.save(Raw(), tmp_path / "model.safetensors")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Iterator, Mapping
+from copy import copy
 from functools import cache
 from importlib import import_module
 from numbers import Integral
@@ -30,6 +31,7 @@ from .._whitening import ViewWhitening
 from ..classifier import ContrastiveClassifier
 from ..embedder import ContrastiveEmbedder
 from ..features import Features
+from ..metrics._scorers import thawed
 
 if TYPE_CHECKING:
     from .._fit._setup import Fitted
@@ -60,8 +62,10 @@ _RECURRENT = (nn.RNNBase, nn.RNNCellBase)
 def check_model(model: Any, function: str) -> None:
     """Raise an error unless the model is a fitted embedder or a fitted classifier."""
     if not isinstance(model, (ContrastiveEmbedder, ContrastiveClassifier)):
+        models = "an embedder or a classifier"
+        models += ", features or a ViewWhitening" if function == "save" else ""
         raise TypeError(
-            f"{function} writes a ContrastiveEmbedder or a ContrastiveClassifier, got "
+            f"{function} writes {models} of skcontrast, got "
             f"{type(model).__name__}. From a Pipeline, {function} its last step."
         )
     check_is_fitted(model)
@@ -70,7 +74,7 @@ def check_model(model: Any, function: str) -> None:
 def _check_features(features: Any) -> None:
     """Raise an error for features that are not fitted or not of the package."""
     check_is_fitted(features)
-    inner = getattr(features, "transformer_", features)
+    inner = thawed(getattr(features, "transformer_", features))
     if not isinstance(inner, Features) or type(inner) not in classes().values():
         raise TypeError(
             f"save writes features of skcontrast.features, got {inner!r}. Save others with joblib "
@@ -95,7 +99,7 @@ def save(
     ----------
     embedder : ContrastiveEmbedder, ContrastiveClassifier, ViewWhitening or Features
         The fitted model. The `classifier_` of a classifier must be a ``LogisticRegression`` or a
-        ``LinearSVC``; features may be whitened.
+        ``LinearSVC``; features and an embedder may be whitened.
     path : str or path-like
         The file to write, usually ``NAME.safetensors``. An existing file is replaced.
 
@@ -139,15 +143,20 @@ def save(
     >>> np.array_equal(loaded.transform(X), embedder.transform(X))
     True
     """
-    is_features = isinstance(embedder, (Features, ViewWhitening))
-    _check_features(embedder) if is_features else check_model(embedder, "save")
     target = Path(path)
     writer = Writer(classes())
     content = {"format": _FORMAT, "versions": versions(_VERSIONED)}
-    if is_features:
+    model = thawed(getattr(embedder, "transformer_", embedder))
+    if isinstance(model, (Features, ViewWhitening)):
+        _check_features(embedder)
         content["features"] = writer.write(embedder, "features")
     else:
-        content |= _model_content(embedder, writer)
+        check_model(model, "save")
+        content |= _model_content(model, writer)
+        if model is not embedder:
+            whitening = copy(embedder)
+            whitening.transformer = whitening.transformer_ = None
+            content["whitening"] = writer.write(whitening, "whitening")
     content["custom_objects"] = writer.custom
     replace_file(target, pack(content, writer.tensors, _HEADER))
 
@@ -264,7 +273,12 @@ def load(
         reader = Reader(classes(), tensors, custom)
         if "features" in content:
             return reader.read(content["features"])
-        return _model(content, reader, device)
+        model = _model(content, reader, device)
+        if "whitening" not in content:
+            return model
+        whitening = reader.read(content["whitening"])
+        whitening.transformer = whitening.transformer_ = FrozenEstimator(model)
+        return whitening
     except MALFORMED as error:
         raise ValueError(f"{path} cannot be loaded: {problem_in(error)}.") from error
 
@@ -356,7 +370,8 @@ def classes() -> dict[str, type]:
         if issubclass(cls, base) and not issubclass(cls, _RECURRENT)
     ]
     by_name = {
-        cls.__name__: cls for cls in (ContrastiveEmbedder, StandardScaler, *LINEAR, *own_classes)
+        cls.__name__: cls
+        for cls in (ContrastiveEmbedder, FrozenEstimator, StandardScaler, *LINEAR, *own_classes)
     }
     return by_name | {f"torch.{cls.__name__}": cls for cls in torch_classes}
 

@@ -126,7 +126,7 @@ def _encoder_of_images(shape: tuple) -> Encoder:
 
 def _features_of_images(seed: int) -> dict[str, Features]:
     """Return training-free features of images."""
-    return {"gradients": OrientedGradients(), "patches": PatchDictionary(random_state=seed)}
+    return {"patches": PatchDictionary(random_state=seed), "gradients": OrientedGradients()}
 
 
 def _views_of_modalities(

@@ -191,7 +191,7 @@ def lists_series(X: list, is_declared: bool) -> bool:
     if not _are_arrays(X) or len({x.ndim for x in X}) > 1:
         return False
     if X[0].ndim == 1:
-        return len({len(x) for x in X}) > 1
+        return is_declared or len({len(x) for x in X}) > 1
     firsts, lasts = ({x.shape[axis] for x in X} for axis in (0, 1))
     if is_declared or len(firsts) == len(lasts) == 1 or min(len(firsts), len(lasts)) > 1:
         return is_declared

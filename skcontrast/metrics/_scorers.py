@@ -200,9 +200,10 @@ def split_at_embedder(
     estimator: Any, name: str = "estimator", *, at_end: bool = True
 ) -> tuple[Pipeline | None, Any]:
     """Return the steps before the embedder of a Pipeline, or None, and the embedder."""
+    estimator = thawed(estimator)
     steps = estimator.steps if isinstance(estimator, Pipeline) else [("", estimator)]
     for k, (_, step) in enumerate(steps):
-        step = step.estimator if isinstance(step, FrozenEstimator) else step
+        step = thawed(step)
         is_embedder = hasattr(step, "_score_views") and not isinstance(step, type)
         if is_embedder and (k == len(steps) - 1 or not at_end):
             return (estimator[:k] if k else None), step
@@ -211,6 +212,11 @@ def split_at_embedder(
         f"{name} must be a ContrastiveEmbedder or a Pipeline that {'ends in' if at_end else 'has'}"
         f" one, got {brief(estimator)}{advice}."
     )
+
+
+def thawed(estimator: Any) -> Any:
+    """Return the estimator in a FrozenEstimator, or the estimator itself."""
+    return estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
 
 
 def _direction(measure: Callable[..., Any], greater_is_better: bool | None) -> bool:

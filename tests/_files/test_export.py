@@ -168,7 +168,8 @@ def test_samples_that_transform_refuses_are_refused(X, message, tmp_path):
 
 def test_only_an_embedder_is_exported(tmp_path):
     with pytest.raises(
-        TypeError, match=r"export writes a ContrastiveEmbedder or .* got .* From a Pip"
+        TypeError,
+        match=r"writes an embedder or a classifier of skcontrast, got .* From a Pipe",
     ):
         export(5, tmp_path / "a.onnx", VECTORS)
 

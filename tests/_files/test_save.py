@@ -424,7 +424,7 @@ def test_nothing_is_unpickled(path, monkeypatch):
 def test_only_a_fitted_embedder_is_saved(tmp_path):
     with pytest.raises(NotFittedError):
         skcontrast.save(ContrastiveEmbedder(), tmp_path / "a")
-    with pytest.raises(TypeError, match="ContrastiveClassifier, got GaussianNoise"):
+    with pytest.raises(TypeError, match="ViewWhitening of skcontrast, got GaussianNoise"):
         skcontrast.save(GaussianNoise(), tmp_path / "a")
 
 
