@@ -199,7 +199,7 @@ def compare_with_baselines(
       see :mod:`skcontrast.features`;
     - "whitened": "pretrained", else "patches", "kernels" or "profile", with
       :class:`~skcontrast.ViewWhitening`;
-    - "untrained": the same embedder with its initial weights;
+    - "untrained": the same embedder with its initial weights, if these are random;
     - "embedder": the output of `transform`;
     - "concatenated": the embedding and the training-free features, or "raw" if there are none;
       each block is standardised and has the same weight, see :ref:`concatenation`.
@@ -360,7 +360,8 @@ def _representations(
         first = FrozenEstimator(next(iter(features.values())))
         whitening = ViewWhitening(first, random_state=seed)
         yield "whitened", lambda: _flat(whitening.fit_transform(X)), True
-    yield "untrained", lambda: _flat(_untrained(embedder, seed).fit_transform(X)), True
+    if "pretrained" not in features:
+        yield "untrained", lambda: _flat(_untrained(embedder, seed).fit_transform(X)), True
     yield OURS, lambda: ours, True
     blocks = [computed[name] for name in features or ("raw",) if name in computed]
     if blocks:

@@ -107,15 +107,23 @@ def build(recipe: dict[str, Any]) -> nn.Module:
     raise ValueError(f"{library!r} has no network {name!r}")
 
 
-def with_any_size(network: nn.Module) -> nn.Module:
+def with_any_size(network: Any) -> nn.Module:
     """Return a timm transformer that interpolates its positions; other networks unchanged."""
-    recipe = None if getattr(network, "dynamic_img_size", True) else recipe_of(network)
-    if recipe is None or patch_of(network) == (1, 1):
+    if getattr(network, "dynamic_img_size", True) or patch_of(network) == (1, 1):
         return network
-    with torch.random.fork_rng(devices=[]):
-        rebuilt = build(recipe | {"dynamic_img_size": True})
-    rebuilt.load_state_dict(network.state_dict())
-    return rebuilt
+    # As its __init__ does for this option. Rotary positions are computed there.
+    if getattr(network, "rope", None) is None and hasattr(network, "pos_embed"):
+        from timm.layers import Format
+
+        patches, network.dynamic_img_size = network.patch_embed, True
+        patches.strict_img_size, patches.flatten = False, False
+        patches.output_fmt = Format("NHWC")
+    elif (recipe := recipe_of(network)) is not None:
+        with torch.random.fork_rng(devices=[]):
+            rebuilt = build(recipe | {"dynamic_img_size": True})
+        rebuilt.load_state_dict(network.state_dict())
+        return rebuilt
+    return network
 
 
 def patch_of(network: nn.Module) -> tuple[int, ...]:
@@ -171,9 +179,14 @@ class Preprocessing(nn.Module):
     def description(self) -> str:
         """The preprocessing in words."""
         mean, std = (", ".join(f"{x:.3g}" for x in m.flatten()) for m in (self.mean, self.std))
+        return f"{self.input}, mean ({mean}), std ({std})"
+
+    @property
+    def input(self) -> str:
+        """The size of the images in words."""
         n_tokens = math.prod(self.size) // math.prod(self.patch)
         tokens = f" ({n_tokens} tokens)" if max(self.patch) > 1 else ""
-        return f"input {self.size[0]}×{self.size[1]}{tokens}, mean ({mean}), std ({std})"
+        return f"input {self.size[0]}×{self.size[1]}{tokens}"
 
     def forward(self, x: Tensor) -> Tensor:
         """Map (n, 1 or channels, height, width) to (n, channels, *size)."""
@@ -273,9 +286,9 @@ class PretrainedNetwork(nn.Module):
         tokens = getattr(tokens, "last_hidden_state", tokens)
         n, name = _n_prefix_tokens(self.network), type(self.network).__name__
         if getattr(tokens, "ndim", 0) != 3:
-            raise ValueError(f"pool={self.pool!r} needs tokens, which {name} does not return")
+            raise ValueError(f"pool={self.pool!r} needs a transformer, got {name}: omit pool=.")
         if n == 0 and self.pool != "mean":
-            raise ValueError(f"{name} has no class token for pool={self.pool!r}")
+            raise ValueError(f"{name} has no class token for pool={self.pool!r}: omit pool=.")
         norm = getattr(self.network, "fc_norm", nn.Identity())  # of timm
         rows = {"token": tokens[:, 0], "mean": tokens[:, n:].mean(1)}
         return torch.cat([norm(row) for key, row in rows.items() if self.pool in (key, "both")], 1)

@@ -35,7 +35,7 @@ import torch
 from sklearn.base import BaseEstimator
 from torch import Tensor, nn
 
-from .._layers._pretrained import build, recipe_of, remove_head
+from .._layers._pretrained import build, recipe_of, remove_head, with_any_size
 
 # The attributes of every module, and those of them that are saved.
 _MODULE = frozenset(vars(nn.Module()))
@@ -299,7 +299,8 @@ def with_weights(passed: Any, state: dict[str, Any], name: str, has_head: bool) 
         raise ValueError(f"custom_objects[{name!r}] must be a module, got {passed!r}")
     module = copy.deepcopy(passed)
     if not has_head:
-        remove_head(module.float())
+        module = with_any_size(module.float())
+        remove_head(module)
     try:
         return load_weights(module, state)
     except RuntimeError as error:

@@ -3,7 +3,7 @@
 import copy
 import math
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from numbers import Real
 from types import SimpleNamespace
 from typing import Any, Literal
@@ -263,7 +263,7 @@ class Pretrained(Encoder):
                 network.requires_grad_(False)
                 return
         network.original = copy.deepcopy(network).requires_grad_(False)
-        network.notes.append("added to a frozen copy")
+        network.notes.append(f"added to a frozen copy with {network.pixels.input}")
         network.pixels.size = self._sizes(network.network, batch.shape[-2:])[1]
         with torch.no_grad():
             self._width(network, batch[:2])
@@ -281,11 +281,13 @@ class Pretrained(Encoder):
         if n_channels not in (1, channels):
             raise ValueError(
                 f"X has {n_channels} channels, but the network {name} takes {channels}: pass "
-                f"images with {channels} channels or 1, or another network."
+                f"images with 1 channel{f' or {channels}' * (channels > 1)}, or another network."
             )
         timm_config: Any = getattr(network, "pretrained_cfg", None) or {}
         source = SimpleNamespace(**timm_config) if self.processor is None else self.processor
         mean, std = _mean_and_std(source)
+        if channels == 1 and mean is not None:  # as timm averages the weights of the channels
+            mean, std = np.mean(mean), np.mean(std)
         mean = mean if self.mean is None else self.mean
         std = std if self.std is None else self.std
         _check_statistics(name, channels, mean, std)
@@ -306,14 +308,21 @@ class Pretrained(Encoder):
         try:
             return check_rows("it", module.eval()(images), 2, "two images").shape[1]
         except Exception as error:
+            if "pool=" in str(error):
+                raise
             declared = declared_size(network)
             if self.size is None and declared not in (None, pixels.size):
                 pixels.size = declared
                 return self._width(module, images)
+            advice = (
+                "a module from float32 images to one tensor, and its size= if it takes only one"
+            )
+            if np.mod(pixels.size, pixels.patch).any():
+                advice = f"a size= that is a multiple of its patches of {pixels.patch[0]} pixels"
             raise ValueError(
                 f"The network {type(network).__name__} of Pretrained failed on images of "
-                f"{pixels.size[0]} × {pixels.size[1]} pixels: {str(error).rstrip('.')}. Pass a "
-                "module from float32 images to one tensor, and its size= if it takes only one."
+                f"{pixels.size[0]} × {pixels.size[1]} pixels: {str(error).rstrip('.')}. Pass "
+                f"{advice}."
             ) from error
 
 
@@ -330,6 +339,8 @@ def _decide_to_adapt(network: PretrainedNetwork, images: Tensor) -> tuple[bool, 
     # Between different images only, so that the ratio does not grow with their number.
     squares = (rows @ rows.T).square().fill_diagonal_(0)
     n_directions = float((squares.numel() - len(rows)) / squares.sum())
+    if math.isinf(n_directions):
+        return False, "all images have equal features"
     sign = "≤" if n_directions <= most else ">"
     return sign == "≤", f"features vary in {n_directions:.3g} {sign} {most} directions"
 
@@ -374,6 +385,10 @@ def _whole_patches(sides: Sequence[int], factor: float, patch: Sequence[int]) ->
 def _mean_and_std(processor: Any) -> tuple[Any, Any]:
     """Return the mean and the std of an image processor, or of transforms."""
     steps = getattr(processor, "transforms", ())  # of a Compose of torchvision
+    if callable(steps) or isinstance(processor, partial):
+        raise ValueError(
+            f"The processor of Pretrained must be weights.transforms(), got {processor!r}."
+        )
     processor = next((step for step in steps if hasattr(step, "mean")), processor)
     for name, default in _PROCESSOR_DEFAULTS.items():
         if (value := getattr(processor, name, default)) not in (default, None):
@@ -405,6 +420,7 @@ def load_network(name: str) -> nn.Module:
         return timm.create_model(name, pretrained=True, num_classes=0)
     except Exception as error:
         raise ValueError(
-            f"timm could not load Pretrained({name!r}): {error}. timm.list_pretrained() has the "
-            "names. Offline, pass the folder of a model, 'local-dir:/path', or a module."
+            f"timm could not load Pretrained({name!r}): {str(error).rstrip('.')}. "
+            "timm.list_pretrained() has the names. Offline, pass the folder of a model, "
+            "'local-dir:/path', or a module."
         ) from error

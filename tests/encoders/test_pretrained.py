@@ -4,6 +4,7 @@ import pickle
 import re
 import sys
 import warnings
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -124,7 +125,7 @@ def test_pixels_are_right_whatever_the_kind_says(net, kind):
         ((X / 255 - 0.5) / 0.25 / 255, r"expects intensities in \[0, 1\]"),
         (
             np.repeat(X[:, :1], 4, axis=1),
-            "X has 4 channels, but the network Net takes 3: pass images with 3 channels or 1",
+            "X has 4 channels, but the network Net takes 3: pass images with 1 channel or 3",
         ),
         (X[:, :2], "X has 2 channels"),
     ],
@@ -339,7 +340,7 @@ def test_the_row_of_a_transformer_is_chosen():
 
 
 def test_a_pool_that_a_network_lacks_is_refused(net):
-    with pytest.raises(ValueError, match="pool='mean' needs tokens, which Net does not return"):
+    with pytest.raises(ValueError, match="pool='mean' needs a transformer, got Net: omit pool"):
         frozen(net, X, pool="mean")
     without = Transformer()
     del without.cls_token
@@ -804,6 +805,20 @@ def test_the_first_token_counts_only_where_there_is_a_class_token():
 def test_wrong_choices_are_refused(net, given, message):
     with pytest.raises(ValueError, match=message):
         frozen(net, X, **given)
+
+
+@pytest.mark.parametrize("is_called", [True, False])
+def test_weights_are_told_to_pass_their_transforms(net, is_called):
+    make = partial(Object, mean=0.5, std=0.5)
+    processor = Object(transforms=make) if is_called else make
+    with pytest.raises(ValueError, match=r"must be weights.transforms\(\), got"):
+        Frozen(Pretrained(net, size=32, processor=processor)).fit(X)
+
+
+def test_equal_images_do_not_train_the_network(net, capsys):
+    same = np.repeat(X[:1], 40, axis=0)
+    assert not small(encoder=pretrained(net), max_epochs=1).fit(same).adapted_
+    assert "all images have equal features" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

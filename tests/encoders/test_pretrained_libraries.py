@@ -88,6 +88,33 @@ def test_a_transformer_of_timm_takes_smaller_images_and_is_saved_whole(name, tmp
     np.testing.assert_allclose(found, expected.numpy(), atol=1e-4)
 
 
+@pytest.mark.parametrize(
+    "name, options",
+    [
+        ("vit_tiny_patch16_224", {"drop_path_rate": 0.1}),
+        ("vit_tiny_patch16_224", {"global_pool": "avg"}),
+        ("eva02_tiny_patch14_224", {}),
+    ],
+)
+def test_options_of_a_transformer_do_not_fix_the_size_of_images(name, options, tmp_path):
+    timm = imported("timm")
+    net = seeded(lambda: timm.create_model(name, pretrained=False, **options))
+    embedder = small(encoder=Pretrained(net), max_epochs=1).fit(X)
+    assert max(Pretrained(net).build((3, 48, 48)).pixels.size) <= 98
+    skcontrast.save(embedder, tmp_path / "a")
+    custom_objects = {f"{type(net).__module__}.{type(net).__name__}": net}
+    loaded = skcontrast.load(tmp_path / "a", custom_objects=custom_objects)
+    np.testing.assert_array_equal(loaded.transform(X), embedder.transform(X))
+
+
+@pytest.mark.parametrize("side", [48, 96])
+def test_a_network_of_one_channel_has_the_mean_of_its_statistics(side):
+    timm = imported("timm")
+    net = seeded(lambda: timm.create_model("test_resnet", pretrained=False, in_chans=1))
+    found = Pretrained(net).build((1, side, side)).pixels.mean.flatten()
+    np.testing.assert_allclose(found, np.mean(net.pretrained_cfg["mean"]), rtol=1e-6)
+
+
 def test_a_transformer_of_transformers_takes_images_of_any_size():
     module = Pretrained(of_transformers("vit"), mean=0.5, std=0.5).build((3, 130, 130))
     assert module.pixels.size == (128, 128) and module(torch.rand(2, 3, 130, 130)).shape == (2, 16)
