@@ -51,7 +51,7 @@ _STEPS, _FEWEST_EPOCHS = 720, 10
 _N_NEIGHBORS, _N_COMPONENTS = 5, 32
 # Added to the probabilities of a block, so that no single block excludes a class.
 _LEAST_PROBABILITY = 1e-3
-# Total weight of the pseudo-labels of a class, relative to its known labels.
+# Largest total weight of the pseudo-labels of a class, relative to its known labels.
 _WEIGHT = 0.5
 # The largest number of samples for which `fit` uses one thread.
 _MANY_ROWS = 20_000
@@ -103,8 +103,9 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
     pseudo_labels : bool, default=True
         Whether the classifier is fitted again with pseudo-labels: its predictions for the
         unlabeled rows for which label spreading on the blocks predicts the same class. If the
-        classifier takes ``sample_weight``, the pseudo-labels of a class together weigh half as
-        much as its known labels. If False, it is fitted to the known classes alone.
+        classifier takes ``sample_weight``, the pseudo-labels of a class together weigh at most
+        half as much as its known labels, and less if many predictions disagree. If False, it is
+        fitted to the known classes alone.
     random_state : int, RandomState instance or None, default=None
         Seeds the default blocks, and the embedder where its own `random_state` is None.
     verbose : int, default=0
@@ -487,14 +488,17 @@ def _with_pseudo_labels(
 
 
 def _pseudo_label_weights(agreed: NDArray, codes: NDArray) -> NDArray[np.float64]:
-    """Return weights of rows: the pseudo-labels of a class weigh half as much as its known labels.
+    """Return weights of rows: the pseudo-labels of a class weigh at most half its known labels.
 
-    If there are fewer pseudo-labels than known labels, all of them weigh less.
+    They weigh less if there are fewer than known labels, and if few rows have one: in proportion
+    to the square of the share that has one, beyond that of chance.
     """
     n_classes, is_known = codes.max() + 1, codes >= 0
     n_known = np.bincount(codes[is_known], minlength=n_classes)
     n_pseudo = np.bincount(agreed[(agreed >= 0) & ~is_known], minlength=n_classes)
-    factor = _WEIGHT * min(1.0, n_pseudo.sum() / n_known.sum())
+    share = n_pseudo.sum() / (~is_known).sum()
+    beyond_chance = max(0.0, (share * n_classes - 1) / (n_classes - 1))
+    factor = _WEIGHT * beyond_chance**2 * min(1.0, n_pseudo.sum() / n_known.sum())
     known_weight = np.where(n_pseudo > 0, 1.0, 1.0 + factor)
     pseudo_weight = factor * n_known / np.maximum(n_pseudo, 1)
     return np.where(is_known, known_weight[agreed], pseudo_weight[agreed])
