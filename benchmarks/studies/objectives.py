@@ -10,7 +10,7 @@ network, each divided by its root mean square.
 
 - InfoNCE: the default loss, with a head of two layers.
 - DIET: each image is its own class, a linear layer and cross-entropy with label smoothing .8
-  (arXiv:2506.04034 and 2509.06990).
+  (arXiv:2302.10260 and 2509.06990).
 - VICReg: invariance 25, variance 25, covariance 1, with an expander of two layers of 512
   (arXiv:2105.04906).
 - clusters: InfoNCE in which the 40 k-means clusters of the frozen features are positives.
@@ -19,6 +19,7 @@ network, each divided by its root mean square.
 from __future__ import annotations
 
 import time
+from functools import partial
 
 import numpy as np
 import torch
@@ -56,7 +57,7 @@ def vicreg(first, second):
 
 
 def objectives(frozen, n, width):
-    """Return for each objective its new layer and the loss of two views of rows."""
+    """Return for each objective a function that makes its layer, and the loss of two views."""
     clusters = torch.from_numpy(KMeans(N_CLUSTERS, random_state=0).fit_predict(frozen)).long()
 
     def diet(first, second, rows):
@@ -64,11 +65,14 @@ def objectives(frozen, n, width):
         return F.cross_entropy(both, torch.cat([rows, rows]), label_smoothing=0.8)
 
     return {
-        "InfoNCE": (head(width), lambda a, b, rows: contrastive_loss(a, b, loss=InfoNCE())),
-        "DIET": (nn.Linear(width, n), diet),
-        "VICReg": (head(width, 512), lambda a, b, rows: vicreg(a, b)),
+        "InfoNCE": (
+            partial(head, width),
+            lambda a, b, rows: contrastive_loss(a, b, loss=InfoNCE()),
+        ),
+        "DIET": (partial(nn.Linear, width, n), diet),
+        "VICReg": (partial(head, width, 512), lambda a, b, rows: vicreg(a, b)),
         "clusters": (
-            head(width),
+            partial(head, width),
             lambda a, b, rows: contrastive_loss(a, b, loss=SupCon(), y=clusters[rows]),
         ),
     }
@@ -97,10 +101,11 @@ def main():
             start = dict(zip(COLUMNS, judge(frozen[0], y, frozen[1], y_test), strict=True))
             table.add({"set": name, "objective": "frozen", "seed": "–"} | start)
             draw = compose(default_chain(Images(), shape), shape)
+            of_objective = objectives(frozen[0], len(X), frozen[0].shape[1])
             for seed in range(args.seeds):
-                for objective in objectives(frozen[0], len(X), frozen[0].shape[1]):
+                for objective, (make, loss) in of_objective.items():
                     torch.manual_seed(seed)
-                    new, loss = objectives(frozen[0], len(X), frozen[0].shape[1])[objective]
+                    new = make()
                     module, begin = encoder.build(shape), time.process_time()
                     encoder.learn(module, x[:2] / 255, np.random.RandomState(seed))
                     network = [p for p in module.parameters() if p.requires_grad]

@@ -208,7 +208,7 @@ def main():
     parser.add_argument("--sets", nargs="*", default=[*ZIPS, "CIFAR-10"])
     parser.add_argument("--network", default="lite0", help="lite0, lite2, vit or timm:NAME")
     parser.add_argument("--variants", nargs="*", default=[""], help="none for no embedder")
-    parser.add_argument("--fine-tune", nargs="*", default=[], choices=list(RATES))
+    parser.add_argument("--fine-tune", nargs="+", default=[], choices=list(RATES))
     parser.add_argument("--classifiers", action="store_true")
     parser.add_argument("--in-fit", nargs="*", default=[], choices=WAYS)
     parser.add_argument("--seeds", type=int, default=1)
