@@ -6,11 +6,11 @@
 
 Sets, halves and columns are those of pretrained.py; ``--n`` is the most images to train on.
 "default" is ``ContrastiveEmbedder(random_state=seed)``, "ConvNet" and "PatchNet" the same with
-that encoder. "patches" and "HOG" are those of `skcontrast.features`, and the last row has all
-three, with equal weight. Next to them are the pixels of images of 24×24 and the embedder with its
-first weights. All columns are standardised. CPU seconds are those of `fit`. ``--rows`` without
-names compares "ConvNet" and "PatchNet" in all stored tables of ``--n`` images: means over the
-sets, and the paired difference.
+that encoder. "patches" and "HOG" are those of `skcontrast.features`, "whitened" are whitened
+patches, and the last row has the default, patches and HOG, with equal weight. Next to them are the
+pixels of images of 24×24 and the embedder with its first weights. All columns are standardised.
+CPU seconds are those of `fit`. ``--rows`` without names compares "ConvNet" and "PatchNet" in all
+stored tables of ``--n`` images: means over the sets, and the paired difference.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from benchmarks._photographs import COLUMNS, ZIPS, judge, resized
 from benchmarks._photographs import load as load_photographs
 from benchmarks._results import Table, load, make_parser, middle, paired, spread
-from skcontrast import ContrastiveEmbedder
+from skcontrast import ContrastiveEmbedder, ViewWhitening
 from skcontrast.encoders import ConvNet, PatchNet
 from skcontrast.features import OrientedGradients, PatchDictionary
 
@@ -43,6 +43,7 @@ def pixels(X):
 ROWS = {
     "pixels, 24×24": FunctionTransformer(pixels),
     "patches": PatchDictionary(),
+    "whitened": ViewWhitening(PatchDictionary(random_state=0)),
     "HOG": OrientedGradients(),
     "untrained": ContrastiveEmbedder(max_epochs=1, lr=1e-12),
     "ConvNet": ContrastiveEmbedder(ConvNet()),
@@ -103,6 +104,7 @@ def main():
     parser = make_parser(__doc__, side=96, seeds=1, n=800, epochs=int)
     parser.add_argument("--sets", nargs="+", default=[*ZIPS])
     parser.add_argument("--rows", nargs="*", default=[*ROWS], choices=ROWS)
+    parser.add_argument("--suffix", default="", help="of the name under which --save stores it")
     args = parser.parse_args()
     torch.set_num_threads(1)
     if not args.rows:
@@ -114,7 +116,7 @@ def main():
         data = load_photographs(name, args.side)
         runs = [run(data, args, seed) for seed in range(args.seeds)]
         title = f"{name}, {data[0].shape[-1]}" + (f", {args.n} images" if args.n < 800 else "")
-        with Table(title, args, ratios=COLUMNS) as table:
+        with Table(title + args.suffix, args, ratios=COLUMNS) as table:
             for row in runs[0]:
                 figures = map(spread, np.transpose([one[row][0] for one in runs]).tolist())
                 spent = [one[row][1] for one in runs]
