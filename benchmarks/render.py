@@ -150,18 +150,30 @@ def best_without_training(rows, column):
     return max(free, key=lambda row: float(row[column]))
 
 
-def images_of_96():
-    """Return accuracies on images of 96 pixels, from a pretrained network and from scratch."""
+def of_images(name, tables, titles):
+    """Return accuracies with 5 labels and of neighbours, a row for each set of images.
+
+    Parameters
+    ----------
+    name : str
+        The study.
+    tables : sequence of str
+        Its tables.
+    titles : dict of str to str
+        The page's columns by rows of the tables.
+    """
     found, contents = {}, []
-    for name, table, names in IMAGES_OF_96:
+    for table in tables:
         content, rows = stored(f"studies/results/{name}", table)
         contents.append(content)
         for row in rows:
             data = row.get("set", table.split(",")[0])
-            if title := names.get(row.get("columns", row.get("row"))):
+            named = {row.get(key) for key in ("columns", "row", "variant")}
+            for title in (title for name, title in titles.items() if name in named):
                 of_data = found.setdefault(data, {"data": data})
-                of_data[title] = f"{row['5 labels']}, {row['neighbours']}"
-    return [row for data, row in found.items() if data not in SETS], contents
+                figures = row["5 labels"], row["neighbours"]
+                of_data[title] = ", ".join(figure for figure in figures if figure != "–")
+    return list(found.values()), contents
 
 
 def loss_engine():
@@ -248,25 +260,25 @@ WORTH["nine sets of series"] = ("series", "mean of 9 sets", "5 labels", "5-NN")
 GRAPH_SETS = ("PTC_MR", "ENZYMES", "molecules", "threads", "proteins", "DD", "REDDIT-BINARY")
 WORTH |= {name: ("graph_worth", name, "10 labels", "SVM") for name in GRAPH_SETS}
 CALLS = "transform", "score", "patches", "kernels", "colours"
-PRETRAINED = {
+PHOTOGRAPHS = {
     "frozen": "frozen network",
-    "frozen, patches, HOG": "frozen, patches, HOG",
-    "learned": "adapted",
-    "all": "adapted, frozen, patches, HOG",
+    "learned": "default",
+    "logistic regression": "regression on the frozen network",
+    "classifier": "ContrastiveClassifier",
 }
+UNSEEN = ("potato", "tiles", "signs", "weather", "rice", "brains")
+PHOTOGRAPH_TABLES = ("classifiers", *(f"unseen, {name}" for name in UNSEEN))
 SCRATCH = {
     "pixels, 24×24": "pixels",
-    "codes": "patches",
-    "learned": "from scratch",
-    "default": "from scratch, patches, HOG",
+    "patches": "patches",
+    "whitened": "whitened",
+    "learned": "embedding",
 }
-# benchmark, table, the page's columns by its rows
-IMAGES_OF_96 = (
-    ("pretrained", "lite0, GPU", PRETRAINED),
-    ("pretrained", "lite0, GPU, satellite", PRETRAINED),
-    *(("image_sizes", f"{name}, 96", SCRATCH) for name in ("cells", "steel", "textures")),
-    ("image_sizes", "satellite, 96", SCRATCH),
-)
+SCRATCH_TABLES = [
+    f"{name}, 96{end}"
+    for name in ("cells", "steel", "textures", "satellite")
+    for end in ("", ", whitened")
+]
 # what, data, benchmark, table, the row without it and the row with it
 HELPS = (
     (
@@ -282,32 +294,28 @@ HELPS = (
     ("groups", "CIFAR-10, 2,500", "groups", "CIFAR-10, 2,500", "default", "groups, positive"),
 )
 LOSS_COLUMNS = ["row", "1 label", "5 labels", "20 labels", "20-NN", "linear", "95 %", "p", "n"]
-LABEL_COLUMNS = ["representation", "logistic regression", "20-NN", "95 %", "p", "n"]
 PEER_COLUMNS = ["row", "CPU s", "CPU ratio", "5 labels", "20-NN", "linear", "95 %", "n"]
 LEFT_OUT = [
     "raw",
     "untrained",
-    "training and test images",
-    "labeled images alone",
-    "SupCon, few labels",
     "BCL, α .9, β τ⁺",  # by a slip: β was meant to be 0
 ]
 LOSS_SETS = {
     "digits": "digits, temperature 0.2",
     "Fashion-MNIST": "Fashion-MNIST, 2,000, temperature 0.2",
 }
-LABEL_SETS = {
-    "digits": "digits",
-    "Fashion-MNIST": "Fashion-MNIST, 2,000",
-    "CIFAR-10, 20 labels": "CIFAR-10, 2,500",
-}
 PEER_SETS = {"digits": "digits", "Fashion-MNIST": "Fashion-MNIST, 2,000", "PTC_MR": "PTC_MR"}
 MEASURED = {
     "worth": worth,
-    "images of 96 pixels": images_of_96,
+    "photographs": partial(
+        of_images,
+        "pretrained",
+        [f"lite0, 224 pixels, {table}" for table in PHOTOGRAPH_TABLES],
+        PHOTOGRAPHS,
+    ),
+    "images of 96 pixels": partial(of_images, "image_sizes", SCRATCH_TABLES, SCRATCH),
     "losses": partial(joined, "studies/results/worth", LOSS_SETS, LOSS_COLUMNS),
     "what helps": helps,
-    "few labels": partial(joined, "studies/results/few_label_recipes", LABEL_SETS, LABEL_COLUMNS),
     "loss engine": loss_engine,
     "growth": growth,
     "peers": partial(joined, "speed/results/peers_end_to_end", PEER_SETS, PEER_COLUMNS),

@@ -29,7 +29,7 @@ _PIXELS, _PIXELS_ON_DEVICE = 256 * 98**2, 4 * 256 * 98**2
 
 def remove_head(network: nn.Module) -> str:
     """Remove the classification head of a network in place; return a note about it."""
-    # Marks the copy, so that a file stores the network once.
+    # Marks the copy, which has the name of the original in a file.
     vars(network)["is_copy_of_pretrained"] = True
     if hasattr(network, "reset_classifier"):  # of timm
         network.reset_classifier(0)  # type: ignore[operator]
