@@ -171,7 +171,7 @@ def of_images(name, tables, titles):
             named = {row.get(key) for key in ("columns", "row", "variant")}
             for title in (title for name, title in titles.items() if name in named):
                 of_data = found.setdefault(data, {"data": data})
-                figures = row["5 labels"], row["neighbours"]
+                figures = row["5 labels"], row.get("neighbours", "–")
                 of_data[title] = ", ".join(figure for figure in figures if figure != "–")
     return list(found.values()), contents
 
