@@ -196,7 +196,7 @@ def test_an_encoder_of_ones_own_says_at_which_rate_and_how_long_it_is_trained():
     assert len(history) == 3 and history[-1]["lr"] == 0.5
 
 
-@pytest.mark.parametrize("kind", ["series", "images", "graphs", Images()])
+@pytest.mark.parametrize("kind", ["images", "graphs", Images()])
 def test_an_encoder_for_another_kind_is_refused(kind):
     with pytest.raises(ValueError, match=r"Own expects .*, got samples of shape \(5,\)"):
         small(encoder=own(nn.Linear(5, 8), kind=kind)).fit(vectors())

@@ -1,5 +1,6 @@
 """Pretrained: right pixels or a clear error; a network that stays what it was, at its own rate."""
 
+import colorsys
 import pickle
 import re
 import sys
@@ -463,7 +464,12 @@ class Varied(Net):
 @pytest.mark.parametrize(
     "made, is_adapted, reason",
     [
-        (Net, True, r"adapts the network: features vary in [\d.]+ ≤ 38 directions\. adapt=False"),
+        (
+            Net,
+            True,
+            r"adapts the network: features vary in [\d.]+ ≤ 38 directions, and \d+% ≤ 75% of views "
+            r"are recognised\. adapt=False",
+        ),
         (
             Varied,
             False,
@@ -483,6 +489,20 @@ def test_a_network_is_trained_where_its_features_vary_in_few_directions(
     embedder = small(encoder=pretrained(made()), max_epochs=1).fit(noise)
     assert embedder.adapted_ == is_adapted and embedder.n_epochs_ == is_adapted
     assert re.search(f"Pretrained {reason}", capsys.readouterr().err)
+
+
+def test_a_network_that_recognises_views_stays_frozen(capsys):
+    class Hue(Net):
+        def forward(self, x):
+            colours = x.mean((2, 3))
+            hue = F.normalize(colours - colours.mean(1, keepdim=True))
+            return hue + 0 * super().forward(x).mean()
+
+    hues = np.array([colorsys.hsv_to_rgb(k / 12, 0.8, 0.7) for k in range(12)])
+    plain = np.broadcast_to(hues[:, :, None, None], (12, 3, 32, 32))
+    embedder = small(encoder=pretrained(Hue()), max_epochs=1).fit(plain)
+    assert not embedder.adapted_
+    assert re.search(r"\d+% > 75% of views are recognised\. adapt=True", capsys.readouterr().err)
 
 
 @pytest.mark.parametrize("adapt", [True, False])
