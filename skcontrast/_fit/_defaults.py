@@ -21,9 +21,10 @@ from ..augmentation import (
     SimCLRAugmentation,
     TimeCrop,
     TimeMask,
+    compose,
 )
 from ..augmentation._symmetries import SYMMETRIES
-from ..encoders import GIN, MLP, ConvNet, Encoder, PatchNet, SeriesNet
+from ..encoders import GIN, MLP, ConvNet, Encoder, PatchNet, SeriesNet, _pretrained
 from ..features import (
     Features,
     GraphProfile,
@@ -205,3 +206,5 @@ DEFAULTS: dict[type[Kind], Defaults] = {
     MultimodalKind: Defaults(views=_views_of_modalities),
     Kind: Defaults(),  # custom kinds
 }
+
+_pretrained.default_views = lambda shape: compose(_views_of_images(Images(), shape), shape)

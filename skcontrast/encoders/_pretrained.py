@@ -2,7 +2,7 @@
 
 import copy
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from numbers import Real
 from types import SimpleNamespace
@@ -31,7 +31,6 @@ from .._layers._pretrained import (
     with_any_size,
 )
 from .._warnings import say, warn
-from ..augmentation import compose
 from ..frameworks._moco import BATCH_NORM
 from ..kinds import Images
 from ._base import Encoder, check_build, epochs_of, last_layer
@@ -54,6 +53,9 @@ _MOST_DIRECTIONS = 7, 38
 # Sets to which two networks were adapted with a gain, or without a loss with 5 labels, have .32 to
 # .63 (one .85), sets that lost .79 to .89.
 _MOST_RECOGNISED = 0.75
+# Returns a function that draws views of images of a shape. `skcontrast._fit._defaults` sets it,
+# which stands on encoders and augmentations.
+default_views: Callable[[tuple[int, ...]], Callable[..., Tensor]] | None = None
 _FINITE = Interval(Real, None, None, closed="neither")
 # Defaults of the image processors of transformers.
 _PROCESSOR_DEFAULTS = {
@@ -353,8 +355,8 @@ def _decide_to_adapt(
         return False, "all images have equal features"
     sign = "≤" if n_directions <= most else ">"
     reason = f"features vary in {n_directions:.3g} {sign} {most} directions"
-    if sign == ">":
-        return False, reason
+    if sign == ">" or default_views is None:
+        return sign == "≤", reason
     share = _share_recognised(network, images, size)
     sign = "≤" if share <= _MOST_RECOGNISED else ">"
     found = f"{share:.0%} {sign} {_MOST_RECOGNISED:.0%} of views are recognised"
@@ -363,10 +365,8 @@ def _decide_to_adapt(
 
 def _share_recognised(network: PretrainedNetwork, images: Tensor, size: tuple[int, ...]) -> float:
     """Return the share of images whose views are nearest to each other among all images."""
-    from .._fit._defaults import default_chain
-
-    shape, generator = tuple(images.shape[1:]), torch.Generator().manual_seed(0)
-    draw = compose(default_chain(Images(), shape) or (), shape)
+    assert default_views is not None
+    draw, generator = default_views(tuple(images.shape[1:])), torch.Generator().manual_seed(0)
     native, network.pixels.size = network.pixels.size, size
     features = [
         torch.cat([network(draw(batch, generator)) for batch in images.split(_BATCH)])
