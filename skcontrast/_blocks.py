@@ -74,10 +74,9 @@ def default_blocks(embedder: ContrastiveEmbedder, seed: int) -> list[Any]:
 
 def transform_with(transformers: list[Any], X: Any) -> list[NDArray]:
     """Return the features of samples, one array for each transformer."""
-    names = (f"the output of {_name_of(step)}" for step in transformers)
     return [
-        check_array(step.transform(X), dtype=np.float32, input_name=name)
-        for step, name in zip(transformers, names, strict=True)
+        check_array(t.transform(X), dtype=np.float32, input_name=f"the output of {_name_of(t)}")
+        for t in transformers
     ]
 
 
@@ -106,8 +105,8 @@ def block_slices(H: list[NDArray]) -> list[slice]:
 def scale_blocks(H: list[NDArray], shares: NDArray) -> tuple[StandardScaler, NDArray]:
     """Return a fitted scaler of the concatenated blocks, and the scaled blocks.
 
-    Within a block, the variances of the columns are shrunk to their mean by half. The squared norm
-    of a row, on average the width of the first block, is divided among the blocks by `shares`.
+    Within a block, the variances of the columns are shrunk to their mean by half. The mean squared
+    norm of the rows is the width of the first block. `shares` divides it among the blocks.
     """
     columns = np.hstack(H)
     scaler = StandardScaler().fit(columns)

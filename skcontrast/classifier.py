@@ -490,8 +490,8 @@ def _with_pseudo_labels(
 def _pseudo_label_weights(agreed: NDArray, codes: NDArray) -> NDArray[np.float64]:
     """Return weights of rows: the pseudo-labels of a class weigh at most half its known labels.
 
-    They weigh less if there are fewer than known labels, and if few rows have one: in proportion
-    to the square of the share that has one, beyond that of chance.
+    They weigh less if there are fewer of them than of known labels, and if few rows have one. The
+    factor for that is the square of the share of rows with one, corrected for chance as κ is.
     """
     n_classes, is_known = codes.max() + 1, codes >= 0
     n_known = np.bincount(codes[is_known], minlength=n_classes)

@@ -259,11 +259,14 @@ class Pretrained(Encoder):
         is_open = any(weights.requires_grad for weights in network.parameters())
         if not is_open:
             return
+        native = network.pixels.size
+        network.pixels.size = self._sizes(network.network, batch.shape[-2:])[1]
+        with torch.no_grad():
+            self._width(network, batch[:2])  # which changes it if the network takes one size
+        size, network.pixels.size = network.pixels.size, native
         if self.adapt == "auto":
             images = batch[torch.from_numpy(rng.permutation(len(batch))[:_N_IMAGES])]
-            adapts, reason = _decide_to_adapt(
-                network, images, self._sizes(network.network, batch.shape[-2:])[1]
-            )
+            adapts, reason = _decide_to_adapt(network, images, size)
             network.notes.append("adapted" if adapts else "frozen")
             decision = (
                 f"Pretrained {'adapts the network' if adapts else 'keeps the network frozen'}"
@@ -274,9 +277,7 @@ class Pretrained(Encoder):
                 return
         network.original = copy.deepcopy(network).requires_grad_(False)
         network.notes.append(f"added to a frozen copy with {network.pixels.input}")
-        network.pixels.size = self._sizes(network.network, batch.shape[-2:])[1]
-        with torch.no_grad():
-            self._width(network, batch[:2])
+        network.pixels.size = size
 
     def defaults(self, n_batches: int, sides: Sequence[int] | None = None) -> tuple[float, int]:
         """Return a learning rate of .001, and epochs for about 40 steps."""
@@ -357,16 +358,18 @@ def _decide_to_adapt(
     reason = f"features vary in {n_directions:.3g} {sign} {most} directions"
     if sign == ">" or default_views is None:
         return sign == "≤", reason
-    share = _share_recognised(network, images, size)
+    draw = default_views(tuple(images.shape[1:]))
+    share = _share_recognised(network, draw, images, size)
     sign = "≤" if share <= _MOST_RECOGNISED else ">"
     found = f"{share:.0%} {sign} {_MOST_RECOGNISED:.0%} of views are recognised"
     return sign == "≤", f"{reason}, and {found}"
 
 
-def _share_recognised(network: PretrainedNetwork, images: Tensor, size: tuple[int, ...]) -> float:
+def _share_recognised(
+    network: PretrainedNetwork, draw: Callable[..., Tensor], images: Tensor, size: tuple[int, ...]
+) -> float:
     """Return the share of images whose views are nearest to each other among all images."""
-    assert default_views is not None
-    draw, generator = default_views(tuple(images.shape[1:])), torch.Generator().manual_seed(0)
+    generator = torch.Generator().manual_seed(0)
     native, network.pixels.size = network.pixels.size, size
     features = [
         torch.cat([network(draw(batch, generator)) for batch in images.split(_BATCH)])

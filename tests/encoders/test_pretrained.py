@@ -282,6 +282,13 @@ def test_a_network_of_one_size_gets_it_whether_adapted_or_not(declared, side):
     assert sizes(pretrained(net, size=None), (3, side, side)) == ((224, 224), (224, 224))
 
 
+def test_a_network_of_one_size_is_adapted_by_default(capsys):
+    net = FixedSize()
+    net.image_size = 224
+    embedder = small(encoder=pretrained(net, size=None), max_epochs=1).fit(images(20, side=32))
+    assert embedder.adapted_ and "of views are recognised" in capsys.readouterr().err
+
+
 class Transformer(nn.Module):
     """Returns what transformers return: a class token, registers, and tokens of patches."""
 
