@@ -19,7 +19,10 @@ neighbour by dynamic time warping without a window (needs ``dtaidistance``), whi
 and has that column alone. Whitened is ``ViewWhitening(MiniRocket())``, and the same with other
 parameters; with what is learned, both are divided by their root mean square. Then come
 the default (``ContrastiveEmbedder(random_state=seed)``), the
-same with other losses at the prior of the classes, and SupCon, which has all labels.
+same with other losses at the prior of the classes, and SupCon, which has all labels. On request:
+four times the epochs; ``SeriesNet`` whose maps are also averaged over 1, 2 and 8 cells, or whose
+proportions of positive values are added (for series of one length); and TS2Vec (Yue et al. 2022)
+by its authors' package ``ts2vec`` with its defaults, standardised.
 
 Columns: accuracy on the test part of a logistic regression with 1, 5 and 20 labels per class, or
 all of a class that has fewer, mean of ten draws; of one neighbour (Euclidean) and of five
@@ -35,6 +38,8 @@ from __future__ import annotations
 from time import process_time
 
 import numpy as np
+import torch
+import torch.nn.functional as F
 from scipy.stats import zscore
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -45,7 +50,9 @@ from benchmarks._protocol import use_threads
 from benchmarks._results import Table, load, make_parser, means, middle
 from benchmarks._series_sets import load_series
 from skcontrast import ContrastiveEmbedder, ViewWhitening
+from skcontrast._checks import StrOptions, parameter
 from skcontrast.augmentation import GaussianNoise, MagnitudeScale, TimeCrop, TimeMask, TimeWarp
+from skcontrast.encoders import SeriesNet
 from skcontrast.estimation import tau_plus_from_labels
 from skcontrast.features import MiniRocket
 from skcontrast.kinds import Series
@@ -73,7 +80,35 @@ WHITENED = {
     "whitened, no crops": {"augmentation": LATER},
     "whitened, warps alone": {"augmentation": TimeWarp()},
 }
-CONCATENATED = "default and whitened"
+CONCATENATED, LONGER, TS2VEC = "default and whitened", "default, 4 × epochs", "TS2Vec"
+POOLED = ("several scales", "positive proportions")
+
+
+class OtherPooling(SeriesNet):
+    """SeriesNet with more summaries of its maps, for series of one length."""
+
+    summaries: str = parameter([StrOptions(set(POOLED))], default=POOLED[0])
+
+    def build(self, sample_shape, n_components=None):
+        """Return a new network; `n_components` is not used."""
+        return _Pooled(super().build(sample_shape).blocks, self.summaries)
+
+
+class _Pooled(torch.nn.Module):
+    def __init__(self, blocks, summaries):
+        super().__init__()
+        self.blocks, self.summaries = blocks, summaries
+
+    def forward(self, x):
+        found = []
+        for k, block in enumerate(self.blocks):
+            x = F.max_pool1d(x, 2, ceil_mode=True) if k else x
+            (x,) = block([x], None)
+            cells = (1, 2, 4, 8) if self.summaries == POOLED[0] else (4,)
+            found += [F.adaptive_avg_pool1d(x, n).flatten(1) for n in cells] + [x.amax(-1)]
+            if self.summaries == POOLED[1]:  # smooth, so that it has a gradient
+                found.append(F.adaptive_avg_pool1d((4 * x).tanh(), 4).flatten(1))
+        return torch.cat(found, 1)
 
 
 def losses(tau_plus):
@@ -165,6 +200,10 @@ def fitted(row, X, y, args, seed):
     given = {"kind": Series(), "random_state": seed, "device": "cpu"}
     if args.epochs:
         given["max_epochs"] = args.epochs
+    if row == LONGER:
+        return ContrastiveEmbedder(**{**given, "max_epochs": 400}).fit(X)
+    if row in POOLED:
+        return ContrastiveEmbedder(OtherPooling(summaries=row), **given).fit(X)
     if row == "untrained":
         return ContrastiveEmbedder(**{**given, "max_epochs": 1, "lr": 1e-12}).fit(X)
     own = losses(tau_plus_from_labels(y).value)
@@ -182,6 +221,17 @@ def representations(row, X, y, X_test, args, seed):
         H = features[row](X)
         scaler = StandardScaler().fit(H)
         return scaler.transform(H), scaler.transform(features[row](X_test))
+    if row == TS2VEC:
+        from ts2vec.ts2vec import TS2Vec
+
+        torch.manual_seed(seed)
+        np.random.seed(seed)  # noqa: NPY002
+        X, X_test = (x.swapaxes(1, 2) for x in (X, X_test))
+        model = TS2Vec(X.shape[2], device="cpu")
+        model.fit(X)
+        H, H_test = (model.encode(x, encoding_window="full_series") for x in (X, X_test))
+        scaler = StandardScaler().fit(H)
+        return scaler.transform(H), scaler.transform(H_test)
     if row in WHITENED:
         kernels = MiniRocket(random_state=seed)
         model = ViewWhitening(kernels, random_state=seed, **WHITENED[row]).fit(X)
@@ -214,7 +264,7 @@ def main():
     options = {"data_home": str, "standardize": "channel", "parts": False, "n": 250}
     parser = make_parser(__doc__, **options, n_test=1000, epochs=int, seeds=3, title="")
     parser.add_argument("--sets", nargs="+", default=list(UCR), choices=SETS)
-    rows = [*dict.fromkeys([*ROWS, *WHITENED, CONCATENATED])]
+    rows = [*dict.fromkeys([*ROWS, *WHITENED, CONCATENATED, LONGER, *POOLED, TS2VEC])]
     parser.add_argument("--rows", nargs="*", default=ROWS, choices=rows)
     args = parser.parse_args()
     use_threads()
