@@ -146,7 +146,8 @@ class BaselineComparison:
         # If all repeats have the same difference, p_t is NaN.
         sign = int(np.sign(comparison.mean)) if comparison.p_t < LEVEL else 0
         name = ("not significantly different from", "ahead of", "behind")[sign]
-        return sign, f"{name} {row} ({comparison.mean:+.3f}, p = {comparison.p_t:.2g})"
+        p = "" if np.isnan(comparison.p_t) else f", p = {comparison.p_t:.2g}"
+        return sign, f"{name} {row} ({comparison.mean:+.3f}{p})"
 
     def _record(self, row: str) -> dict[str, Any]:
         record: dict[str, Any] = {"row": row}

@@ -230,8 +230,10 @@ class ViewWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared)
         """
         check_is_fitted(self)
         Z = self.scaler_.transform(self._features(X))
-        whitened = Z * self.gain_ + (Z @ self.components_.T * self.gains_) @ self.components_
-        return labeled_output(whitened, X, self)
+        change = (Z @ self.components_.T * self.gains_) @ self.components_
+        Z *= self.gain_
+        Z += change
+        return labeled_output(Z, X, self)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "components_")

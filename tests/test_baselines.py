@@ -240,7 +240,7 @@ NO_HELP, CHANCE = "The embedding does not help:", "not significantly different f
         (HIGH, LOW, "The embedding helps:", "ahead of raw"),
         (LOW, HIGH, NO_HELP, "behind raw"),
         (LOW, [0.69, 0.73, 0.71, 0.70], NO_HELP, CHANCE),
-        (HIGH, np.subtract(HIGH, 0.1), NO_HELP, f"{CHANCE} (+0.100"),
+        (HIGH, np.subtract(HIGH, 0.1), NO_HELP, f"{CHANCE} (+0.100)"),
         (LOW, LOW, NO_HELP, CHANCE),
     ],
     ids=["ahead", "behind", "chance", "always by the same", "equal"],
