@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -122,8 +121,8 @@ def _clusters(
     else:
         model = KMeans(n_clusters, n_init=3, random_state=generator)
     # The rounding of several threads is not reproducible.
-    with threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # identical samples
+    quiet = warnings.catch_warnings(action="ignore", category=ConvergenceWarning)
+    with threadpool_limits(1), quiet:  # identical samples
         return model.fit_predict(points)
 
 
@@ -188,13 +187,6 @@ class LabeledFolds(BaseCrossValidator):
         with naming("groups", "an array of groups, one for each entry of y"):
             check_consistent_length(is_known, groups)
             groups = None if groups is None else group_codes(groups, len(is_known))[known]
-        most = np.unique(values, return_counts=True)[1].max()
-        if isinstance(self.cv, Integral) and most < self.cv:
-            advice = f"LabeledFolds({most}) or fewer folds" if most > 1 else "more labels"
-            raise ValueError(
-                f"LabeledFolds({self.cv}) needs a class with {self.cv} labels, and the largest in "
-                f"y has {most}: pass {advice}."
-            )
         with naming("cv", "a number of folds, or a splitter, that suits y and groups"):
             folds = check_cv(self.cv, values, classifier=True).split(known, values, groups)
             folds = [(np.r_[unknown, known[train]], known[test]) for train, test in folds]

@@ -32,26 +32,15 @@ def resolve_device(device: Any, owner: str) -> torch.device:
             return torch.device("cuda")
         return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
     name = f"cuda:{device}" if isinstance(device, Integral) else str(device).lower()
-    kind = name.partition(":")[0]
     try:
-        if kind != "meta":
-            torch.empty(0, device=name)
-            return torch.device(name)
-    except (RuntimeError, AssertionError, NotImplementedError):
-        pass
-    no_gpu = "no GPU was found" if torch.version.cuda else "this PyTorch is built for CPUs only"
-    reasons = {
-        "meta": "meta holds no data",
-        "gpu": "a GPU is 'cuda'",
-        "cuda": f"this machine has {n} GPU(s)" if (n := torch.cuda.device_count()) else no_gpu,
-        "mps": "this machine has no MPS",
-    }
-    shown = repr(device) if name == str(device) else f"{device!r}, that is {name!r}"
-    raise ValueError(
-        f"The 'device' parameter of {owner} must be 'auto', 'cpu', 'cuda', 'cuda:N' or 'mps' and "
-        f"available, got {shown}: {reasons.get(kind, 'PyTorch has none here')}. "
-        "With device='auto', the embedder uses what this machine has."
-    )
+        torch.empty(0, device=name)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise ValueError(
+            f"The 'device' parameter of {owner} must be 'auto', 'cpu', 'cuda', 'cuda:N' or 'mps' "
+            f"and available, got {device!r}: {str(error).splitlines()[0].rstrip('.')}. With "
+            "device='auto', the embedder uses what this machine has."
+        ) from error
+    return torch.device(name)
 
 
 def free_bytes(device: torch.device) -> int:

@@ -153,12 +153,7 @@ class Evaluation(Callback):
         """Return the scores of an embedder by column."""
         scores = check_scoring(embedder, self.scoring)(embedder, self.X, self.y)
         named = scores if isinstance(scores, dict) else {None: scores}
-        try:
-            return {self._column(key): float(score) for key, score in named.items()}
-        except (TypeError, ValueError) as error:
-            raise TypeError(
-                f"scoring must return a number or numbers by name, got {scores!r}."
-            ) from error
+        return {self._column(key): float(score) for key, score in named.items()}
 
     def _keep_best(self, net: Any, is_best: bool, epoch: int) -> None:
         """Store the best score, or stop the training when patience is exhausted."""

@@ -45,8 +45,8 @@ from .metrics._scorers import thawed
 __all__ = ["ContrastiveClassifier"]
 
 
-# Approximate steps of the default embedder, and its smallest number of epochs.
-_STEPS, _FEWEST_EPOCHS = 720, 10
+# Approximate steps of the default embedder, and the limits of its epochs.
+_STEPS, _EPOCHS = 720, (10, 400)
 # Neighbours of a sample in label spreading, and principal components in which they are searched.
 _N_NEIGHBORS, _N_COMPONENTS = 5, 32
 # Added to the probabilities of a block, so that no single block excludes a class.
@@ -83,7 +83,7 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         A copy is trained; a fitted embedder is used unchanged. Searches and cross-validation would
         train it again: for them, pass ``FrozenEstimator(embedder)`` from :mod:`sklearn.frozen`.
         None trains a ``ContrastiveEmbedder`` for about 720 steps, which is 30 epochs of 3,000
-        samples; at least 10 and at most 100 epochs.
+        samples; at least 10 and at most 400 epochs.
     classifier : classifier, default=None
         A classifier of scikit-learn. Copies of it are fitted to the weighted blocks. None is
         ``LogisticRegression(max_iter=1000)``.
@@ -251,11 +251,6 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
 
     def _new_classifier(self, metadata: dict[str, Any]) -> Any:
         """Return an unfitted classifier; raise TypeError if it is invalid or takes no weights."""
-        if isinstance(self.classifier, ContrastiveEmbedder) or hasattr(self.embedder, "predict"):
-            raise TypeError(
-                "The embedder is the first argument: write ContrastiveClassifier(embedder, "
-                f"classifier), got embedder={type(self.embedder).__name__}(...)."
-            )
         if self.classifier is None:
             return LogisticRegression(max_iter=1000)
         is_class = isinstance(self.classifier, type)
@@ -278,7 +273,7 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         is_frozen, embedder = isinstance(embedder, FrozenEstimator), thawed(embedder)
         owner = type(self).__name__
         if embedder is None:
-            n_epochs = epochs_of(_STEPS, math.ceil(len(codes) / 128), _FEWEST_EPOCHS)
+            n_epochs = epochs_of(_STEPS, math.ceil(len(codes) / 128), *_EPOCHS)
             embedder = ContrastiveEmbedder(max_epochs=n_epochs, verbose=self.verbose)
         check_component(embedder, ContrastiveEmbedder, owner=owner, parameter="embedder")
         if is_frozen or embedder.__sklearn_is_fitted__():
@@ -313,12 +308,6 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         if blocks is None:
             seed = resolve_seed(self.random_state)
             blocks = default_blocks(embedder, seed)
-        for block in blocks:
-            if isinstance(block, type) or not all(hasattr(block, m) for m in ("fit", "transform")):
-                raise TypeError(
-                    "The 'blocks' parameter of ContrastiveClassifier must be a list of "
-                    f"transformers, such as [PatchDictionary()], got {block!r} in it."
-                )
         return [(block if self.blocks is None else clone(block)).fit(X, None) for block in blocks]
 
     def transform(self, X: Any) -> NDArray:

@@ -62,15 +62,6 @@ _OUTPUTS = {"representation", "projection"}
 _FEWEST_SCORED, _FEW_SCORED = 12, 100
 
 
-# Methods that an embedder lacks, at least by default, and the objects that have them.
-_ABSENT = {
-    "concentration": "ContrastiveEmbedder(similarity=VonMisesFisher())",
-    "log_score": "ContrastiveEmbedder(similarity=VonMisesFisher())",
-    "predict": "ContrastiveClassifier(embedder)",
-    "predict_proba": "ContrastiveClassifier(embedder)",
-}
-
-
 def _has_concentrations(embedder: ContrastiveEmbedder) -> bool:
     similarity = getattr(embedder, "similarity_", embedder.similarity)
     return getattr(similarity, "n_extra", 0) > 0
@@ -131,9 +122,9 @@ class ContrastiveEmbedder(
     batch_size : int, default=128
         Maximum number of samples in a step, at least 2; sizes differ by at most one.
     max_epochs : int or "auto", default="auto"
-        Passes over the data. "auto" is 100, reduced to 4,000 steps but at least 5 epochs, see
-        :ref:`cost`. With ``Pretrained`` it is about 40 steps; with ``PatchNet`` and images of 48
-        pixels or more, at least 800 steps, in at most 160 epochs.
+        Passes over the data. "auto" is 100, reduced to 4,000 steps but at least 5 epochs, or
+        increased to 800 steps but at most 400 epochs, see :ref:`cost`. With ``PatchNet`` and
+        images of 48 pixels or more it is at most 160 epochs, with ``Pretrained`` about 40 steps.
     optimizer : {"adam", "adamw", "sgd"}, torch.optim.Optimizer class or Optimizer, default="adam"
         "sgd" has momentum 0.9. An :class:`~skcontrast.optimizers.Optimizer` sets other options,
         also for parts of the network.
@@ -279,13 +270,6 @@ class ContrastiveEmbedder(
     n_features_in_: int = learned()
     feature_names_in_: NDArray[np.str_] = learned()
     _fitted: Fitted = learned()
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            owner, there = type(self).__name__, _ABSENT.get(name)
-            advice = "" if there is None else f": {there} has it"
-            raise AttributeError(f"{owner!r} object has no attribute {name!r}{advice}")
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, including the parameters of components that are None.

@@ -94,28 +94,16 @@ def names_checked(function: _F) -> _F:
     if any(p.kind is p.VAR_KEYWORD for p in parameters):
         return function
     known = [p.name for p in parameters if p.name != "self"]
-    positional = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
-    needed = [p.name for p in positional if p.default is p.empty]
-    is_by_name = bool(known) and [p.name for p in positional] == ["self"]
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         unknown = [name for name in kwargs if name not in known]
-        missing = [name for name in needed[len(args) :] if name not in kwargs]
-        unnamed = args[1:] if is_by_name else ()
-        if not (unknown or missing or unnamed):
+        if not unknown:
             return function(*args, **kwargs)
         called = type(args[0]) if function.__name__ == "__init__" else function
         owner = called.__name__ if isinstance(called, type) else called.__qualname__
-        if unknown:
-            advice = advice_on(unknown[0], known, is_custom=not belongs_to_package(called))
-            text = f"got an unexpected keyword argument {unknown[0]!r}{advice}"
-        elif unnamed:
-            text = f"got {unnamed[0]!r} without a name. Write {owner}({known[0]}=...)."
-        else:
-            call = ", ".join(name for name in needed if name != "self")
-            text = f"missing a required argument: {missing[0]!r}. Write {owner}({call})."
-        raise TypeError(f"{owner}() {text}")
+        advice = advice_on(unknown[0], known, is_custom=not belongs_to_package(called))
+        raise TypeError(f"{owner}() got an unexpected keyword argument {unknown[0]!r}{advice}")
 
     return cast(_F, call)
 

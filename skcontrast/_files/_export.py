@@ -6,8 +6,6 @@ import json
 import logging
 import os
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -103,7 +101,9 @@ def export(
     embedder = embedder if model is None else model.embedder_
     network = _exported_network(embedder, model)
     array = _as_exported_dtype(embedder, X)
-    with _silenced():
+    # About packages that the exporter does not need here, such as torchvision.
+    logging.getLogger("torch.onnx._internal.exporter._registration").setLevel(logging.ERROR)
+    with warnings.catch_warnings(action="ignore"):
         # The file is run at once, and must return what the embedder returns.
         expected = embedder.transform(array) if model is None else model.predict_proba(array)
         data = _write_onnx(network, torch.from_numpy(array[:2].copy()))
@@ -266,17 +266,3 @@ def _check_output(output: NDArray[Any], expected: NDArray[Any], path: Path) -> N
             f"{path} was not written: the exported network differs from transform by {error:.2g}. "
             "X must have the units and the dtype that it had in fit, and no gaps."
         )
-
-
-@contextmanager
-def _silenced() -> Iterator[None]:
-    """Silence the messages of torch's exporters, and warnings of missing column names."""
-    logger = logging.getLogger("torch.onnx._internal.exporter._registration")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logger.setLevel(level)

@@ -151,18 +151,11 @@ def _folder(settings: Settings, identity: dict[str, str]) -> Path:
     seed = None if settings.random_state is None else settings.seed
     text = json.dumps([identity, settings.max_epochs, seed], sort_keys=True)
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-    checkpoint = str(settings.checkpoint)
-    try:
-        folder = Path(checkpoint.replace(_PLACEHOLDER, digest)).expanduser()
-        folder.mkdir(parents=True, exist_ok=True)
-        # Fails before the training, not after its first epoch.
-        with tempfile.TemporaryFile(dir=folder):
-            return folder
-    except (OSError, RuntimeError, ValueError) as error:
-        raise ValueError(
-            f"The 'checkpoint' parameter of {settings.owner} must be a folder that can be written "
-            f"to, got {checkpoint!r}: {error}."
-        ) from error
+    folder = Path(str(settings.checkpoint).replace(_PLACEHOLDER, digest)).expanduser()
+    folder.mkdir(parents=True, exist_ok=True)
+    # Fails before the training, not after its first epoch.
+    with tempfile.TemporaryFile(dir=folder):
+        return folder
 
 
 def _check_storable(value: Any) -> None:

@@ -176,7 +176,7 @@ def resolve_settings(estimator: Any) -> Settings:
     parameters = {
         name: getattr(estimator, name) for name in declared | estimator.get_params(False)
     }
-    _check_common_mistakes(parameters, owner)
+    _check_optimizer(parameters["optimizer"], owner)
     validate_parameters(estimator)
     # validate_parameters does not reach encoders in a list.
     for encoder in encoders_of(parameters["encoder"]):
@@ -208,19 +208,13 @@ def resolve_settings(estimator: Any) -> Settings:
     )
 
 
-def _check_common_mistakes(parameters: dict[str, Any], owner: str) -> None:
-    """Refuse two mistakes with messages that name the right argument."""
-    optimizer, callbacks = parameters["optimizer"], parameters["callbacks"]
+def _check_optimizer(optimizer: Any, owner: str) -> None:
+    """Refuse an optimizer instead of its class."""
     if isinstance(optimizer, torch.optim.Optimizer):
         name = type(optimizer).__name__
         raise InvalidParameterError(
             f"The 'optimizer' parameter of {owner} must be a class, got an instance of {name}. "
             f"Pass torch.optim.{name}, or skcontrast.optimizers.Optimizer with options."
-        )
-    if isinstance(callbacks, Callback):
-        raise InvalidParameterError(
-            f"The 'callbacks' parameter of {owner} must be a list. Write "
-            f"callbacks=[{type(callbacks).__name__}(...)]."
         )
 
 

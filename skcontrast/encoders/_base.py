@@ -145,14 +145,20 @@ class Encoder(ParameterObject):
         lr : float
             By default .001.
         n_epochs : int
-            By default those of 4,000 steps, at least 5 and at most 100.
+            By default those of 4,000 steps, at least 5 and at most 100; but at least 800 steps,
+            in at most 400 epochs.
         """
-        return 1e-3, epochs_of(4_000, n_batches)
+        return 1e-3, default_epochs(n_batches)
 
 
 def epochs_of(n_steps: int, n_batches: int, fewest: int = 5, most: int = 100) -> int:
     """Return the number of epochs with about `n_steps` steps."""
     return min(max(math.ceil(n_steps / n_batches), fewest), most)
+
+
+def default_epochs(n_batches: int, most: int = 400) -> int:
+    """Return the epochs of 4,000 steps, 5 to 100; but of at least 800 steps, in at most `most`."""
+    return max(epochs_of(4_000, n_batches), epochs_of(800, n_batches, fewest=1, most=most))
 
 
 def check_build(encoder: Encoder, sample_shape: tuple, n_components: int | None) -> None:

@@ -18,7 +18,7 @@ from .._layers._images import (
     octave_sides,
     reduced_sides,
 )
-from ._base import LAYER_WIDTHS, Encoder, check_build, epochs_of, init_kaiming, last_layer
+from ._base import LAYER_WIDTHS, Encoder, check_build, default_epochs, init_kaiming, last_layer
 
 # A side is halved only if at least this many pixels remain.
 _SMALLEST_SIDE = 4
@@ -254,13 +254,12 @@ class PatchNet(Encoder):
     def defaults(self, n_batches: int, sides: Sequence[int] | None = None) -> tuple[float, int]:
         """Return the default learning rate and number of epochs.
 
-        With several octaves, these are .002 and at least 800 steps, in at most 160 epochs; see
+        With several octaves, these are .002 and at most 160 epochs, to save time; see
         `Encoder.defaults` for the others.
         """
-        lr, n_epochs = super().defaults(n_batches)
         if sides is None or len(self.octaves(sides)) == 1:
-            return lr, n_epochs
-        return 2 * lr, max(n_epochs, epochs_of(800, n_batches, fewest=1, most=160))
+            return super().defaults(n_batches)
+        return 2e-3, default_epochs(n_batches, most=160)
 
 
 def _blocks(

@@ -147,21 +147,29 @@ def default_epochs_and_lr(encoder, n_samples, shape, kind=None):
     return settings.max_epochs, settings.lr
 
 
-@pytest.mark.parametrize("n_samples", [2, 128, 5_120, 5_121, 60_000, 102_400, 10**6])
-def test_automatic_epochs_give_4000_steps_within_bounds(n_samples):
-    n_epochs, lr = default_epochs_and_lr(None, n_samples, (5,), Vectors())
-    n_steps = -(-n_samples // 128)
-    assert lr == 0.001
-    if n_epochs not in (5, 100):
-        assert n_epochs * n_steps >= 4000 > (n_epochs - 1) * n_steps
-    assert (n_epochs == 100) == (99 * n_steps < 4000)
-    assert (n_epochs == 5) == (5 * n_steps >= 4000)
+@pytest.mark.parametrize(
+    "n_samples, n_epochs",
+    [
+        (2, 400),
+        (256, 400),
+        (384, 267),
+        (897, 100),
+        (5_120, 100),
+        (5_121, 98),
+        (60_000, 9),
+        (102_400, 5),
+        (10**6, 5),
+    ],
+)
+def test_automatic_epochs_give_800_to_4000_steps_within_bounds(n_samples, n_epochs):
+    for kind, shape in ((Vectors(), (5,)), (Images(), (28, 28))):
+        assert default_epochs_and_lr(None, n_samples, shape, kind) == (n_epochs, 0.001)
 
 
 @pytest.mark.parametrize(
     "shape, n_samples, n_epochs",
     [
-        ((3, 47, 90), 500, 100),
+        ((3, 47, 90), 500, 200),
         ((48, 90), 500, 160),
         ((3, 48, 90), 640, 160),
         ((3, 96, 96), 900, 100),
@@ -174,7 +182,7 @@ def test_few_images_of_several_octaves_have_800_steps_at_twice_the_rate(
     expected = n_epochs, 0.001 if 47 in shape else 0.002
     for encoder in (None, PatchNet()):
         assert default_epochs_and_lr(encoder, n_samples, shape) == expected
-    usual = min(n_epochs, 100), 0.001
+    usual = max(min(n_epochs, 100), math.ceil(800 / math.ceil(n_samples / 128))), 0.001
     for encoder in (ConvNet(), PatchNet(largest_side=40), nn.Identity()):
         assert default_epochs_and_lr(encoder, n_samples, shape) == usual
     schema = Schema(Images(), shape, math.prod(shape))
@@ -218,7 +226,7 @@ class StopAtOnce(Callback):
         net.stop()
 
 
-@pytest.mark.parametrize(("batch_size", "n_epochs"), [(60, 100), (2, 45)])
+@pytest.mark.parametrize(("batch_size", "n_epochs"), [(60, 267), (2, 45)])
 def test_epochs_are_automatic_by_the_steps_of_an_epoch(batch_size, n_epochs):
     stop = StopAtOnce()
     embedder = ContrastiveEmbedder(
