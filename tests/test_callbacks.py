@@ -183,7 +183,7 @@ def test_a_class_is_no_callback():
 
 @pytest.mark.parametrize("score", [None, [1.0, 2.0], "high"])
 def test_a_score_is_a_number(score):
-    with pytest.raises(TypeError, match="must return a number"):
+    with pytest.raises((TypeError, ValueError), match="float"):
         small(callbacks=[Evaluation(lambda *a: score, HELD_OUT)]).fit(TRAIN)
 
 
@@ -537,8 +537,8 @@ def test_a_loss_that_needs_classes_is_evaluated_with_them():
     assert embedder.fit(TRAIN, np.arange(120) % 3).history_[:, "classes"] == [3, 3]
 
 
-def test_an_evaluation_that_is_not_in_a_list_is_refused_with_the_line():
-    with pytest.raises(ValueError, match=r"Write callbacks=\[Evaluation\(...\)\]"):
+def test_an_evaluation_that_is_not_in_a_list_is_refused():
+    with pytest.raises(ValueError, match="'callbacks' parameter .* must be an instance of 'list'"):
         small(callbacks=Evaluation(knn_accuracy, HELD_OUT, Y)).fit(TRAIN)
 
 

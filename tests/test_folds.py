@@ -28,7 +28,7 @@ def test_known_rows_are_tested_once_and_all_others_always_trained_on():
     [
         (GroupKFold(2), FEW, np.arange(30), "groups must be an array of groups, one for each"),
         (GroupKFold(2), FEW, np.arange(99), "groups must be an array of groups, one for each"),
-        (20, FEW, None, r"pass LabeledFolds\(\d+\) or fewer"),
+        (20, FEW, None, "n_splits=20 cannot be greater"),
         (GroupKFold(2), FEW, None, "groups"),
         (2, None, None, "LabeledFolds requires y to be passed"),
         (2, np.full(90, -1), None, "y must hold known classes, got none"),

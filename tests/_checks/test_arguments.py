@@ -47,7 +47,7 @@ def test_a_component_is_an_instance_or_the_default():
 def test_arguments_that_do_not_exist_are_left_to_python():
     with pytest.raises(TypeError, match=r"function\(\) got an unexpected keyword argument 'm'"):
         function(1, m=2)
-    with pytest.raises(TypeError, match="missing a required argument: 'n'"):
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'n'"):
         function()
 
 

@@ -94,7 +94,7 @@ def test_what_is_learned_is_no_parameter_and_missing_until_then():
 @pytest.mark.parametrize(
     ("args", "kwargs", "message"),
     [
-        ((), {}, r"Piece\(\) missing a required argument: 'name'"),
+        ((), {}, "missing 1 required positional argument: 'name'"),
         (("one", 2, 3), {}, "3 positional arguments but 4 were given"),
         (("one",), {"name": "two"}, "multiple values for argument 'name'"),
         (("one",), {"sizes": 2}, r"Piece\(\) got an unexpected .*'sizes'\. Did you mean 'size'"),

@@ -263,13 +263,13 @@ def test_a_state_that_torch_would_not_load_is_named_after_the_first_epoch(tmp_pa
 
 
 @pytest.mark.parametrize(
-    "name, message",
-    [("a\0b", "null"), ("~nosuchuser/a", "home"), ("file", "[Ee]xists")],
+    "name, error",
+    [("a\0b", ValueError), ("~nosuchuser/a", RuntimeError), ("file", FileExistsError)],
 )
-def test_a_name_that_no_folder_can_have_is_refused(name, message, tmp_path, monkeypatch):
+def test_a_name_that_no_folder_can_have_is_refused(name, error, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").touch()
-    with pytest.raises(ValueError, match=f"'checkpoint' parameter of .* a folder.*{message}"):
+    with pytest.raises(error):
         small(checkpoint=name).fit(X)
     assert os.listdir(tmp_path) == ["file"]
 
@@ -280,6 +280,6 @@ def test_a_folder_that_cannot_be_written_is_refused_before_training(tmp_path, mo
 
     monkeypatch.setattr("tempfile.TemporaryFile", refuse)
     embedder = small(checkpoint=tmp_path / "new")
-    with pytest.raises(ValueError, match=r"'checkpoint' .* Permission denied: .*new"):
+    with pytest.raises(PermissionError, match=r"Permission denied: .*new"):
         embedder.fit(X)
     assert not hasattr(embedder, "history_")
