@@ -256,7 +256,7 @@ WORTH["five sets of series, 1,000"] = (
     "5 labels",
     "5-NN",
 )
-WORTH["nine sets of series"] = ("series", "mean of 9 sets", "5 labels", "5-NN")
+WORTH["nine sets of series"] = ("series", "mean of 9 sets, poolings", "5 labels", "5-NN")
 GRAPH_SETS = ("PTC_MR", "ENZYMES", "molecules", "threads", "proteins", "DD", "REDDIT-BINARY")
 WORTH |= {name: ("graph_worth", name, "10 labels", "SVM") for name in GRAPH_SETS}
 CALLS = "transform", "score", "patches", "kernels", "colours"
