@@ -199,7 +199,7 @@ def compare_with_baselines(
     - "patches" and "gradients" of images, "kernels" of series, "profile" and "colours" of graphs,
       see :mod:`skcontrast.features`;
     - "whitened": "pretrained", else "patches", "kernels" or "profile", with
-      :class:`~skcontrast.ViewWhitening`;
+      :class:`~skcontrast.ViewWhitening` and the augmentation of the embedder;
     - "untrained": the same embedder with its initial weights, if these are random;
     - "embedder": the output of `transform`;
     - "concatenated": the embedding and the training-free features, or "raw" if there are none;
@@ -359,7 +359,7 @@ def _representations(
         yield name, partial(of, block), True
     if features:  # which are fitted by now
         first = FrozenEstimator(next(iter(features.values())))
-        whitening = ViewWhitening(first, random_state=seed)
+        whitening = ViewWhitening(first, embedder.augmentation_ or None, random_state=seed)
         yield "whitened", lambda: _flat(whitening.fit_transform(X)), True
     if "pretrained" not in features:
         yield "untrained", lambda: _flat(_untrained(embedder, seed).fit_transform(X)), True

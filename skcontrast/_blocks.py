@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import cohen_kappa_score
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array, gen_batches
 
@@ -92,6 +93,8 @@ def block_names(transformers: list[Any]) -> list[str]:
 def _name_of(transformer: Any) -> str:
     """Return the name of a class, with that of the features that it whitens in brackets."""
     transformer = thawed(transformer)
+    if isinstance(transformer, Pipeline):
+        return _name_of(transformer[0])
     name, features = type(transformer).__name__, getattr(transformer, "transformer", None)
     return name if features is None else f"{name}({_name_of(features)})"
 

@@ -37,8 +37,7 @@ def resolve_device(device: Any, owner: str) -> torch.device:
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise ValueError(
             f"The 'device' parameter of {owner} must be 'auto', 'cpu', 'cuda', 'cuda:N' or 'mps' "
-            f"and available, got {device!r}: {str(error).splitlines()[0].rstrip('.')}. With "
-            "device='auto', the embedder uses what this machine has."
+            f"and available, got {device!r}. device='auto' uses what this machine has."
         ) from error
     return torch.device(name)
 

@@ -224,8 +224,12 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         # With many rows, matrix products are faster in several threads.
         with one_thread() if len(codes) <= _MANY_ROWS else nullcontext():
             classifier = self._new_classifier(metadata)
+            with naming("blocks", "a list of transformers, such as [PatchDictionary()]"):
+                blocks = None if self.blocks is None else [clone(one) for one in self.blocks]
             embedder = self._trained(X, codes, metadata)
-            transformers = self._fitted_blocks(base_of(X), embedder)
+            if blocks is None:
+                blocks = default_blocks(embedder, resolve_seed(self.random_state))
+            transformers = [block.fit(base_of(X), None) for block in blocks]
             H = transform_with([embedder, *transformers], X)
             shares = np.ones(len(H))
             shares[0] = block_defaults(embedder).embedding
@@ -301,14 +305,6 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
                 for name in ("scaler_", "classifier_", "classes_", "transformers_", "blocks_"):
                     self.__dict__.pop(name, None)
                 self.embedder_ = embedder
-
-    def _fitted_blocks(self, X: Any, embedder: ContrastiveEmbedder) -> list[Any]:
-        """Return the fitted transformers whose features are concatenated with the embedding."""
-        blocks = self.blocks
-        if blocks is None:
-            seed = resolve_seed(self.random_state)
-            blocks = default_blocks(embedder, seed)
-        return [(block if self.blocks is None else clone(block)).fit(X, None) for block in blocks]
 
     def transform(self, X: Any) -> NDArray:
         """Return the input of the classifier: the embedding and other blocks, scaled and weighted.

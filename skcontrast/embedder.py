@@ -345,10 +345,10 @@ class ContrastiveEmbedder(
         ValueError
             If X holds NaN, infinity or a graph without nodes, has a wrong shape or is ambiguous;
             if a parameter, at any depth, is outside its range; if training diverges; if
-            `checkpoint` cannot be written to, has other data or parameters, or its file is
-            damaged. A fitted embedder is unchanged then.
+            `checkpoint` has other data or parameters, or its file is damaged. A fitted embedder
+            is unchanged then.
         OSError
-            If the disk is full when `checkpoint` is written.
+            If `checkpoint` cannot be written to, or the disk is full.
         TypeError
             If a class is passed instead of an instance, or an unknown keyword.
         KeyboardInterrupt

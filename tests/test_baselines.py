@@ -158,10 +158,12 @@ def test_a_frozen_embedder_is_the_embedder(embedder):
             np.testing.assert_array_equal(frozen.scores[row][column], values)
 
 
-def test_whitened_images_are_patches():
+@pytest.mark.parametrize("augmentation", [None, RandomAffine(rotation=90)])
+def test_whitened_images_are_patches_by_the_views_of_the_embedder(augmentation):
     images = X_DIGITS[:60].reshape(-1, 1, 8, 8)
-    found = compared(small(max_epochs=1).fit(images), images)
-    whitening = ViewWhitening(_defaults.PatchDictionary(random_state=0), random_state=0)
+    found = compared(small(max_epochs=1, augmentation=augmentation).fit(images), images)
+    patches = _defaults.PatchDictionary(random_state=0)
+    whitening = ViewWhitening(patches, augmentation, random_state=0)
     H = StandardScaler().fit_transform(whitening.fit_transform(images))
     expected = few_label_accuracy(H, Y, n_draws=2, scale=False)
     np.testing.assert_allclose(found.scores["whitened"][FEW], expected, atol=0.05)

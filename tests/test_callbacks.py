@@ -539,7 +539,7 @@ def test_a_loss_that_needs_classes_is_evaluated_with_them():
 
 def test_an_evaluation_that_is_not_in_a_list_is_refused():
     with pytest.raises(
-        ValueError, match=r"'callbacks' .* must be an instance of 'list'"
+        ValueError, match=r"'callbacks' .* an instance of 'list'.* Write callbacks="
     ):
         small(callbacks=Evaluation(knn_accuracy, HELD_OUT, Y)).fit(TRAIN)
 

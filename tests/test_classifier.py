@@ -201,6 +201,17 @@ def test_a_block_that_a_classifier_cannot_use_is_named(block, message):
         model(blocks=[block]).fit(X, FEW)
 
 
+def test_blocks_are_checked_before_the_training(monkeypatch):
+    monkeypatch.setattr(skcontrast.ContrastiveEmbedder, "fit", None)
+    with pytest.raises(TypeError, match="blocks must be a list of transformers"):
+        ContrastiveClassifier(blocks=[Raw]).fit(X, FEW)
+
+
+def test_a_pipeline_is_named_by_its_first_step():
+    scaled = [make_pipeline(Raw(), StandardScaler()), make_pipeline(Noise(), StandardScaler())]
+    assert list(model(blocks=scaled).fit(X, FEW).blocks_) == ["embedding", "Raw", "Noise"]
+
+
 def test_blocks_are_cloned_unless_they_are_frozen():
     fitted, given = Raw().fit(X), Raw()
     found = model(blocks=[given, FrozenEstimator(fitted)]).fit(X, FEW)
@@ -491,7 +502,8 @@ def test_an_onnx_file_returns_labels_and_names_the_classes(named, tmp_path):
         ({"classifier": LogisticRegression}, {"y": FEW}, "'classifier' parameter"),
         ({"use_labels": 1}, {"y": FEW}, "'use_labels' parameter"),
         ({"blocks": Raw()}, {"y": FEW}, "'blocks' parameter"),
-        ({"blocks": [Raw]}, {"y": FEW}, "Cannot clone object"),
+        ({"blocks": [Raw]}, {"y": FEW}, "blocks must be a list of transformers, such as"),
+        ({"blocks": ["raw"]}, {"y": FEW}, "blocks must be a list of transformers, such as"),
         ({"blocks": [LogisticRegression()]}, {"y": FEW}, "LogisticRegression"),
         (
             {"embedder": small(loss=SupCon())},

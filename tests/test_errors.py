@@ -124,8 +124,8 @@ def test_an_optimizer_is_a_class_and_no_instance():
 
 
 @pytest.mark.skipif(torch.backends.cuda.is_built(), reason="torch is built for a GPU")
-def test_a_missing_gpu_is_reported_in_the_words_of_torch():
-    with pytest.raises(ValueError, match=r"got 'cuda': (Torch not compiled|Found no NVIDIA)"):
+def test_a_missing_gpu_is_reported():
+    with pytest.raises(ValueError, match=r"got 'cuda'\. device='auto' uses"):
         tiny(device="cuda").fit(VECTORS)
 
 

@@ -57,11 +57,13 @@ def _advice(name: str, value: Any, constraints: Sequence[Any]) -> str:
     others = [rule for rule in constraints if not (rule is None or isinstance(rule, StrOptions))]
     base = others[0] if len(others) == 1 else None
     if not inspect.isclass(base):
-        return ""
+        return " Write callbacks=[...]." if name == "callbacks" else ""
     if isinstance(value, str):
         return choices_instead(value, base, name)
     if inspect.isclass(value) and issubclass(value, base):
-        return f" Write {name}={value.__name__}() instead."
+        known = inspect.signature(value).parameters.items()
+        needed = ", ".join(name for name, one in known if one.default is one.empty)
+        return f" Write {name}={value.__name__}({needed}) instead."
     if isinstance(value, Real) and name == "similarity":
         return f" Write similarity=Cosine({value!r}) instead."
     if callable(value) and not inspect.isclass(value):

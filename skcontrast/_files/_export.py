@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import warnings
+from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -101,9 +102,12 @@ def export(
     embedder = embedder if model is None else model.embedder_
     network = _exported_network(embedder, model)
     array = _as_exported_dtype(embedder, X)
-    # About packages that the exporter does not need here, such as torchvision.
-    logging.getLogger("torch.onnx._internal.exporter._registration").setLevel(logging.ERROR)
-    with warnings.catch_warnings(action="ignore"):
+    # Messages about packages that the exporter does not need here, such as torchvision.
+    logger = logging.getLogger("torch.onnx._internal.exporter._registration")
+    logger.addFilter(silence := lambda record: record.levelno >= logging.ERROR)
+    with ExitStack() as quiet:
+        quiet.callback(logger.removeFilter, silence)
+        quiet.enter_context(warnings.catch_warnings(action="ignore"))
         # The file is run at once, and must return what the embedder returns.
         expected = embedder.transform(array) if model is None else model.predict_proba(array)
         data = _write_onnx(network, torch.from_numpy(array[:2].copy()))

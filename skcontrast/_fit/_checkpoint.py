@@ -116,7 +116,9 @@ def open_state(settings: Settings, identity: dict[str, str] | None, n_epochs: in
     Raises
     ------
     ValueError
-        If the folder is not writable, or the file cannot be read or belongs to another fit.
+        If the file cannot be read or belongs to another fit.
+    OSError
+        If the folder is not writable.
     """
     if identity is None:
         return EpochState(settings.seed)

@@ -249,7 +249,7 @@ def _check_callbacks(callbacks: list[Any], lr_schedule: Schedule | None, owner: 
     for callback in callbacks:
         if not isinstance(callback, Callback):
             raise TypeError(
-                f"The 'callbacks' parameter of {owner} must hold callbacks of skorch, such as "
+                f"The 'callbacks' parameter of {owner} must hold instances of callbacks, such as "
                 f"EarlyStopping(), got {callback!r}."
             )
         name = type(callback).__name__

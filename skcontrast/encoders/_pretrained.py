@@ -50,8 +50,8 @@ _N_IMAGES, _BATCH = 300, 32
 # adapting gains where it is 4 to 8.7 (four sets), and costs accuracy where it is 9.8.
 _MOST_DIRECTIONS = 7, 38
 # The largest share of views, of 300 images, that are nearest to another view of the same image.
-# Sets to which two networks were adapted with a gain, or without a loss with 5 labels, have .32 to
-# .63 (one .85), sets that lost .79 to .89.
+# With lite0 and lite2, sets that gained have .32 to .63 (weather .85). Rice, monkeys and brains,
+# which gained nothing or lost, have .79 to .89.
 _MOST_RECOGNISED = 0.75
 # Returns a function that draws views of images of a shape. `skcontrast._fit._defaults` sets it,
 # which stands on encoders and augmentations.
@@ -104,7 +104,7 @@ class Pretrained(Encoder):
         and `fit` takes seconds. "auto" decides by the features of 300 images: the network is
         trained if their participation ratio is at most 38, or 7 without batch normalisation, see
         :ref:`when-to-adapt`; and if at most 75 % of views are nearest to another view of the same
-        image.
+        image. It prints the decision at any `verbose`.
     rate : float, default=None
         Learning rate of the network, relative to that of the projection head. None is 0.2 for
         networks with batch normalisation and 0.05 for others, such as transformers.

@@ -226,13 +226,7 @@ def _check_tensor(name: str, tensor: Any, shape: str = "(n, d)") -> None:
     is_tensor = isinstance(tensor, Tensor)
     if not (is_tensor and tensor.is_floating_point() and tensor.layout == torch.strided):
         got = f"{tensor.dtype}, {tensor.layout}" if is_tensor else type(tensor).__name__
-        advice = ""
-        if hasattr(tensor, "get_params"):  # a loss or a similarity
-            role = "similarity" if hasattr(tensor, "scores") else "loss"
-            got, advice = repr(tensor), f" Pass it by name, {role}={tensor!r}."
-        raise TypeError(
-            f"{name} must be a dense floating tensor of shape {shape}, got {got}.{advice}"
-        )
+        raise TypeError(f"{name} must be a dense floating tensor of shape {shape}, got {got}.")
 
 
 def _directions_of(named: dict[str, Any], similarity: Any) -> dict[str, Any]:

@@ -20,10 +20,10 @@ def test_auto_is_the_first_device_that_is_available(monkeypatch):
 @pytest.mark.parametrize(
     "device, message",
     [
-        ("gpu", "got 'gpu': Expected one of cpu, cuda"),
+        ("gpu", "got 'gpu'\\. device='auto'"),
         ("cuda:99", "available, got 'cuda:99'"),
-        (99, "got 99: "),
-        ("tpu", "got 'tpu': .*With device='auto'"),
+        (99, "got 99"),
+        ("tpu", "got 'tpu'"),
     ],
 )
 def test_other_devices_are_refused_by_name(device, message):
