@@ -45,9 +45,9 @@ _MOST_TOKENS = 256
 # For adapt="auto": the number of images and their batch size.
 _N_IMAGES, _BATCH = 300, 32
 # The largest participation ratio of the features with which the network is adapted, without and
-# with batch normalisation. With it, steel and cells have 13 to 30 (two networks), four sets of
-# photographs 48 to 80; with any set left out, the midpoint is 32 to 44. With a vision transformer,
-# adapting gains where it is 4 to 8.7 (four sets), and costs accuracy where it is 9.8.
+# with batch normalisation, at the image size of the training. With it, sets that gain have 16 to
+# 29 (weather 46), photographs 42 to 86. With a vision transformer, adapting gains where it is 3.7
+# to 8.8 (four sets), and costs accuracy where it is 9.6.
 _MOST_DIRECTIONS = 7, 38
 # The largest share of views, of 300 images, that are nearest to another view of the same image.
 # With lite0 and lite2, sets that gained have .32 to .63 (weather .85). Rice, monkeys and brains,
@@ -101,10 +101,10 @@ class Pretrained(Encoder):
         torchvision's weights, of timm or of open_clip.
     adapt : bool or "auto", default="auto"
         Whether `fit` trains the network. False leaves it frozen: `transform` returns its features,
-        and `fit` takes seconds. "auto" decides by the features of 300 images: the network is
-        trained if their participation ratio is at most 38, or 7 without batch normalisation, see
-        :ref:`when-to-adapt`; and if at most 75 % of views are nearest to another view of the same
-        image. It prints the decision at any `verbose`.
+        and `fit` takes seconds. "auto" decides by the features of 300 images, at the size of the
+        training: the network is trained if their participation ratio is at most 38, or 7 without
+        batch normalisation, see :ref:`when-to-adapt`; and if at most 75 % of views are nearest to
+        another view of the same image. It prints the decision at any `verbose`.
     rate : float, default=None
         Learning rate of the network, relative to that of the projection head. None is 0.2 for
         networks with batch normalisation and 0.05 for others, such as transformers.
@@ -263,21 +263,20 @@ class Pretrained(Encoder):
         network.pixels.size = self._sizes(network.network, batch.shape[-2:])[1]
         with torch.no_grad():
             self._width(network, batch[:2])  # which changes it if the network takes one size
-        size, network.pixels.size = network.pixels.size, native
         if self.adapt == "auto":
             images = batch[torch.from_numpy(rng.permutation(len(batch))[:_N_IMAGES])]
-            adapts, reason = _decide_to_adapt(network, images, size)
+            adapts, reason = _decide_to_adapt(network, images)
             network.notes.append("adapted" if adapts else "frozen")
             decision = (
                 f"Pretrained {'adapts the network' if adapts else 'keeps the network frozen'}"
             )
             say(f"{decision}: {reason}. adapt={not adapts} overrides this.")
             if not adapts:
-                network.requires_grad_(False)
+                network.requires_grad_(False).pixels.size = native
                 return
         network.original = copy.deepcopy(network).requires_grad_(False)
-        network.notes.append(f"added to a frozen copy with {network.pixels.input}")
-        network.pixels.size = size
+        network.original.pixels.size = native
+        network.notes.append(f"added to a frozen copy with {network.original.pixels.input}")
 
     def defaults(self, n_batches: int, sides: Sequence[int] | None = None) -> tuple[float, int]:
         """Return a learning rate of .001, and epochs for about 40 steps."""
@@ -342,10 +341,8 @@ def _has_batch_norm(network: nn.Module) -> bool:
 
 
 @torch.no_grad()
-def _decide_to_adapt(
-    network: PretrainedNetwork, images: Tensor, size: tuple[int, ...]
-) -> tuple[bool, str]:
-    """Return whether the network is adapted, to images of a size, and the reason."""
+def _decide_to_adapt(network: PretrainedNetwork, images: Tensor) -> tuple[bool, str]:
+    """Return whether the network is adapted, and the reason."""
     most = _MOST_DIRECTIONS[_has_batch_norm(network)]
     features = torch.cat([network.eval()(batch) for batch in images.split(_BATCH)]).double()
     rows = nn.functional.normalize(features - features.mean(0))
@@ -359,23 +356,21 @@ def _decide_to_adapt(
     if sign == ">" or default_views is None:
         return sign == "≤", reason
     draw = default_views(tuple(images.shape[1:]))
-    share = _share_recognised(network, draw, images, size)
+    share = _share_recognised(network, draw, images)
     sign = "≤" if share <= _MOST_RECOGNISED else ">"
     found = f"{share:.0%} {sign} {_MOST_RECOGNISED:.0%} of views are recognised"
     return sign == "≤", f"{reason}, and {found}"
 
 
 def _share_recognised(
-    network: PretrainedNetwork, draw: Callable[..., Tensor], images: Tensor, size: tuple[int, ...]
+    network: PretrainedNetwork, draw: Callable[..., Tensor], images: Tensor
 ) -> float:
     """Return the share of images whose views are nearest to each other among all images."""
     generator = torch.Generator().manual_seed(0)
-    native, network.pixels.size = network.pixels.size, size
     features = [
         torch.cat([network(draw(batch, generator)) for batch in images.split(_BATCH)])
         for _ in range(2)
     ]
-    network.pixels.size = native
     first, second = (nn.functional.normalize(h - h.mean(0)) for h in features)
     nearest = (first @ second.T).argmax(1)
     return float((nearest == torch.arange(len(images))).double().mean())
