@@ -498,6 +498,23 @@ def test_a_network_is_trained_where_its_features_vary_in_few_directions(
     assert re.search(f"Pretrained {reason}", capsys.readouterr().err)
 
 
+def test_the_decision_looks_at_images_of_the_size_of_the_training():
+    sides = []
+
+    class Noted(Net):
+        def forward(self, x):
+            sides.append(x.shape[-1])
+            return super().forward(x)
+
+    encoder = pretrained(Noted(), size=None)
+    module = encoder.build((3, 160, 160))
+    assert set(sides) == {160}
+    sides.clear()
+    encoder.learn(module, torch.rand(12, 3, 160, 160), np.random.RandomState(0))
+    assert set(sides) == {96}
+    assert module.original is None or module.original.pixels.size == (160, 160)
+
+
 def test_a_network_that_recognises_views_stays_frozen(capsys):
     class Hue(Net):
         def forward(self, x):
