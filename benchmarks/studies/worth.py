@@ -28,12 +28,16 @@ k-means. Principal components, UMAP, whitened features and concatenations are no
 seed sets the split, the labels, the weights and the views, for all rows alike. p is that of a
 paired t-test over the seeds, between the five-label accuracies of the row and of the default, or
 of the first row where the default is left out. The gap closed is the part of the way from the
-default to Supervised that a row goes, where that is longer than .005.
+default to Supervised that a row goes, where that is longer than .005. With ``--save``, the folder
+``.runs`` keeps each run, so that an interrupted study continues at the same commit.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
 from time import process_time
+
+from joblib import Memory
 
 from benchmarks._protocol import (
     FEW,
@@ -45,7 +49,7 @@ from benchmarks._protocol import (
     split,
     use_threads,
 )
-from benchmarks._results import Table, make_parser
+from benchmarks._results import Table, commit, make_parser
 from benchmarks._rows import ORACLE, ROWS, concatenated, fits, represented
 
 
@@ -76,12 +80,14 @@ def main():
     parser.add_argument("--rows", nargs="+", default=ROWS, choices=ROWS)
     args = parser.parse_args()
     use_threads()
+    memory = Memory(Path(__file__).parent / ".runs" / commit() if args.save else None, verbose=0)
+    measured = memory.cache(run)
     for name in args.sets:
         X, y, test = SETS[name](args)
         rows = [row for row in args.rows if fits(row, X)]
         found = {}
         for row in rows:
-            runs = [run(row, X, y, test, args, seed) for seed in range(args.seeds)]
+            runs = [measured(row, X, y, test, args, seed) for seed in range(args.seeds)]
             found |= {part: [one[part] for one in runs] for part in runs[0]}
         has_all = isinstance(test, float) and args.n >= (1 - test) * len(y)
         title = name if has_all else f"{name}, {args.n:,}"
