@@ -130,7 +130,7 @@ def worth():
         named = (
             f"{row[column]} {row['row']}" for row, column in zip(best, (few, many), strict=True)
         )
-        baselines = {"best without training": ", ".join(named)}
+        baselines = {"best unwhitened": ", ".join(named)}
         baselines["95 %"] = "–" if "learned" in figures else best[0].get("95 %", "–")
         if "learned" in figures:
             figures |= {
