@@ -83,7 +83,7 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         A copy is trained; a fitted embedder is used unchanged. Searches and cross-validation would
         train it again: for them, pass ``FrozenEstimator(embedder)`` from :mod:`sklearn.frozen`.
         None trains a ``ContrastiveEmbedder`` for about 720 steps, which is 30 epochs of 3,000
-        samples; at least 10 and at most 400 epochs.
+        samples; at least 10 and at most 400 epochs, also with ``PatchNet``.
     classifier : classifier, default=None
         A classifier of scikit-learn. Copies of it are fitted to the weighted blocks. None is
         ``LogisticRegression(max_iter=1000)``.

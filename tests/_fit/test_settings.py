@@ -52,7 +52,7 @@ BAD_PARAMETERS = {
     "augmentation class": (
         {"augmentation": GaussianNoise}, TypeError, r"augmentation=GaussianNoise\(\)"
     ),
-    "callback type": ({"callbacks": ["stop"]}, TypeError, "'callbacks'.*callbacks of skorch"),
+    "callback type": ({"callbacks": ["stop"]}, TypeError, "'callbacks'.*instances of callbacks"),
     "callback monitor": ({"callbacks": [EarlyStopping()]}, ValueError, "monitor 'train_loss'"),
     "callback that scores predictions": (
         {"callbacks": [EpochScoring("accuracy")]}, ValueError, r"callbacks\.Evaluation\(scoring, X"
