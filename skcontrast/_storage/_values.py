@@ -100,6 +100,11 @@ class Writer:
                     f"{name} is an array of dtype {value.dtype}, which cannot be written."
                 )
             return {"$strings": value.tolist(), "object": value.dtype == object}
+        if isinstance(value, Tensor) and nn.parameter.is_lazy(value):
+            raise TypeError(
+                f"{name} is in a lazy layer, which cannot be written before its first call: "
+                "call the module once, on a batch."
+            )
         if id(value) not in self._seen:
             self._seen[id(value)] = (name, value)
             # torch takes neither read-only arrays nor negative strides.

@@ -266,7 +266,7 @@ def test_modules_of_one_class_have_a_name_each(tmp_path):
 
 def test_lazy_layers_are_refused_until_they_have_seen_a_sample(tmp_path):
     embedder = fitted(encoder=nn.Sequential(nn.LazyLinear(4), nn.ReLU()))
-    with pytest.raises((TypeError, ValueError), match="uninitialized parameter"):
+    with pytest.raises(TypeError, match=r"encoder.* is in a lazy layer, .*call the module once"):
         skcontrast.save(embedder, tmp_path / "a")
     embedder.encoder(torch.zeros(1, VECTORS.shape[1]))
     skcontrast.save(embedder, tmp_path / "a")

@@ -100,9 +100,9 @@ def test_only_known_classes_are_made():
 
 
 @pytest.mark.parametrize("lazy", [lambda: nn.LazyLinear(3), lambda: nn.LazyBatchNorm1d()])
-def test_a_lazy_layer_is_refused_by_torch_until_it_has_seen_a_sample(lazy):
+def test_a_lazy_layer_is_refused_until_it_has_seen_a_sample(lazy):
     module, x = nn.Sequential(lazy()), torch.ones(4, 5)
-    with pytest.raises((TypeError, ValueError), match="uninitialized parameter"):
+    with pytest.raises(TypeError, match=r"value\.0.* is in a lazy layer, .*call the module once"):
         again(module)
     module.eval()(x)
     assert torch.equal(again(module)(x), module(x))
