@@ -61,8 +61,8 @@ def _advice(name: str, value: Any, constraints: Sequence[Any]) -> str:
     if isinstance(value, str):
         return choices_instead(value, base, name)
     if inspect.isclass(value) and issubclass(value, base):
-        known = inspect.signature(value).parameters.items()
-        needed = ", ".join(name for name, one in known if one.default is one.empty)
+        arguments = inspect.signature(value).parameters.values()
+        needed = ", ".join(one.name for one in arguments if one.default is one.empty)
         return f" Write {name}={value.__name__}({needed}) instead."
     if isinstance(value, Real) and name == "similarity":
         return f" Write similarity=Cosine({value!r}) instead."
