@@ -185,6 +185,7 @@ def test_score_is_that_of_views_and_repeats(framework):
         embedder.score(GRAPHS[:1])
 
 
+@pytest.mark.slow
 def test_training_raises_the_score_of_what_layers_read_out():
     def mean_score(max_epochs):
         encoder = GIN(n_layers=2, width=8, readout_input=False)

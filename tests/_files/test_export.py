@@ -246,6 +246,7 @@ def test_parts_of_one_array_can_be_exported_and_several_arrays_are_refused(tmp_p
     close(run((tmp_path / "a.onnx").read_bytes(), VECTORS), embedder.transform(VECTORS))
 
 
+@pytest.mark.slow
 def test_a_network_that_differs_is_not_written(tmp_path, monkeypatch):
     embedder = fitted(VECTORS, **SMALL)
     path = tmp_path / "network.onnx"

@@ -63,5 +63,6 @@ def descriptions():
     return [description_of(make(1)) for make in MADE.values()]
 
 
+@pytest.mark.slow
 def test_a_description_is_the_same_in_every_process():
     assert in_a_process(descriptions) == descriptions()
