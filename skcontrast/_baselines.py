@@ -203,7 +203,7 @@ def compare_with_baselines(
     - "untrained": the same embedder with its initial weights, if these are random;
     - "embedder": the output of `transform`;
     - "concatenated": the embedding and the training-free features, or "raw" if there are none;
-      each block is standardised and has the same weight, see :ref:`concatenation`.
+      each block is standardised and has the same weight.
 
     The columns are the accuracies of a logistic regression on `n_labels` labels per class; of 20
     nearest neighbours (or the size of the smallest class) by the cosine, after

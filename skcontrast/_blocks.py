@@ -61,16 +61,15 @@ def block_defaults(embedder: ContrastiveEmbedder) -> _Defaults:
 def default_blocks(embedder: ContrastiveEmbedder, seed: int) -> list[Any]:
     """Return the default transformers for a fitted embedder, not fitted."""
     blocks, schema = block_defaults(embedder), embedder._fitted.schema
-    others = [features() for features in blocks.others]
-    for features in others:
-        if isinstance(features, Raw):
-            features.kind = schema.kind  # type: ignore[misc]  # with its scaling
-            if math.prod(schema.sample_shape) > _MOST_NUMBERS:
-                return []
-    if blocks.whitened is None:
-        return others
-    features, chain = blocks.whitened(seed), embedder.augmentation_
-    return [ViewWhitening(features, chain, random_state=seed) if chain else features, *others]
+    if Raw in blocks.others and math.prod(schema.sample_shape) > _MOST_NUMBERS:
+        return []
+    chain, whitened = embedder.augmentation_, [blocks.whitened(seed)] if blocks.whitened else []
+    features = [*whitened, *(others() for others in blocks.others)]
+    for one in features:  # which read and scale X as the embedder does
+        one.kind = schema.kind  # type: ignore[misc]
+    if not (chain and whitened):
+        return features
+    return [ViewWhitening(features[0], chain, random_state=seed), *features[1:]]
 
 
 def transform_with(transformers: list[Any], X: Any) -> list[NDArray]:

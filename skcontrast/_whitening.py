@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, Self
@@ -41,8 +43,8 @@ class ViewWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared)
     Directions in which the views of one sample differ are shrunk; those in which samples differ
     are kept. It needs no labels and no gradient descent. It is within-class covariance
     normalisation [1]_, a step of linear discriminant analysis, with each sample as a class.
-    Up to the shrinkage, it is the linear map with the smallest spectral contrastive loss
-    [2]_ [3]_.
+    Its discriminant directions are those of the linear map with the smallest spectral contrastive
+    loss [2]_ [3]_, which scales them differently.
 
     With the standardised features :math:`a_{iv}` of view v of sample i, and their mean
     :math:`\bar a_i` over the views,
@@ -60,8 +62,8 @@ class ViewWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared)
     ----------
     transformer : transformer
         Computes the features: one of :mod:`skcontrast.features`, an embedder, or any other
-        transformer of samples, such as a union or a Pipeline. A clone is fitted; scikit-learn's
-        ``FrozenEstimator(transformer)`` is used as fitted.
+        transformer of samples, such as a union or a Pipeline. A clone is fitted to X and y,
+        without groups; scikit-learn's ``FrozenEstimator(transformer)`` is used as fitted.
     augmentation : augmentation, list or Pipeline of augmentations, default=None
         Draws the views. None uses the augmentations of a Pipeline; otherwise those of
         `transformer`, if it is an embedder; otherwise the default of the kind of data.
@@ -171,7 +173,10 @@ class ViewWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared)
         rows = np.linspace(0, len(X) - 1, min(n_rows, len(X))).astype(int)
         generator, deviations = torch.Generator().manual_seed(seed), []
         for batch in np.array_split(rows, -(-len(rows) // _BATCH)):
-            views = [self._features(draw(X[batch], generator)) for _ in range(self.n_views)]
+            with warnings.catch_warnings():
+                # Views may be brighter or darker than X.
+                warnings.filterwarnings("ignore", "X has values from")
+                views = [self._features(draw(X[batch], generator)) for _ in range(self.n_views)]
             A = np.stack([self.scaler_.transform(view) for view in views])
             deviations.append((A - A.mean(0)).reshape(-1, A.shape[2]))
         return np.concatenate(deviations)
@@ -200,7 +205,10 @@ class ViewWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared)
             return scaler.to_tensor(samples, "cpu")
 
         views = compose(chain, schema.sample_shape, kind=schema.kind, convert=read)
-        is_frame, is_flat = hasattr(original, "columns"), getattr(original, "ndim", 0) == 2
+        # A DataFrame of file names has other columns than its images.
+        shape: tuple[int, ...] = getattr(original, "shape", ())
+        is_flat = len(shape) == 2 and shape[1] == math.prod(X.shape[1:])
+        is_frame = is_flat and hasattr(original, "columns")
         keyword = "columns" if hasattr(original, "iloc") else "schema"  # of pandas, polars
 
         def draw(samples: Any, generator: torch.Generator) -> Any:

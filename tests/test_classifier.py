@@ -38,7 +38,7 @@ from skcontrast._fit import _label_spreading
 from skcontrast.augmentation import GaussianBlur, GaussianNoise
 from skcontrast.encoders import GIN, ConvNet, SeriesNet
 from skcontrast.features import Raw
-from skcontrast.kinds import Vectors
+from skcontrast.kinds import Images, Vectors
 from skcontrast.losses import SemiSupCon, SupCon
 from tests.common import IMAGES, check_sklearn_contract, small
 
@@ -481,7 +481,6 @@ def test_an_onnx_file_returns_labels_and_names_the_classes(named, tmp_path):
         ({}, {"y": np.where(FEW < 0, NAMES, Y)}, "numbers or strings, got both"),
         ({}, {"y": X[:, 0]}, "Unknown label type"),
         ({}, {"y": [None, (0, 1), *[(1, 1)] * 88]}, "numbers or strings, got lists or tuples"),
-        ({}, {"y": np.ma.masked_equal(FEW, -1)}, "y has masked entries"),
         ({}, {"y": FEW, "sample_weight": [1.0]}, r"sample_weight must have shape \(90,\)"),
         (
             {},
@@ -663,3 +662,22 @@ def test_the_default_is_not_behind_a_logistic_regression_on_the_embedding(name):
         ours, theirs = (balanced_accuracy_score(y[test], p[test]) for p in predicted)
         ahead.append(ours - theirs)
     assert np.mean(ahead) > -0.01
+
+
+def test_default_blocks_read_samples_as_the_embedder_does(tmp_path):
+    pixels = pytest.importorskip("PIL.Image")
+    X = [pixels.new("RGB", (16 + i % 3, 20), (8 * i, 40 * (i % 2), 90)) for i in range(30)]
+    y = np.where(np.arange(30) < 10, np.arange(30) % 2, -1)
+    embedder = small(encoder=ConvNet([8]), kind=Images(size=16))
+    model = ContrastiveClassifier(embedder, random_state=0).fit(X, y)
+    assert list(model.blocks_) == ["embedding", "ViewWhitening(PatchDictionary)"]
+    skcontrast.save(model, tmp_path / "model.safetensors")
+    loaded = skcontrast.load(tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+
+
+def test_a_declared_kind_is_that_of_the_blocks():
+    X = np.random.default_rng(0).normal(size=(40, 8, 30))  # like series; a warning is an error
+    y = np.where(np.arange(40) < 10, np.arange(40) % 2, -1)
+    embedder = small(encoder=ConvNet([8]), kind="images")
+    ContrastiveClassifier(embedder, random_state=0).fit(X, y)

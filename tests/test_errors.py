@@ -65,15 +65,6 @@ def test_a_mixed_list_names_the_first_item_that_does_not_fit(X, message, method)
         getattr(tiny(encoder=None), method)(X)
 
 
-def test_masked_entries_are_refused_and_a_mask_of_nothing_is_not():
-    masked = np.ma.masked_greater(VECTORS, 0)
-    with pytest.raises(ValueError, match=r"X has masked entries.*pass X\.filled\(value\)"):
-        tiny().fit(masked)
-    tiny().fit(np.ma.masked_greater(VECTORS, 1e9))
-    with pytest.raises(ValueError, match="sample_weight has masked entries"):
-        tiny().fit(VECTORS, sample_weight=masked[:, 0])
-
-
 def test_a_dataset_of_complex_numbers_is_refused():
     with pytest.raises(TypeError, match="a Dataset of arrays of numbers"):
         tiny().fit(Complex())

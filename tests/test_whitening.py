@@ -320,3 +320,22 @@ def test_views_that_do_not_differ_are_refused():
         ViewWhitening(Raw(), []).fit(VECTORS)
     with pytest.raises(NotFittedError):
         ViewWhitening(Raw()).transform(VECTORS)
+
+
+def test_a_column_of_paths_is_images(tmp_path):
+    pixels = pytest.importorskip("PIL.Image")
+    paths = [str(tmp_path / f"{i}.png") for i in range(20)]
+    for path, image in zip(paths, IMAGES, strict=False):
+        pixels.fromarray((255 * image).astype(np.uint8)).save(path)
+    table = pd.DataFrame({"file": paths})
+    whitening = ViewWhitening(PatchDictionary(8, random_state=0), random_state=0)
+    Z = whitening.fit(table).transform(table)
+    np.testing.assert_array_equal(Z, whitening.fit(paths).transform(paths))
+
+
+def test_views_that_are_brighter_than_the_samples_do_not_warn():
+    X = np.round(16 * IMAGES)  # a warning is an error here
+    whitening = ViewWhitening(PatchDictionary(8, random_state=0), GaussianNoise(0.5))
+    whitening.fit(X)
+    with pytest.warns(UserWarning, match="X has values from"):
+        whitening.transform(16 * X)

@@ -149,22 +149,8 @@ def as_numbers(
         return check_array(array, input_name=name, **options)
 
 
-def refuse_masked(values: Any, name: str) -> None:
-    """Raise ValueError for masked entries of an array or of arrays in lists."""
-    arrays = (x for x in _entries(values) if isinstance(x, np.ma.MaskedArray))
-    if any(map(np.ma.is_masked, arrays)):
-        raise ValueError(
-            f"{name} has masked entries, which would be used as if they were not masked: pass "
-            f"{name}.filled(value), or impute them."
-        )
-
-
 def check_entries(values: Any, name: str) -> None:
-    """Raise an error for masked entries and for dates.
-
-    As a number, a missing date would be −9.2e18.
-    """
-    refuse_masked(values, name)
+    """Raise an error for dates: as a number, a missing date would be −9.2e18."""
     is_table = hasattr(values, "columns") and hasattr(values, "dtypes")
     dtypes = values.dtypes if is_table else {getattr(x, "dtype", None) for x in _entries(values)}
     if any(map(_is_of_dates, dtypes)):

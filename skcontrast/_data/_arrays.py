@@ -82,7 +82,7 @@ class LazySamples:
         items = [self._item(row) for row in rows]
         advice = "If they are series, pass kind='series'"
         if self.ndim == 4:
-            advice = "Images of Pillow get one size by kind=Images(size=64)"
+            advice = "Images of Pillow get one size by kind=Images(size=224)"
         for row, item in zip(rows, items, strict=True):
             if item.shape != self.shape[1:]:
                 raise ValueError(

@@ -11,7 +11,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from torch import Tensor
 
 from .._checks import advice_on, as_numbers, naming
-from .._checks._arguments import refuse_masked
 from .._warnings import warn
 from ._arrays import as_array, as_tensor
 
@@ -124,7 +123,6 @@ def split_known(
     known : ndarray of shape (n_known,)
     is_known : ndarray of shape (n_samples,), dtype bool
     """
-    refuse_masked(values, name)
     expected = f"an array of {what}, shape (n_samples,)"
     with naming(name, expected):
         array = entries(values)

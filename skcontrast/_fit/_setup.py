@@ -27,7 +27,7 @@ from .._runtime import (
     seeded_everywhere,
     use_threads_for,
 )
-from .._warnings import warn
+from .._warnings import say, warn
 from ..augmentation import Augmentation, compose
 from ..augmentation._compose import Composition
 from ..augmentation._symmetries import may_show_symmetries, symmetries_of
@@ -302,6 +302,7 @@ def _new_network(
         if getattr(encoder, "adapt", None) == "auto" and has_relations:
             encoder = copy.copy(encoder)
             encoder.adapt = True
+            say("Pretrained adapts the network to labels or groups. adapt=False overrides this.")
         return encoder
 
     _check_encoders(settings, split, schema)

@@ -184,7 +184,7 @@ class Preprocessing(nn.Module):
     @property
     def input(self) -> str:
         """The size of the images in words."""
-        n_tokens = math.prod(self.size) // math.prod(self.patch)
+        n_tokens = math.prod(np.floor_divide(self.size, self.patch).tolist())
         tokens = f" ({n_tokens} tokens)" if max(self.patch) > 1 else ""
         return f"input {self.size[0]}×{self.size[1]}{tokens}"
 
@@ -286,7 +286,10 @@ class PretrainedNetwork(nn.Module):
         tokens = getattr(tokens, "last_hidden_state", tokens)
         n, name = _n_prefix_tokens(self.network), type(self.network).__name__
         if getattr(tokens, "ndim", 0) != 3:
-            raise ValueError(f"pool={self.pool!r} needs a transformer, got {name}: omit pool=.")
+            raise ValueError(
+                f"pool={self.pool!r} needs a network that returns tokens (n, tokens, width), as "
+                f"those of timm and transformers, but {name} does not: omit pool=."
+            )
         if n == 0 and self.pool != "mean":
             raise ValueError(f"{name} has no class token for pool={self.pool!r}: omit pool=.")
         norm = getattr(self.network, "fc_norm", nn.Identity())  # of timm

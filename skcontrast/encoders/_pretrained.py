@@ -45,12 +45,12 @@ _MOST_TOKENS = 256
 # For adapt="auto": the number of images and their batch size.
 _N_IMAGES, _BATCH = 300, 32
 # The largest participation ratio of the features with which the network is adapted, without and
-# with batch normalisation, at the image size of the training. With it, sets that gain have 16 to
+# with batch normalisation, at the image size of the training. With it, sets that gain have 5 to
 # 29 (weather 46), photographs 42 to 86. With a vision transformer, adapting gains where it is 3.7
 # to 8.8 (four sets), and costs accuracy where it is 9.6.
 _MOST_DIRECTIONS = 7, 38
 # The largest share of views, of 300 images, that are nearest to another view of the same image.
-# With lite0 and lite2, sets that gained have .32 to .63 (weather .85). Rice, monkeys and brains,
+# With lite0 and lite2, sets that gained have .29 to .63 (weather .85). Rice, monkeys and brains,
 # which gained nothing or lost, have .79 to .89.
 _MOST_RECOGNISED = 0.75
 # Returns a function that draws views of images of a shape. `skcontrast._fit._defaults` sets it,
@@ -89,10 +89,10 @@ class Pretrained(Encoder):
         one number or one per channel. None reads them from `processor`, or from a network of timm.
     size : int or (int, int), default=None
         Height and width to which images are resized (bilinear, antialiased if they shrink). None:
-        for a frozen network, the shorter side is at least 96 and at most 224 pixels; for a trained
-        network, and for both in training, the area is at most 96 × 96 pixels. Transformers get
-        whole patches, at least 6 × 6 and at most 256. A network that takes only one
-        size gets this size.
+        for a frozen network, the shorter side is at least 96 (less if the longer one would exceed
+        224) and at most 224 pixels; for a trained network, and for both in training, the area is
+        at most 96 × 96 pixels. Transformers get whole patches, usually at least 6 × 6, and at most
+        256. A network that takes only one size gets this size.
     pool : {"token", "mean", "both"}, default=None
         Output of a transformer: the class token, the mean of the patches, or both. None is the
         output of the network, and for DINOv3 the class token.
@@ -104,7 +104,9 @@ class Pretrained(Encoder):
         and `fit` takes seconds. "auto" decides by the features of 300 images, at the size of the
         training: the network is trained if their participation ratio is at most 38, or 7 without
         batch normalisation, see :ref:`when-to-adapt`; and if at most 75 % of views are nearest to
-        another view of the same image. It prints the decision at any `verbose`.
+        another view of the same image; or if the loss needs labels or ``same_group="positive"``.
+        It prints the decision at any `verbose`. With `n_components`, the last linear layer is
+        trained in any case.
     rate : float, default=None
         Learning rate of the network, relative to that of the projection head. None is 0.2 for
         networks with batch normalisation and 0.05 for others, such as transformers.
@@ -161,7 +163,7 @@ class Pretrained(Encoder):
     (40, 16)
     """
 
-    kind = Images(standardize=False)
+    kind = Images(size=224, standardize=False)
     network: nn.Module | str = parameter([nn.Module, str])
     mean: float | Sequence[float] | None = parameter(
         [_FINITE, Numbers(_FINITE, 1), None], default=None, kw_only=True
@@ -232,8 +234,10 @@ class Pretrained(Encoder):
         module.notes += [head, f"{width} features"]
         parameters = list(network.parameters())
         n_frozen = int(self.frozen * len(parameters)) if self.adapt else len(parameters)
-        for weights in parameters[:n_frozen]:
-            weights.requires_grad_(False)
+        is_open = any(weights.requires_grad for weights in parameters)
+        for i, weights in enumerate(parameters):
+            # A network without any gradient is trained as another.
+            weights.requires_grad_(i >= n_frozen and (weights.requires_grad or not is_open))
         if n_components is None:
             return module
         return nn.Sequential(module, last_layer(width, n_components))
@@ -245,7 +249,8 @@ class Pretrained(Encoder):
             # Pixels of at most 7 bits, of 8 or of 16.
             advice = f"X / {high if high < 128 else 255 if high <= 255 else 65535:g}"
             if low < 0:
-                advice = "images before their standardisation; for [-1, 1], (X + 1) / 2"
+                advice = "images before their standardisation; for [-1, 1], (X + 1) / 2; for "
+                advice += "several modalities, kind=Images(standardize=False)"
             raise ValueError(
                 f"Pretrained expects intensities in [0, 1], got {low:.4g} to {high:.4g}: pass "
                 f"uint8 images, or {advice}."
@@ -256,21 +261,21 @@ class Pretrained(Encoder):
                 "was divided by 255 twice."
             )
         network: Any = module[0] if isinstance(module, nn.Sequential) else module
-        is_open = any(weights.requires_grad for weights in network.parameters())
-        if not is_open:
+        if not any(weights.requires_grad for weights in network.parameters()):
             return
-        native = network.pixels.size
-        network.pixels.size = self._sizes(network.network, batch.shape[-2:])[1]
-        with torch.no_grad():
-            self._width(network, batch[:2])  # which changes it if the network takes one size
+        native, widths = network.pixels.size, []
+        for size in (native, self._sizes(network.network, batch.shape[-2:])[1]):
+            network.pixels.size = size
+            with torch.no_grad():  # changes the size if the network takes only one
+                widths.append(self._width(network, batch[:2]))
+        if widths[0] != widths[1]:  # of a map that is flattened
+            network.pixels.size = native
         if self.adapt == "auto":
             images = batch[torch.from_numpy(rng.permutation(len(batch))[:_N_IMAGES])]
             adapts, reason = _decide_to_adapt(network, images)
             network.notes.append("adapted" if adapts else "frozen")
-            decision = (
-                f"Pretrained {'adapts the network' if adapts else 'keeps the network frozen'}"
-            )
-            say(f"{decision}: {reason}. adapt={not adapts} overrides this.")
+            decision = "adapts the network" if adapts else "keeps the network frozen"
+            say(f"Pretrained {decision}: {reason}. adapt={not adapts} overrides this.")
             if not adapts:
                 network.requires_grad_(False).pixels.size = native
                 return
@@ -324,9 +329,7 @@ class Pretrained(Encoder):
             if self.size is None and declared not in (None, pixels.size):
                 pixels.size = declared
                 return self._width(module, images)
-            advice = (
-                "a module from float32 images to one tensor, and its size= if it takes only one"
-            )
+            advice = "a module from float32 images to one tensor, or the only size= that it takes"
             if np.mod(pixels.size, pixels.patch).any():
                 advice = f"a size= that is a multiple of its patches of {pixels.patch[0]} pixels"
             raise ValueError(
@@ -349,8 +352,6 @@ def _decide_to_adapt(network: PretrainedNetwork, images: Tensor) -> tuple[bool, 
     # Between different images only, so that the ratio does not grow with their number.
     squares = (rows @ rows.T).square().fill_diagonal_(0)
     n_directions = float((squares.numel() - len(rows)) / squares.sum())
-    if math.isinf(n_directions):
-        return False, "all images have equal features"
     sign = "≤" if n_directions <= most else ">"
     reason = f"features vary in {n_directions:.3g} {sign} {most} directions"
     if sign == ">" or default_views is None:

@@ -68,6 +68,11 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
     _schema: Schema = learned()
     _scaler: Any = learned()
 
+    def __sklearn_clone__(self) -> Self:
+        clone = super().__sklearn_clone__()
+        vars(clone).update({k: v for k, v in vars(self).items() if k == "kind"})
+        return clone
+
     def learn(self, batch: Any, rng: np.random.RandomState) -> nn.Module:
         """Return the map from samples to features.
 
@@ -120,7 +125,7 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
         X, schema = read_samples(base_of(X), hint=declared_kind(self), owner=self)
         holds = f"but X holds {schema.kind.name}"
         check_fits(self, self.kind, lambda kind: isinstance(schema.kind, type(kind)), holds)
-        schema.kind._check_unusual(X, is_declared=False)
+        schema.kind._check_unusual(X, is_declared="kind" in vars(self))
         kind = schema.kind
         with plain_modes(_CPU), naming_kind(kind):
             _, scaler, batch = with_scaler(kind, X)

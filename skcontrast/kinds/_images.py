@@ -129,8 +129,9 @@ class Images(ArrayKind):
         shape = X.shape[1:]
         if not is_declared and type(self) is Images and len(shape) == 2 and is_long(*shape):
             warn(
-                f"X of shape {X.shape} looks like series, but is read as images, because of the "
-                "augmentation or the encoder: pass kind='images', or use components for series."
+                f"X of shape {X.shape} looks like series, but is read as images, because of its "
+                "augmentation, encoder or features: use those for series, or an embedder with "
+                "kind='images'."
             )
         if not is_declared and len(shape) == 3 and _has_channels_last(*shape):
             raise ValueError(

@@ -144,7 +144,8 @@ class Series(ArrayKind):
         if n_channels == n_times:
             warn(
                 f"X of shape {X.shape} looks like grey images, but is read as series, because of "
-                "the augmentation or the encoder: pass kind='series', or choose them for images."
+                "its augmentation, encoder or features: use those for images, or an embedder with "
+                "kind='series'."
             )
 
     def scaler(self) -> SeriesScaler:

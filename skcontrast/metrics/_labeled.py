@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from sklearn.utils import column_or_1d
 
 from .._checks import as_numbers, naming, validated
-from .._checks._arguments import refuse_masked
 from .._data._metadata import entries, validate_labels
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -108,7 +107,6 @@ def _as_arrays(H: Any, y: Any, name: str, y_name: str, needed_by: str) -> tuple[
     if y is None:
         raise ValueError(f"{needed_by} needs the classes of the samples, but {y_name} is None.")
     H = as_numbers(H, name, EMBEDDINGS, dtype=(np.float64, np.float32))
-    refuse_masked(y, y_name)
     with naming(y_name, "an array of classes, shape (n_samples,)"):
         y = column_or_1d(entries(y))
     if len(y) != len(H):

@@ -348,7 +348,10 @@ def test_the_row_of_a_transformer_is_chosen():
 
 
 def test_a_pool_that_a_network_lacks_is_refused(net):
-    with pytest.raises(ValueError, match="pool='mean' needs a transformer, got Net: omit pool"):
+    with pytest.raises(
+        ValueError,
+        match=r"pool='mean' needs a network that returns tokens.*but Net does not: omit pool",
+    ):
         frozen(net, X, pool="mean")
     without = Transformer()
     del without.cls_token
@@ -511,7 +514,7 @@ def test_the_decision_looks_at_images_of_the_size_of_the_training():
     assert set(sides) == {160}
     sides.clear()
     encoder.learn(module, torch.rand(12, 3, 160, 160), np.random.RandomState(0))
-    assert set(sides) == {96}
+    assert set(sides[1:]) == {96}  # the first call compares the number of features
     assert module.original is None or module.original.pixels.size == (160, 160)
 
 
@@ -864,7 +867,7 @@ def test_weights_are_told_to_pass_their_transforms(net, is_called):
 def test_equal_images_do_not_train_the_network(net, capsys):
     same = np.repeat(X[:1], 40, axis=0)
     assert not small(encoder=pretrained(net), max_epochs=1).fit(same).adapted_
-    assert "all images have equal features" in capsys.readouterr().err
+    assert "features vary in inf > " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -893,3 +896,25 @@ def test_a_trainable_network_is_exported(net, tmp_path):
     network = onnxruntime.InferenceSession(tmp_path / "net.onnx")
     (found,) = network.run(None, {"X": X[:7]})
     np.testing.assert_allclose(found, embedder.transform(X[:7]), atol=1e-4)
+
+
+def test_files_have_at_most_224_pixels(net, tmp_path):
+    pixels = pytest.importorskip("PIL.Image")
+    for i in range(3):
+        pixels.new("RGB", (240, 300), (40 * i, 90, 10)).save(tmp_path / f"{i}.png")
+    paths = sorted(map(str, tmp_path.iterdir()))
+    assert Frozen(pretrained(net)).fit(paths)._schema.sample_shape == (3, 224, 224)
+
+
+def test_a_network_without_gradients_is_trained(net):
+    embedder = small(encoder=pretrained(net.requires_grad_(False), adapt=True), max_epochs=1)
+    assert embedder.fit(X).adapted_
+
+
+def test_a_flattened_map_is_trained_at_the_size_of_the_images():
+    flat = nn.Sequential(nn.Conv2d(3, 2, 3, stride=8), nn.Flatten())
+    encoder = Pretrained(flat, mean=0.5, std=0.5, adapt=True)
+    assert small(encoder=encoder, max_epochs=1).fit_transform(images(6, side=120)).shape == (
+        6,
+        450,
+    )
