@@ -47,8 +47,8 @@ _N_IMAGES, _BATCH = 300, 32
 # The largest participation ratio of the features with which the network is adapted, without and
 # with batch normalisation, at the image size of the training. With it, sets that gain have 5 to
 # 29 (weather 46), photographs 42 to 86. With a vision transformer, adapting gains where it is 3.7
-# to 8.8 (four sets), and costs accuracy where it is 9.6.
-_MOST_DIRECTIONS = 7, 38
+# to 8.8 (seven sets), and costs accuracy where it is 9.6.
+_MOST_DIRECTIONS = 9, 38
 # The largest share of views, of 300 images, that are nearest to another view of the same image.
 # With lite0 and lite2, sets that gained have .29 to .63 (weather .85). Rice, monkeys and brains,
 # which gained nothing or lost, have .79 to .89.
@@ -102,7 +102,7 @@ class Pretrained(Encoder):
     adapt : bool or "auto", default="auto"
         Whether `fit` trains the network. False leaves it frozen: `transform` returns its features,
         and `fit` takes seconds. "auto" decides by the features of 300 images, at the size of the
-        training: the network is trained if their participation ratio is at most 38, or 7 without
+        training: the network is trained if their participation ratio is at most 38, or 9 without
         batch normalisation, see :ref:`when-to-adapt`; and if at most 75 % of views are nearest to
         another view of the same image; or if the loss needs labels or ``same_group="positive"``.
         It prints the decision at any `verbose`. With `n_components`, the last linear layer is

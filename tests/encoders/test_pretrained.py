@@ -471,6 +471,14 @@ class Varied(Net):
         return self.features(x)
 
 
+class WithoutNorm(Varied):
+    """The same without batch normalisation."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.Identity()
+
+
 @pytest.mark.parametrize(
     "made, is_adapted, reason",
     [
@@ -485,10 +493,11 @@ class Varied(Net):
             False,
             r"keeps the network frozen: features vary in [\d.]+ > 38 directions\. adapt=True",
         ),
+        (Transformer, True, r"adapts the network: features vary in [\d.]+ ≤ 9 directions"),
         (
-            Transformer,
+            WithoutNorm,
             False,
-            r"keeps the network frozen: features vary in [\d.]+ > 7 directions\. adapt=True",
+            r"keeps the network frozen: features vary in [\d.]+ > 9 directions\. adapt=True",
         ),
     ],
 )
