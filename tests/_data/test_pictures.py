@@ -346,7 +346,7 @@ def test_images_of_pillow_of_one_size_are_the_array_of_their_pixels(images):
 
 def test_images_of_pillow_of_several_sizes_need_one(paths):
     images = list(map(Image.open, paths))
-    with pytest.raises(ValueError, match=r"one shape: .*get one size by kind=Images\(size=64\)"):
+    with pytest.raises(ValueError, match=r"one shape: .*get one size by kind=Images\(size=224\)"):
         small_images().fit(images)
     expected = small_images(kind=Images(size=12)).fit_transform(paths)
     np.testing.assert_array_equal(
