@@ -104,9 +104,9 @@ class Pretrained(Encoder):
         and `fit` takes seconds. "auto" decides by the features of 300 images, at the size of the
         training: the network is trained if their participation ratio is at most 38, or 9 without
         batch normalisation, see :ref:`when-to-adapt`; and if at most 75 % of views are nearest to
-        another view of the same image; or if the loss needs labels or ``same_group="positive"``.
-        It prints the decision at any `verbose`. With `n_components`, the last linear layer is
-        trained in any case.
+        another view of the same image. It is also trained if the loss needs labels, and with
+        ``same_group="positive"``. `fit` prints the decision at any `verbose`. The linear layer of
+        `n_components` is always trained.
     rate : float, default=None
         Learning rate of the network, relative to that of the projection head. None is 0.2 for
         networks with batch normalisation and 0.05 for others, such as transformers.
@@ -236,7 +236,7 @@ class Pretrained(Encoder):
         n_frozen = int(self.frozen * len(parameters)) if self.adapt else len(parameters)
         is_open = any(weights.requires_grad for weights in parameters)
         for i, weights in enumerate(parameters):
-            # A network without any gradient is trained as another.
+            # Weights that the user has frozen stay so, unless all of them are.
             weights.requires_grad_(i >= n_frozen and (weights.requires_grad or not is_open))
         if n_components is None:
             return module
@@ -268,7 +268,7 @@ class Pretrained(Encoder):
             network.pixels.size = size
             with torch.no_grad():  # changes the size if the network takes only one
                 widths.append(self._width(network, batch[:2]))
-        if widths[0] != widths[1]:  # of a map that is flattened
+        if widths[0] != widths[1]:  # the network flattens its feature map
             network.pixels.size = native
         if self.adapt == "auto":
             images = batch[torch.from_numpy(rng.permutation(len(batch))[:_N_IMAGES])]
@@ -352,6 +352,8 @@ def _decide_to_adapt(network: PretrainedNetwork, images: Tensor) -> tuple[bool, 
     # Between different images only, so that the ratio does not grow with their number.
     squares = (rows @ rows.T).square().fill_diagonal_(0)
     n_directions = float((squares.numel() - len(rows)) / squares.sum())
+    if math.isinf(n_directions):
+        return False, "all images have equal features"
     sign = "≤" if n_directions <= most else ">"
     reason = f"features vary in {n_directions:.3g} {sign} {most} directions"
     if sign == ">" or default_views is None:

@@ -70,7 +70,8 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
 
     def __sklearn_clone__(self) -> Self:
         clone = super().__sklearn_clone__()
-        vars(clone).update({k: v for k, v in vars(self).items() if k == "kind"})
+        if "kind" in vars(self):
+            clone.kind = self.kind  # type: ignore[misc]
         return clone
 
     def learn(self, batch: Any, rng: np.random.RandomState) -> nn.Module:
