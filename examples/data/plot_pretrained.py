@@ -6,7 +6,7 @@ ImageNet has no blood cells under a microscope. Here, a network of ImageNet is a
 them without labels, and a classifier is trained with 2, 5 or 20 labels per kind. The baseline is
 the frozen network.
 
-The claim: adapted, the network is about as good with 2 labels of each kind as it was with 5, and
+The claim: adapted, the network is about as good with 2 labels per class as it was with 5, and
 with 5 most of the way to what it was with 20. Look for the distance between the two curves, and
 for their bars: with 2 labels, it matters which.
 
@@ -113,7 +113,7 @@ else:
 
 
 def accuracies(H_train, H_test, n_draws=10):
-    """Return the accuracies with 2, 5 and 20 labels of each kind, one row per draw."""
+    """Return the accuracies with 2, 5 and 20 labels per class, one row per draw."""
     unit = H_train.std()
     accuracies = []
     for seed in range(n_draws):
@@ -130,7 +130,7 @@ def accuracies(H_train, H_test, n_draws=10):
 results = {}
 if encoder is not None:
     embedder = ContrastiveEmbedder(encoder, batch_size=50, random_state=0)
-    for name, model in {"as it is": Frozen(encoder), "adapted": embedder}.items():
+    for name, model in {"frozen": Frozen(encoder), "adapted": embedder}.items():
         H_train = model.fit_transform(X_train)
         results[name] = accuracies(H_train, model.transform(X_test))
         print(f"{name}:", *results[name].mean(axis=0).round(2))
@@ -147,7 +147,7 @@ if results:
             [2, 5, 20], accuracies.mean(axis=0), accuracies.std(axis=0), label=name, capsize=3
         )
     ax.axhline(0.2, color="gray", ls=":", lw=1, label="chance")
-    ax.set(xscale="log", xlabel="labels of each kind", ylabel="accuracy on 300 other cells")
+    ax.set(xscale="log", xlabel="labels per class", ylabel="accuracy on 300 other cells")
     ax.set_xticks([2, 5, 20], ["2", "5", "20"])
     ax.minorticks_off()
     ax.legend()
