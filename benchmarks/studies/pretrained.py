@@ -20,7 +20,9 @@ cosine, plain or half whitened, whichever is better, and a linear probe of all l
 chosen (0 epochs: it was not adapted), "frozen" what the network returned before.
 ``--variants`` are parameters of Pretrained or of the embedder, with semicolons between them; those
 that have no ``size`` share the row "frozen", which ``adapt=False`` gives alone. ``statistics=1``
-trains with batch normalisation by the statistics of each batch, which Pretrained never does.
+trains with batch normalisation by the statistics of each batch, which Pretrained never does;
+``trained_at=128`` trains with images of that area instead of 96 × 96, and ``last_epoch=128`` the
+last epoch, and embeds at that size.
 ``--fine-tune LP-FT`` is what people do instead: the network and a linear layer, which begins as
 the logistic regression on the frozen network (Kumar et al. 2022), trained with five labels per
 class by cross-entropy and mild views; two draws. ``--fine-tune LoRA`` trains the layer and changes
@@ -40,11 +42,13 @@ import copy
 import resource
 import time
 from functools import partial
+from unittest.mock import patch
 
 import numpy as np
 import torch
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from skorch.callbacks import Callback
 
 from benchmarks._photographs import (
     COLUMNS,
@@ -59,7 +63,7 @@ from benchmarks._results import Table, make_parser, spread
 from skcontrast import ContrastiveClassifier, ContrastiveEmbedder, losses
 from skcontrast._layers._pretrained import PretrainedNetwork
 from skcontrast.augmentation import RandomFlip, RandomResizedCrop, compose
-from skcontrast.encoders import Pretrained
+from skcontrast.encoders import Pretrained, _pretrained
 from skcontrast.features import Frozen
 
 STEPS_OF_FINE_TUNING = 120
@@ -169,6 +173,20 @@ def switch_statistics(module, mode=True):
     return module
 
 
+class LastEpoch(Callback):
+    """Gives the trained network square images of `size` pixels, from the last epoch on."""
+
+    def __init__(self, size):
+        self.size = size
+
+    def on_epoch_begin(self, net, **kwargs):
+        """Set the size at the start of the last epoch."""
+        if net.epoch_ == net.settings.max_epochs - 1:
+            for module in net.module_.modules():
+                if getattr(module, "original", None) is not None:
+                    module.pixels.size = (self.size, self.size)
+
+
 def parsed(variant):
     """Return the parameters of a variant, "rate=0.1;max_epochs=50", as two dictionaries."""
     known = vars(losses)
@@ -189,12 +207,16 @@ def blocks(data, network, variant, seed):
     X, y, X_test, y_test = data
     of_encoder, of_embedder = parsed(variant)
     kind = OfItsBatches if of_embedder.pop("statistics", 0) else Pretrained
+    trained_at = of_embedder.pop("trained_at", _pretrained._LEAST_SIDE)
+    if last := of_embedder.pop("last_epoch", None):
+        of_embedder["callbacks"] = [LastEpoch(last)]
     encoder = pretrained_encoder(network, kind, **of_encoder)
     parts, embedder, spent = {"frozen": Frozen(encoder).fit(X)}, None, 0.0
     if of_encoder.get("adapt") is not False:
         embedder = ContrastiveEmbedder(encoder, **{"random_state": seed, **of_embedder})
         start = time.process_time()
-        embedder.fit(X, y if "Supervised" in variant else None)
+        with patch.object(_pretrained, "_LEAST_SIDE", trained_at):
+            embedder.fit(X, y if "Supervised" in variant else None)
         spent = time.process_time() - start
         parts["learned"] = embedder
     of_part = {name: (one.transform(X), one.transform(X_test)) for name, one in parts.items()}
