@@ -12,6 +12,7 @@ from PIL import Image
 from torch import nn
 
 from skcontrast import (
+    ContrastiveClassifier,
     ContrastiveEmbedder,
     augmentation,
     encoders,
@@ -110,8 +111,13 @@ def test_an_image_of_pillow_and_pairs_with_labels_say_what_to_pass(X, message):
 
 def test_an_optimizer_is_a_class_and_no_instance():
     adam = torch.optim.Adam([torch.zeros(2, requires_grad=True)])
-    with pytest.raises(ValueError, match=r"got an instance of Adam. Pass torch.optim.Adam"):
+    with pytest.raises(ValueError, match=r"or a class, such as torch.optim.Adam"):
         tiny(optimizer=adam).fit(VECTORS)
+
+
+def test_a_classifier_takes_an_embedder_and_no_encoder():
+    with pytest.raises(ValueError, match=r"Write embedder=ContrastiveEmbedder\(encoder\)"):
+        ContrastiveClassifier(torch.nn.Linear(5, 2)).fit(VECTORS, np.arange(N) % 2)
 
 
 @pytest.mark.skipif(torch.backends.cuda.is_built(), reason="torch is built for a GPU")

@@ -20,6 +20,13 @@ Closed: TypeAlias = Literal["left", "right", "both", "neither"]
 _LONGEST = 300
 
 
+# What to write for parameters, if a value is not valid.
+_EXAMPLES = {
+    "callbacks": "[...]", "embedder": "ContrastiveEmbedder(encoder)",
+    "optimizer": "'adam', or a class, such as torch.optim.Adam",
+}  # fmt: skip
+
+
 def brief(value: Any, longest: int = _LONGEST) -> str:
     """Describe a value for messages: an array by its shape."""
     if len(getattr(value, "shape", ())) > 0:
@@ -56,17 +63,18 @@ def _advice(name: str, value: Any, constraints: Sequence[Any]) -> str:
         return f" Did you mean {close[0]!r}?"
     others = [rule for rule in constraints if not (rule is None or isinstance(rule, StrOptions))]
     base = others[0] if len(others) == 1 else None
-    if not inspect.isclass(base):
-        return " Write callbacks=[...]." if name == "callbacks" else ""
-    if isinstance(value, str):
+    is_class = inspect.isclass(base)
+    if is_class and isinstance(value, str):
         return choices_instead(value, base, name)
-    if inspect.isclass(value) and issubclass(value, base):
+    if is_class and inspect.isclass(value) and issubclass(value, base):
         arguments = inspect.signature(value).parameters.values()
         needed = ", ".join(one.name for one in arguments if one.default is one.empty)
         return f" Write {name}={value.__name__}({needed}) instead."
+    if name in _EXAMPLES:
+        return f" Write {name}={_EXAMPLES[name]}."
     if isinstance(value, Real) and name == "similarity":
         return f" Write similarity=Cosine({value!r}) instead."
-    if callable(value) and not inspect.isclass(value):
+    if is_class and callable(value) and not inspect.isclass(value):
         return f" Derive a class from {base.__name__}: see 'Custom components' in the user guide."
     return ""
 

@@ -89,13 +89,10 @@ def _refuse_flat(X: Any) -> None:
     first = next(iter(X)) if is_row else None
     if not (isinstance(first, Number) or getattr(first, "ndim", None) == 0):
         return
-    if hasattr(X, "to_frame"):
-        got, advice = "a Series", "table.iloc[[0]] is one row of a table, table[['a']] one column"
-    else:
-        got, advice = f"shape ({len(X)},)", "X[None] is one sample, X[:, None] one feature"
     raise ValueError(
-        f"X must have two dimensions, (n_samples, n_features), got {got}. Reshape your data: "
-        f"{advice}."
+        f"X must have two dimensions, (n_samples, n_features), got shape ({len(X)},). Reshape "
+        "your data: X[None] is one sample, X[:, None] one feature; of a table, table.iloc[[0]] is "
+        "one row, table[['a']] one column."
     )
 
 

@@ -18,7 +18,6 @@ from skorch.callbacks.scoring import ScoringBase
 from torch import Tensor, nn
 
 from .._checks import (
-    InvalidParameterError,
     advice_on,
     check_component,
     parameter_owners,
@@ -176,7 +175,6 @@ def resolve_settings(estimator: Any) -> Settings:
     parameters = {
         name: getattr(estimator, name) for name in declared | estimator.get_params(False)
     }
-    _check_optimizer(parameters["optimizer"], owner)
     validate_parameters(estimator)
     # validate_parameters does not reach encoders in a list.
     for encoder in encoders_of(parameters["encoder"]):
@@ -206,16 +204,6 @@ def resolve_settings(estimator: Any) -> Settings:
         callbacks=list(parameters["callbacks"] or ()),
         seed=resolve_seed(parameters["random_state"]),
     )
-
-
-def _check_optimizer(optimizer: Any, owner: str) -> None:
-    """Refuse an optimizer instead of its class."""
-    if isinstance(optimizer, torch.optim.Optimizer):
-        name = type(optimizer).__name__
-        raise InvalidParameterError(
-            f"The 'optimizer' parameter of {owner} must be a class, got an instance of {name}. "
-            f"Pass torch.optim.{name}, or skcontrast.optimizers.Optimizer with options."
-        )
 
 
 def _component(

@@ -23,20 +23,26 @@ MALFORMED = (
 )  # fmt: skip
 
 
-def pack(content: Any, tensors: Mapping[str, Tensor], key: str) -> bytes:
-    """Return the bytes of a safetensors file with a checksum.
+def pack(content: dict[str, Any], tensors: Mapping[str, Tensor], key: str) -> bytes:
+    """Return the bytes of a safetensors file with a checksum. Equal tensors are stored once.
 
     Parameters
     ----------
-    content : object
-        An object that JSON can hold, without NaN and infinity.
+    content : dict
+        A dictionary that JSON can hold, without NaN and infinity.
     tensors : dict of str to Tensor
         Contiguous, on the CPU.
     key : str
         The key of the header under which the checksum and the content are stored.
     """
-    text = json.dumps(content, allow_nan=False)
-    return safetensors.torch.save(dict(tensors), {key: _checksum(text, tensors) + text})
+    names: dict[Any, str] = {}
+    same = {
+        name: names.setdefault((t.dtype, t.shape, hashlib.sha256(_bytes(t)).digest()), name)
+        for name, t in tensors.items()
+    }
+    stored = {name: tensors[name] for name in names.values()}
+    text = json.dumps(content | {"$names": same}, allow_nan=False)
+    return safetensors.torch.save(stored, {key: _checksum(text, stored) + text})
 
 
 def read_file(path: Path, key: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -63,8 +69,10 @@ def read_file(path: Path, key: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
     # Checked before the content is parsed, so that the error names the damage.
     if text[:_DIGITS] != _checksum(text[_DIGITS:], tensors):
         raise ValueError("its checksum is missing or does not match its content")
+    content = json.loads(text[_DIGITS:])
+    names = content.pop("$names", {name: name for name in tensors})  # older files have none
     # Tensors are copied, because Windows cannot replace a file that is mapped.
-    return json.loads(text[_DIGITS:]), {name: item.clone() for name, item in tensors.items()}
+    return content, {name: tensors[first].clone() for name, first in names.items()}
 
 
 def _checksum(text: str, tensors: Mapping[str, Tensor]) -> str:
@@ -72,8 +80,12 @@ def _checksum(text: str, tensors: Mapping[str, Tensor]) -> str:
     digest = hashlib.sha256(text.encode())
     for name, tensor in sorted(tensors.items()):
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
+        digest.update(_bytes(tensor))
     return digest.hexdigest()
+
+
+def _bytes(tensor: Tensor) -> memoryview:
+    return tensor.reshape(-1).view(torch.uint8).numpy().data
 
 
 def problem_in(error: BaseException) -> str:

@@ -19,7 +19,6 @@ from .._checks import (
     Numbers,
     StrOptions,
     check_rows,
-    naming,
     parameter,
 )
 from .._layers._pretrained import (
@@ -40,8 +39,7 @@ _TOLERANCE = 0.01
 # If the brightest pixel is darker, X was probably divided by 255 twice.
 _DARKEST = 3.5 / 255
 # Bounds of the sides of resized images: in smaller images, networks have too few cells or patches.
-_LEAST_SIDE, _LEAST_PATCHES, _MOST_SIDE = 96, 6, 224
-_MOST_TOKENS = 256
+_LEAST_SIDE, _LEAST_PATCHES, _MOST_SIDE, _MOST_TOKENS = 96, 6, 224, 256
 # For adapt="auto": the number of images and their batch size.
 _N_IMAGES, _BATCH = 300, 32
 # The largest participation ratio of the features with which the network is adapted, without and
@@ -262,6 +260,7 @@ class Pretrained(Encoder):
             )
         network: Any = module[0] if isinstance(module, nn.Sequential) else module
         if not any(weights.requires_grad for weights in network.parameters()):
+            network.notes.append("frozen")
             return
         native, widths = network.pixels.size, []
         for size in (native, self._sizes(network.network, batch.shape[-2:])[1]):
@@ -270,15 +269,16 @@ class Pretrained(Encoder):
                 widths.append(self._width(network, batch[:2]))
         if widths[0] != widths[1]:  # the network flattens its feature map
             network.pixels.size = native
+        adapts = True
         if self.adapt == "auto":
             images = batch[torch.from_numpy(rng.permutation(len(batch))[:_N_IMAGES])]
             adapts, reason = _decide_to_adapt(network, images)
-            network.notes.append("adapted" if adapts else "frozen")
             decision = "adapts the network" if adapts else "keeps the network frozen"
             say(f"Pretrained {decision}: {reason}. adapt={not adapts} overrides this.")
-            if not adapts:
-                network.requires_grad_(False).pixels.size = native
-                return
+        network.notes.append("adapted" if adapts else "frozen")
+        if not adapts:
+            network.requires_grad_(False).pixels.size = native
+            return
         network.original = copy.deepcopy(network).requires_grad_(False)
         network.original.pixels.size = native
         network.notes.append(f"added to a frozen copy with {network.original.pixels.input}")
@@ -305,7 +305,19 @@ class Pretrained(Encoder):
             mean, std = np.mean(mean), np.mean(std)
         mean = mean if self.mean is None else self.mean
         std = std if self.std is None else self.std
-        _check_statistics(name, channels, mean, std)
+        if mean is None or std is None:
+            raise ValueError(
+                f"The network {name} of Pretrained needs mean= and std=, or processor=, got "
+                f"{mean=}, {std=}. Most have mean=(0.485, 0.456, 0.406) and "
+                "std=(0.229, 0.224, 0.225)."
+            )
+        fits = {np.size(mean), np.size(std)} <= {1, channels}
+        if not fits or max(np.abs(mean).max(), np.max(std)) > 2:  # about 120 and 60 for 0 to 255
+            raise ValueError(
+                f"The mean and std of Pretrained must be one number or {channels}, one for each "
+                f"channel, for intensities in [0, 1], got {mean!r} and {std!r}: if they are for "
+                "pixels from 0 to 255, divide them by 255."
+            )
         mean, std = (np.resize(values, channels) for values in (mean, std))
         size, _ = self._sizes(network, sample_shape[-2:])
         return Preprocessing(mean, std, size, patch_of(network))
@@ -314,8 +326,11 @@ class Pretrained(Encoder):
         """Return the image size for the frozen network, and for the adapted one."""
         if self.size is None:
             return _default_sizes(sides, patch_of(network))
-        with naming("size", "an int, or height and width, in Pretrained", self.size):
-            return (tuple(np.broadcast_to(self.size, 2).tolist()),) * 2
+        if np.size(self.size) > 2:
+            raise ValueError(
+                f"size must be an int, or height and width, in Pretrained, got {self.size!r}."
+            )
+        return (tuple(np.broadcast_to(self.size, 2).tolist()),) * 2
 
     def _width(self, module: PretrainedNetwork, images: Tensor) -> int:
         """Return the number of features; set the image size if the network takes only one."""
@@ -377,25 +392,6 @@ def _share_recognised(
     first, second = (nn.functional.normalize(h - h.mean(0)) for h in features)
     nearest = (first @ second.T).argmax(1)
     return float((nearest == torch.arange(len(images))).double().mean())
-
-
-def _check_statistics(name: str, channels: int, mean: Any, std: Any) -> None:
-    """Raise ValueError unless mean and std are known and refer to intensities in [0, 1]."""
-    if mean is None or std is None:
-        raise ValueError(
-            f"The network {name} of Pretrained needs mean= and std=, or processor=, got {mean=}, "
-            f"{std=}. Most have mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225)."
-        )
-    if max(np.abs(mean).max(), np.max(std)) > 2:  # about 120 and 60 for pixels from 0 to 255
-        raise ValueError(
-            f"The mean and std of Pretrained must refer to intensities in [0, 1], got {mean!r} "
-            f"and {std!r}: divide them by 255."
-        )
-    if not {np.size(mean), np.size(std)} <= {1, channels}:
-        raise ValueError(
-            f"The mean and std of Pretrained must hold one number or {channels}, one for each "
-            f"channel, got {mean!r} and {std!r}."
-        )
 
 
 def _default_sizes(sides: Sequence[int], patch: Sequence[int]) -> tuple[Any, Any]:

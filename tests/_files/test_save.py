@@ -1,6 +1,5 @@
 """A saved embedder is the same embedder, and a file of a stranger runs no code."""
 
-import json
 import os
 import pickle
 from dataclasses import replace
@@ -11,7 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from safetensors import safe_open
 from safetensors.torch import save_file
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -20,7 +18,7 @@ from torch import nn
 
 import skcontrast
 from skcontrast import ContrastiveEmbedder
-from skcontrast._storage._file import pack
+from skcontrast._storage._file import pack, read_file
 from skcontrast._storage._values import qualified_name
 from skcontrast.augmentation import (
     Augmentation,
@@ -117,9 +115,7 @@ def fitted(X=VECTORS, **params):
 
 def header_of(path):
     """Return the JSON and the tensors of a file."""
-    with safe_open(path, framework="pt") as file:
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        return json.loads(file.metadata()["skcontrast"][64:]), tensors
+    return read_file(path, "skcontrast")
 
 
 @pytest.fixture(scope="module")

@@ -35,6 +35,17 @@ def test_what_was_packed_is_read(path):
         assert torch.equal(tensors[name], tensor) and tensors[name].dtype == tensor.dtype
 
 
+def test_equal_tensors_are_stored_once_and_read_apart(path):
+    ones = torch.ones(1000)
+    tensors = {"a": ones, "b": ones.clone(), "ints": ones.int(), "row": ones[None].clone()}
+    path.write_bytes(pack(CONTENT, tensors, "mine"))
+    assert path.stat().st_size < 3 * ones.nbytes + 1000  # another dtype or shape is another tensor
+    content, found = read_file(path, "mine")
+    assert content == CONTENT and all(torch.equal(found[name], tensors[name]) for name in tensors)
+    found["a"].zero_()
+    assert torch.equal(found["b"], ones)
+
+
 def test_the_same_content_gives_the_same_bytes():
     assert len({pack(CONTENT, TENSORS, "mine") for _ in range(20)}) == 1
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from safetensors.torch import load_file
 from sklearn.base import clone
 from skorch.callbacks import Callback
 from torch import nn
@@ -543,11 +544,22 @@ def test_a_network_that_recognises_views_stays_frozen(capsys):
     assert re.search(r"\d+% > 75% of views are recognised\. adapt=True", capsys.readouterr().err)
 
 
+def test_a_file_holds_the_weights_that_were_not_changed_once(tmp_path):
+    network, path = nn.Sequential(nn.Conv2d(3, 16, 3, 2), nn.ReLU()), tmp_path / "a"
+    embedder = small(encoder=pretrained(network, adapt=False)).fit(X)
+    skcontrast.save(embedder, path)
+    weights = [w for w in load_file(path).values() if w.shape == network[0].weight.shape]
+    assert len(weights) == 1
+    found = skcontrast.load(path).transform(X)
+    np.testing.assert_array_equal(found, embedder.transform(X))
+
+
 @pytest.mark.parametrize("adapt", [True, False])
 def test_verbose_says_whether_it_is_trained_and_counts_its_parameters_once(net, adapt, capsys):
     small(encoder=pretrained(net, adapt=adapt), max_epochs=1, verbose=1).fit(X)
     printed = capsys.readouterr().err
-    assert ("added to a frozen copy" in printed) == adapt
+    assert ("adapted, added to a frozen copy" in printed) == adapt
+    assert ("features, frozen," in printed) != adapt
     layers = net.stem, net.norm, net.body
     n_parameters = sum(p.numel() for layer in layers for p in layer.parameters())
     assert f"{n_parameters:,} parameters" in printed
@@ -847,7 +859,7 @@ def test_the_first_token_counts_only_where_there_is_a_class_token():
     "given, message",
     [
         ({"mean": (123.7, 116.3, 103.5), "std": 58.0}, "divide them by 255"),
-        ({"size": [64, 64, 3]}, "size must be an int, or height and width, in Pretrained"),
+        ({"size": [64, 64, 3]}, r"height and width, in Pretrained, got \[64, 64, 3\]"),
         ({"mean": float("nan")}, "'mean' parameter of Pretrained must be"),
         ({"frozen": 1.0}, "'frozen' parameter of Pretrained must be"),
         (
