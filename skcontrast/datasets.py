@@ -14,7 +14,14 @@ from torch.utils.data import Dataset
 
 from ._checks import POSITIVE_INT, Numbers, StrOptions, naming, validated
 from ._data._modalities import Modalities, along_rows
-from ._data._pictures import SUFFIXES, check_pillow, existing_files, load_images, read_image
+from ._data._pictures import (
+    DEFAULT_SIZE,
+    SUFFIXES,
+    check_pillow,
+    existing_files,
+    load_images,
+    read_image,
+)
 
 __all__ = ["ImageFolder", "Modalities"]
 
@@ -35,8 +42,9 @@ class ImageFolder(Dataset):
     ----------
     folder : str or path-like
         The folder of the files, at any depth.
-    size : int or (int, int), default=64
-        The height and width of the images, at least 1; an int is both.
+    size : int or (int, int), default=None
+        The height and width of the images, at least 1; an int is both. None is 64, and as X of an
+        embedder the `size` of its ``kind=``: 224 with ``Pretrained``.
     mode : {"RGB", "L"}, default="RGB"
         Three channels, or one grey channel.
     resize : {"crop", "pad", "stretch"}, default="crop"
@@ -114,7 +122,7 @@ class ImageFolder(Dataset):
 
     @validated(
         folder=[str, os.PathLike],
-        size=[*POSITIVE_INT, Numbers(*POSITIVE_INT)],
+        size=[*POSITIVE_INT, Numbers(*POSITIVE_INT), None],
         files=[list, tuple, np.ndarray, None],
         classes=[list, tuple, np.ndarray, None],
         mode=[StrOptions({"RGB", "L"})],
@@ -123,7 +131,7 @@ class ImageFolder(Dataset):
     def __init__(
         self,
         folder: str | os.PathLike,
-        size: int | tuple[int, int] = 64,
+        size: int | tuple[int, int] | None = None,
         *,
         mode: str = "RGB",
         resize: str = "crop",
@@ -133,8 +141,8 @@ class ImageFolder(Dataset):
         check_pillow()
         self.folder = Path(folder).expanduser()
         with naming("size", "an int or (height, width)", size):
-            height, width = np.broadcast_to(size, 2).tolist()
-        self.size = height, width
+            height, width = np.broadcast_to(size or DEFAULT_SIZE, 2).tolist()
+        self.size, self.has_default_size = (height, width), size is None
         self.mode, self.resize = mode, resize
         if not self.folder.is_dir():
             raise NotADirectoryError(f"{self.folder} is not a folder.")

@@ -60,8 +60,10 @@ class Optimizer(ParameterObject):
     Raises
     ------
     ValueError
-        In `fit`: if the algorithm has no such option, rejects its value, or needs more than one
-        evaluation of the loss per step, as ``LBFGS``; or if no parameter matches a pattern.
+        In `fit`: if the algorithm has no such option or rejects its value, or if no parameter
+        matches a pattern.
+    TypeError
+        In `fit`: if the algorithm needs a closure, such as ``LBFGS``.
 
     See Also
     --------
@@ -157,13 +159,6 @@ class Optimizer(ParameterObject):
     def validate(self) -> None:
         """Raise ValueError for an invalid algorithm, option or group."""
         torch_class = self.torch_class
-        closure = inspect.signature(torch_class.step).parameters.get("closure")
-        # Such as LBFGS.
-        if closure is not None and closure.default is closure.empty:
-            raise InvalidParameterError(
-                f"The optimizer {torch_class.__name__} evaluates the loss several times per step, "
-                "but views change: choose an optimizer with a single evaluation, such as 'adam'."
-            )
         self._check_names(_options_in(self.get_params()), torch_class)
         for group in self.param_groups or ():
             match group:

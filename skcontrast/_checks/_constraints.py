@@ -22,8 +22,7 @@ _LONGEST = 300
 
 # What to write for parameters, if a value is not valid.
 _EXAMPLES = {
-    "callbacks": "[...]", "embedder": "ContrastiveEmbedder(encoder)",
-    "optimizer": "'adam', or a class, such as torch.optim.Adam",
+    "callbacks": "[...]", "embedder": "ContrastiveEmbedder(...)", "optimizer": "torch.optim.SGD"
 }  # fmt: skip
 
 
@@ -62,7 +61,7 @@ def _advice(name: str, value: Any, constraints: Sequence[Any]) -> str:
     if close := difflib.get_close_matches(str(value).lower(), known, 1, 0.7):
         return f" Did you mean {close[0]!r}?"
     others = [rule for rule in constraints if not (rule is None or isinstance(rule, StrOptions))]
-    base = others[0] if len(others) == 1 else None
+    base: Any = others[0] if len(others) == 1 else None
     is_class = inspect.isclass(base)
     if is_class and isinstance(value, str):
         return choices_instead(value, base, name)

@@ -1,5 +1,6 @@
 """Arrays of samples, in memory, in files or read lazily: rows, tensors and statistics."""
 
+import copy
 import math
 import warnings
 import zlib
@@ -47,6 +48,9 @@ class LazySamples:
             )
         if not len(dataset):
             raise ValueError("Found a Dataset with 0 samples in X: at least 1 is required.")
+        if size and getattr(dataset, "has_default_size", False):  # an ImageFolder
+            dataset = copy.copy(dataset)
+            dataset.size = (size, size)
         self.dataset, self.size = dataset, size
         first = self._item(0)
         self.shape, self.dtype = (len(dataset), *first.shape), first.dtype
