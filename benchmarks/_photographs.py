@@ -35,7 +35,9 @@ def load(name, side=96):
         parts = (x.reshape(len(x), -1, *x.shape[-2:]) for x in (X[rows], X_test[:MOST_JUDGED]))
         X, X_test = (resized(x, min(side, x.shape[-1])) for x in parts)
         return X, y[rows], X_test, y_test[:MOST_JUDGED]
-    path = Path(os.environ[FOLDER], "images", f"{ZIPS.get(name, name)}.zip")
+    path = Path(os.environ.get(FOLDER, ""), "images", f"{ZIPS.get(name, name)}.zip")
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} is missing: set {FOLDER} to the folder of images/.")
     with zipfile.ZipFile(path) as file:
         names = sorted(n for n in file.namelist() if n.lower().endswith((".jpg", ".jpeg", ".png")))
         opened = [Image.open(io.BytesIO(file.read(n))).convert("RGB") for n in names]
@@ -62,6 +64,8 @@ def pretrained_encoder(name, kind=Pretrained, **parameters):
     """Return the encoder of a network, "lite0", "lite2", "vit", or "timm:" and a name of timm."""
     if name.startswith("timm:"):
         return kind(name.removeprefix("timm:"), **parameters)
+    if name not in ("lite0", "lite2", "vit"):
+        raise ValueError(f"--network must be lite0, lite2, vit or timm:NAME, got {name!r}.")
     mean, std = 127 / 255, 128 / 255
     if name == "vit":
         mean, std = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)

@@ -262,7 +262,7 @@ WORTH |= {name: ("graph_worth", name, "10 labels", "SVM") for name in GRAPH_SETS
 CALLS = "transform", "score", "patches", "kernels", "colours"
 PHOTOGRAPHS = {
     "frozen": "frozen network",
-    "learned": "adapted if d ≤ 38",
+    "learned": "adapted or frozen",
     "logistic regression": "regression on the frozen network",
     "classifier": "ContrastiveClassifier",
 }

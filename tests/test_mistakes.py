@@ -172,7 +172,7 @@ MISTAKES = [
     (lambda: fit(X[0]), "X[None] is one sample, X[:, None] one feature"),
     (lambda: fit(list(X[0])), "X[None] is one sample"),
     (lambda: fit(torch.from_numpy(X[0])), "X[None] is one sample"),
-    (lambda: fit(TABLE).transform(TABLE.iloc[0]), "table.iloc[[0]] is one row of a table"),
+    (lambda: fit(TABLE).transform(TABLE.iloc[0]), "table.iloc[[0]] is one row"),
     (
         lambda: fit(TABLE.assign(e=np.resize(["n/k", "1.5"], 40))),
         "pandas.to_numeric(X['e'], errors='coerce')",

@@ -21,8 +21,8 @@ chosen (0 epochs: it was not adapted), "frozen" what the network returned before
 ``--variants`` are parameters of Pretrained or of the embedder, with semicolons between them; those
 that have no ``size`` share the row "frozen", which ``adapt=False`` gives alone. ``statistics=1``
 trains with batch normalisation by the statistics of each batch, which Pretrained never does;
-``trained_at=128`` trains with images of that area instead of 96 × 96, and ``last_epoch=128`` the
-last epoch, and embeds at that size.
+``trained_at=128`` trains with images of that area instead of 96 × 96, and gives the frozen network
+at least this side; ``last_epoch=128`` has it in the last epoch and in ``transform``.
 ``--fine-tune LP-FT`` is what people do instead: the network and a linear layer, which begins as
 the logistic regression on the frozen network (Kumar et al. 2022), trained with five labels per
 class by cross-entropy and mild views; two draws. ``--fine-tune LoRA`` trains the layer and changes

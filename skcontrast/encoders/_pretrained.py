@@ -83,11 +83,12 @@ class Pretrained(Encoder):
         Mean and standard deviation of the intensities in [0, 1] on which the network was trained,
         one number or one per channel. None reads them from `processor`, or from a network of timm.
     size : int or (int, int), default=None
-        Height and width to which images are resized (bilinear, antialiased if they shrink). None:
-        for a frozen network, the shorter side is at least 96 (less if the longer one would exceed
-        224) and at most 224 pixels; for a trained network, and for both in training, the area is
-        at most 96 × 96 pixels. Transformers get whole patches, usually at least 6 × 6, and at most
-        256. A network that takes only one size gets this size.
+        Height and width to which images are resized (bilinear, antialiased if they shrink). None
+        depends on the images. A frozen network gets them with 96 to 224 pixels on the shorter
+        side; enlarging stops where the longer side has 224. A trained network gets an area of at
+        most 96 × 96 pixels, and in training its frozen copy gets the same. Transformers get whole
+        patches, usually at least 6 × 6, and at most 256. A network that takes only one size gets
+        this size; ``set_input_size`` of some networks of timm, such as Swin, changes it.
     pool : {"token", "mean", "both"}, default=None
         Output of a transformer: the class token, the mean of the patches, or both. None is the
         output of the network, and for DINOv3 the class token.
