@@ -44,7 +44,7 @@ _LEAST_SIDE, _LEAST_PATCHES, _MOST_SIDE, _MOST_TOKENS = 96, 6, 224, 256
 _N_IMAGES, _BATCH = 300, 32
 # For adapt="auto", at the image size of the training: the largest share of views, of 300 images,
 # whose nearest neighbour is the other view of the same image; with lite0 and lite2, sets that gain
-# have .29 to .73 (weather .85), sets that gain nothing or lose .79 to .98. Without batch
+# have .29 to .73 (but weather .85, satellite tiles .95), sets that lose .79 to .98. Without batch
 # normalisation, also the largest participation ratio of the features: with a vision transformer,
 # adapting gains where it is 3.7 to 8.8 (nine sets; seedlings 10.9), and costs accuracy at 9.6.
 _MOST_RETRIEVED, _MOST_DIRECTIONS = 0.75, 9
