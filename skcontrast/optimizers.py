@@ -60,10 +60,8 @@ class Optimizer(ParameterObject):
     Raises
     ------
     ValueError
-        In `fit`: if the algorithm has no such option or rejects its value, or if no parameter
-        matches a pattern.
-    TypeError
-        In `fit`: if the algorithm needs a closure, such as ``LBFGS``.
+        In `fit`: if the algorithm is ``LBFGS``, has no such option or rejects its value, or if no
+        parameter matches a pattern.
 
     See Also
     --------
@@ -159,6 +157,8 @@ class Optimizer(ParameterObject):
     def validate(self) -> None:
         """Raise ValueError for an invalid algorithm, option or group."""
         torch_class = self.torch_class
+        if torch_class is torch.optim.LBFGS:
+            raise InvalidParameterError("LBFGS needs several losses per step: choose 'adam'.")
         self._check_names(_options_in(self.get_params()), torch_class)
         for group in self.param_groups or ():
             match group:

@@ -145,6 +145,7 @@ def test_a_parameter_belongs_to_the_first_pattern_that_matches():
 BAD = {
     "name": (Optimizer("lion"), "'algorithm' parameter of Optimizer.*'adam'.*Got 'lion'"),
     "class": (Optimizer(dict), "subclass of torch.optim.Optimizer"),
+    "LBFGS": (Optimizer(torch.optim.LBFGS), "LBFGS needs several losses per step"),
     "option": (Optimizer("adam", beta=0.9), "Adam has no option 'beta'.*betas"),
     "lr": (Optimizer("adam", lr=0.1), "no option 'lr'.*parameters of the embedder"),
     "decay": (Optimizer("sgd", weight_decay=0.1), "no option 'weight_decay'.*of the embedder"),

@@ -325,9 +325,7 @@ class Pretrained(Encoder):
         if self.size is None:
             return _default_sizes(sides, patch_of(network))
         if np.size(self.size) > 2:
-            raise ValueError(
-                f"size must be an int, or height and width, in Pretrained, got {self.size!r}."
-            )
+            raise ValueError(f"Pretrained takes size=int or (height, width), got {self.size!r}.")
         return (tuple(np.broadcast_to(self.size, 2).tolist()),) * 2
 
     def _width(self, module: PretrainedNetwork, images: Tensor) -> int:

@@ -852,7 +852,7 @@ def test_the_first_token_counts_only_where_there_is_a_class_token():
     "given, message",
     [
         ({"mean": (123.7, 116.3, 103.5), "std": 58.0}, "divide them by 255"),
-        ({"size": [64, 64, 3]}, r"height and width, in Pretrained, got \[64, 64, 3\]"),
+        ({"size": [64, 64, 3]}, r"takes size=int or \(height, width\), got \[64, 64, 3\]"),
         ({"mean": float("nan")}, "'mean' parameter of Pretrained must be"),
         ({"frozen": 1.0}, "'frozen' parameter of Pretrained must be"),
         (
