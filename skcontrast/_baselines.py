@@ -378,7 +378,7 @@ def _concatenated(blocks: list[NDArray]) -> NDArray:
 
 def _has_columns(kind: Kind, shape: tuple, X: Any) -> bool:
     """Return whether samples are arrays of one shape; series only if they have one length."""
-    if kind._differs_in_length:
+    if kind.differs_in_length:
         return isinstance(X, np.ndarray) and X.dtype != object and bool(np.isfinite(X).all())
     return kind.float_batches and not kind.has_gaps and None not in shape
 

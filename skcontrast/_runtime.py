@@ -175,7 +175,7 @@ def use_threads_for(module: nn.Module, *kinds: tuple[Any, tuple]) -> None:
 
 def _n_positions(kind: Any, shape: tuple) -> int:
     """Return the number of pixels or steps of a sample, 1 if it has neither."""
-    image = kind._image_shape(shape)
+    image = kind.image_shape(shape)
     return math.prod(image[1:]) if image else getattr(kind, "n_times_", 1)
 
 

@@ -178,7 +178,7 @@ def _exported_network(
     if model is not None:
         blocks = [nn.Sequential(*layers), *map(_features_layers, model.transformers_)]
         layers = _Embedding(_Concatenated(blocks), *_classifier_layers(model))
-    layers.n_axes = 1 + len(setup.schema.kind._image_shape(shape) or shape)
+    layers.n_axes = 1 + len(setup.schema.kind.image_shape(shape) or shape)
     layers.takes_any_length = None in shape
     return layers.eval()
 

@@ -193,7 +193,7 @@ def identity_of(settings: Settings, data: TrainingData, past: Any) -> dict[str, 
     }
     modalities = data.X.modalities if isinstance(data.X, Modalities) else [data.X]
     # If a Dataset returns random samples, only their number is compared.
-    arrays = [] if any(map(_is_random, modalities)) else data.schema.kind._arrays(data.X)
+    arrays = [] if any(map(_is_random, modalities)) else data.schema.kind.arrays(data.X)
     texts["X"] = f"{len(data.X)} samples with checksum {fingerprint(arrays):08x}"
     for name, tensor in data.metadata.items():
         texts[_ARGUMENTS.get(name, name)] = f"an array with checksum {checksum([tensor]):08x}"

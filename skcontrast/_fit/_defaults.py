@@ -111,7 +111,7 @@ def default_chain(kind: Kind, sample_shape: tuple, **conditions: Any) -> list[Au
 
 def fit_defaults(encoder: Any, schema: Schema, n_batches: int) -> tuple[float, int]:
     """Return the default learning rate and epochs of `Encoder.defaults` for `encoder`."""
-    image = schema.kind._image_shape(schema.sample_shape)
+    image = schema.kind.image_shape(schema.sample_shape)
     if encoder is None and image:
         encoder = default_encoder(schema.kind, image)
     encoder = encoder if isinstance(encoder, Encoder) else Encoder()

@@ -113,7 +113,7 @@ def _open_state(
     if identity is not None and processes.size > 1:
         # A later call may change these, but processes must have the same.
         process_identity = {
-            "all of X": checksum_in_memory(data.schema.kind._arrays(data.X)),
+            "all of X": checksum_in_memory(data.schema.kind.arrays(data.X)),
             "max_epochs": str(settings.max_epochs),
             "the method": "partial_fit" if settings.one_epoch else "fit",
         }

@@ -113,7 +113,7 @@ class ContrastiveNet(NeuralNet):
         X, settings, spreader = data.X, self.settings, self.spreader
         to_tensor, device = self.setup.scaler.to_tensor, settings.device
         # X is one tensor on the device, or is read in batches during training.
-        n_bytes = self.setup.schema.kind._nbytes(X)
+        n_bytes = self.setup.schema.kind.nbytes(X)
         if is_streamed(X, n_bytes, device, settings.memory_budget):
             source = Source(X, device, to_tensor, settings.n_workers)
         else:

@@ -50,7 +50,7 @@ class TrainingData:
     def fingerprint(self) -> int:
         """A hash of samples and labels."""
         labels = [t.numpy() for name, t in self.metadata.items() if name == "labels"]
-        return fingerprint([*self.schema.kind._arrays(self.X), *labels])
+        return fingerprint([*self.schema.kind.arrays(self.X), *labels])
 
 
 def read_training_data(
@@ -93,7 +93,7 @@ def read_training_samples(
     if past is not None:
         check_same_network(settings, past)
         schema = past.schema
-        X, schema = schema.kind._read(X, Request(owner, schema, min_samples=2))
+        X, schema = schema.kind.read(X, Request(owner, schema, min_samples=2))
         return X, schema, chain
     X = Modalities(*X) if isinstance(X, tuple) and settings.framework.takes_modalities else X
     hint = kind_hint(settings, X, chain)
@@ -104,7 +104,7 @@ def read_training_samples(
             # The encoder determines whether pixels are standardised; the user, their size.
             kind = clone(encoder_kind).set_params(size=schema.kind.size)
             schema = replace(schema, kind=kind)
-    schema.kind._check_unusual(X, is_declared=settings.kind is not None)
+    schema.kind.check_unusual(X, is_declared=settings.kind is not None)
     return X, schema, chain
 
 

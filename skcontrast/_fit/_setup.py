@@ -105,7 +105,7 @@ class Fitted:
 
     def read(self, X: Any, owner: Any, min_samples: int = 1) -> Any:
         """Validate an X, or `Views`, that is passed to a fitted embedder; see `Request`."""
-        return self.schema.kind._read(base_of(X), Request(owner, self.schema, min_samples))[0]
+        return self.schema.kind.read(base_of(X), Request(owner, self.schema, min_samples))[0]
 
     def composed(
         self, chain: list[Augmentation], device: torch.device, *, is_for_network: bool = True
@@ -211,7 +211,7 @@ def shown_symmetries(array: Any, schema: Schema, scaler: Any) -> tuple[str, ...]
 
     They depend only on X, so that embedders of the same X are scored by the same views.
     """
-    is_detectable = may_show_symmetries(len(array), schema.kind._image_shape(schema.sample_shape))
+    is_detectable = may_show_symmetries(len(array), schema.kind.image_shape(schema.sample_shape))
     return symmetries_of(array, scaler, seed=0).shown if is_detectable else None
 
 
@@ -443,7 +443,7 @@ def _needs_all_samples(X: Any, schema: Schema, chain: list[Augmentation] | None)
 @torch.no_grad()
 def _draw(setup: Fitted, samples: Any, n_views: int, seed: int, device: Any) -> tuple[Any, ...]:
     """Return views of samples; the first are the same for any number of views."""
-    batches = list(row_blocks(samples, setup.schema.kind._rows_per_call(samples)))
+    batches = list(row_blocks(samples, setup.schema.kind.rows_per_call(samples)))
     draw = setup.composed(setup.augmentation, device, is_for_network=False)
     generator = torch.Generator(device=device).manual_seed(seed)
     views = []

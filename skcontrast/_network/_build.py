@@ -208,7 +208,7 @@ class _Branch:
 
     def learn(self, channels_last: bool) -> None:
         """Build the layer before the encoder, and compute what gradients do not train."""
-        self.layer = self.kind._first_layer(self.subset, self.scaler, channels_last=channels_last)
+        self.layer = self.kind.first_layer(self.subset, self.scaler, channels_last=channels_last)
         if self.larger is not None:
             self.layer = Reduced(self.layer or nn.Identity(), self.larger, self.shape[-2:])
         if isinstance(self.parameter, Encoder) and type(self.parameter).learn is not Encoder.learn:
@@ -235,7 +235,7 @@ def _branches(
             for modality_kind, array, modality_scaler in modalities
             for branch in _branches(array, modality_kind, modality_scaler, None)
         ]
-    shape = kind._encoded_shape(tuple(subset.shape[1:]))
+    shape = kind.encoded_shape(tuple(subset.shape[1:]))
     if not isinstance(split, Split):
         return [_Branch(kind, shape, subset, scaler)]
     if shape[0] != subset.shape[1]:
@@ -258,7 +258,7 @@ def _reduce(branches: Sequence[_Branch], split: Split | NoSplit | None) -> None:
         largest = [None if None in largest else max(largest)] * len(branches)
     for branch, most in zip(branches, largest, strict=True):
         sides = branch.shape[-2:]
-        is_image = branch.kind._image_shape(branch.shape) is not None
+        is_image = branch.kind.image_shape(branch.shape) is not None
         if is_image and (read := reduced_sides(sides, most)) != sides:
             branch.shape, branch.larger = (*branch.shape[:-2], *read), sides
 

@@ -76,7 +76,7 @@ def encode(module: nn.Module, X: Any, kind: Kind, to_tensor: Callable) -> np.nda
         If the output for a sample is not finite.
     """
     with naming_kind(kind):
-        n = kind._rows_per_call(X)
+        n = kind.rows_per_call(X)
         bar: Any = {"unit": "batch", "total": -(-len(X) // n)}
         blocks = progress(row_blocks(X, n), "transform", disable=not is_lazy(X), **bar)
         h = encode_batches(module, map(to_tensor, blocks), "cpu")
@@ -211,7 +211,7 @@ def trains_in_bf16(precision: str, kind: Kind, encoder: Any, device: torch.devic
     """
     encoders = encoder if isinstance(encoder, (list, tuple)) else [encoder]
     is_ours = all(item is None or isinstance(item, Encoder) for item in encoders)
-    if precision != "auto" or not kind._trains_in_bf16 or not is_ours:
+    if precision != "auto" or not kind.trains_in_bf16 or not is_ours:
         return precision == "bf16"
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)

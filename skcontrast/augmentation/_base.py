@@ -130,7 +130,7 @@ class Augmentation(Transformer):
         """
         check_is_fitted(self)
         base = base_of(X)
-        return _unchanged_or(base, self._schema.kind._read(base, Request(self, self._schema))[0])
+        return _unchanged_or(base, self._schema.kind.read(base, Request(self, self._schema))[0])
 
     def augment(self, batch: Any, generator: torch.Generator | None = None) -> Any:
         """Draw one fresh view of each sample.

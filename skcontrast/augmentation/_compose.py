@@ -252,8 +252,8 @@ def compose(
     for step in steps:
         if not isinstance(step, (GeometricAugmentation, ColorAugmentation)):
             is_users = isinstance(step, FunctionAugmentation) or not belongs_to_package(type(step))
-            passes.append(partial(_drawn, step, is_users and kind._differs_in_length))
+            passes.append(partial(_drawn, step, is_users and kind.differs_in_length))
         elif not (passes and isinstance(passes[-1], _Fused) and passes[-1].absorb(step)):
             passes.append(_Fused(step))
-    image_shape = kind._image_shape(shape) if kind.float_batches else None
+    image_shape = kind.image_shape(shape) if kind.float_batches else None
     return Composition(passes, steps, kind.float_batches, image_shape)

@@ -138,8 +138,8 @@ def image_symmetries(
     ('left_right', 'up_down', 'half_turn')
     """
     images, seed = Images(), resolve_seed(random_state)
-    X, _ = images._read(X, Request("image_symmetries"))
-    images._check_unusual(X, is_declared=False)
+    X, _ = images.read(X, Request("image_symmetries"))
+    images.check_unusual(X, is_declared=False)
     X = representative_array(X)
     if not may_show_symmetries(len(X), X.shape[1:]):
         return ImageSymmetries()

@@ -185,8 +185,8 @@ def _check_kind(encoder: Encoder, sample_shape: tuple, kind: Kind | None = None)
     def fits(declared: Kind) -> bool:
         if isinstance(kind, type(declared)):
             return True
-        is_as_in_a_batch = declared._image_shape(sample_shape) in (None, sample_shape)
-        return declared._describes(sample_shape) and is_as_in_a_batch
+        is_as_in_a_batch = declared.image_shape(sample_shape) in (None, sample_shape)
+        return declared.describes(sample_shape) and is_as_in_a_batch
 
     check_fits(encoder, encoder.kind, fits, f"got samples of shape {sample_shape}")
 
@@ -276,8 +276,8 @@ def build_encoder(
     kind = kind_of_shape(sample_shape) if kind is None else kind
     name, module = _resolve(encoder, sample_shape, n_components, owner)
     _check_float32_module(module, name)
-    module = kind._adapt(module.to("cpu"))
-    batch = kind._example_batch(sample_shape) if example is None else example
+    module = kind.adapt(module.to("cpu"))
+    batch = kind.example_batch(sample_shape) if example is None else example
     output = apply_to(module, batch, f"The encoder {name}", f"{kind.name} of shape {sample_shape}")
     width, is_trained = output.shape[1], any(p.requires_grad for p in module.parameters())
     if is_trained != output.requires_grad:
@@ -299,7 +299,7 @@ def to_channels_last(encoder: Any, module: Any, kind: Kind, sample_shape: tuple)
     Convolutions are faster in it, also on CPUs. Returns whether the input should have this
     format, too: averages over three channels, as in a patch dictionary, are slower in it.
     """
-    is_image = kind._image_shape(sample_shape) is not None
+    is_image = kind.image_shape(sample_shape) is not None
     if not is_image or not getattr(encoder, "_channels_last", False):
         return False
     module.to(memory_format=torch.channels_last)
@@ -428,9 +428,9 @@ def check_encoder(encoder: Any, X: Any, kind: Kind | None = None) -> None:
     kind, cpu = schema.kind, torch.device("cpu")
     with validation_mode(cpu):
         array, scaler, batch = with_scaler(kind, X)
-        layer = kind._first_layer(batch, scaler, channels_last=False) or nn.Identity()
+        layer = kind.first_layer(batch, scaler, channels_last=False) or nn.Identity()
         few = array[np.unique(np.linspace(0, len(array) - 1, _N_SAMPLES, dtype=int))]
-        samples, shape = scaler.to_tensor(few, cpu), kind._encoded_shape(tuple(batch.shape[1:]))
+        samples, shape = scaler.to_tensor(few, cpu), kind.encoded_shape(tuple(batch.shape[1:]))
         example = layer(samples)
         module, _ = build_encoder(
             encoder, shape, kind=kind, example=example, owner="check_encoder"

@@ -126,11 +126,11 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
         X, schema = read_samples(base_of(X), hint=declared_kind(self), owner=self)
         holds = f"but X holds {schema.kind.name}"
         check_fits(self, self.kind, lambda kind: isinstance(schema.kind, type(kind)), holds)
-        schema.kind._check_unusual(X, is_declared="kind" in vars(self))
+        schema.kind.check_unusual(X, is_declared="kind" in vars(self))
         kind = schema.kind
         with plain_modes(_CPU), naming_kind(kind):
             _, scaler, batch = with_scaler(kind, X)
-            first = kind._first_layer(batch, scaler, channels_last=False) or nn.Identity()
+            first = kind.first_layer(batch, scaler, channels_last=False) or nn.Identity()
             rng = generator_of(getattr(self, "random_state", None))
             # `learn` may draw from global generators: they are seeded, and restored afterwards.
             with seeded_everywhere(rng.randint(2**31), _CPU):
@@ -156,7 +156,7 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
         """
         check_is_fitted(self)
         kind, scaler = self._schema.kind, self._scaler
-        samples = kind._read(base_of(X), Request(self, self._schema))[0]
+        samples = kind.read(base_of(X), Request(self, self._schema))[0]
         with plain_modes(_CPU):
             features = encode(self.module_, samples, kind, lambda X: scaler.to_tensor(X, _CPU))
         return labeled_output(features, X, self)
@@ -255,9 +255,9 @@ class Frozen(Features):
         """Return the encoder's network, frozen; see `Features.learn`."""
         shape = tuple(batch.shape[1:])
         kinds = named_kinds(self.kind, owner=type(self).__name__)
-        fitting = (kind for kind in kinds if kind._describes(shape))
+        fitting = (kind for kind in kinds if kind.describes(shape))
         kind = next(fitting, None) or kind_of_shape(shape)
-        shape = kind._encoded_shape(shape)
+        shape = kind.encoded_shape(shape)
         module, _ = build_encoder(self.encoder, shape, kind=kind, owner=type(self).__name__)
         module.requires_grad_(False)  # otherwise Pretrained would choose the layers to train
         if isinstance(self.encoder, Encoder):

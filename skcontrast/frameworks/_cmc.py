@@ -153,7 +153,7 @@ class CMC(Framework):
         is_auto = split == "auto"
         # Images of three channels have lightness and colour; other samples have random halves.
         if is_auto:
-            split = "random" if kind._image_shape(sample_shape) is None else "lab"
+            split = "random" if kind.image_shape(sample_shape) is None else "lab"
         if split == "lab":
             if len(sample_shape) != 3 or sample_shape[0] != 3:
                 rule = "'auto' needs vectors, series or" if is_auto else "'lab' needs"

@@ -229,11 +229,11 @@ class Kind(ParameterObject):
 
     # The private interface of a kind, here and in the methods below.
     # `name` and the form of X, for messages.
-    _expected: ClassVar[str] = ""
+    expected: ClassVar[str] = ""
     # Whether ``precision="auto"`` may train its networks in bfloat16.
-    _trains_in_bf16: ClassVar[bool] = False
+    trains_in_bf16: ClassVar[bool] = False
     # Whether arrays of unequal shapes may be samples, so that a list of them stays a list.
-    _differs_in_length: ClassVar[bool] = False
+    differs_in_length: ClassVar[bool] = False
 
     def check(self, X: Any) -> Any:
         """Validate X, and return samples that can be indexed by rows.
@@ -289,7 +289,7 @@ class Kind(ParameterObject):
         """
         return Unscaled(self)
 
-    def _recognise(self, X: Any, *, is_declared: bool = False) -> bool:
+    def recognise(self, X: Any, *, is_declared: bool = False) -> bool:
         """Return whether X, an array for kinds of arrays, holds such samples.
 
         With `is_declared`, an augmentation, an encoder or the user has declared that X is of this
@@ -297,27 +297,27 @@ class Kind(ParameterObject):
         """
         return False
 
-    def _describes(self, sample_shape: tuple) -> bool:
+    def describes(self, sample_shape: tuple) -> bool:
         """Return whether samples of this kind can have such a shape."""
         return False
 
-    def _image_shape(self, sample_shape: tuple) -> tuple[int, ...] | None:
+    def image_shape(self, sample_shape: tuple) -> tuple[int, ...] | None:
         """Return ``(channels, height, width)`` if samples are images, else None."""
         return None
 
-    def _example_batch(self, sample_shape: tuple) -> Any:
+    def example_batch(self, sample_shape: tuple) -> Any:
         """Return a batch of two samples, to validate a new encoder."""
         return torch.zeros(2, *(3 if size is None else size for size in sample_shape))
 
-    def _adapt(self, module: nn.Module) -> nn.Module:
+    def adapt(self, module: nn.Module) -> nn.Module:
         """Return a user's module as a module that takes a batch."""
         return module
 
-    def _encoded_shape(self, sample_shape: tuple) -> tuple:
+    def encoded_shape(self, sample_shape: tuple) -> tuple:
         """Return the shape of a sample of a batch after the first layer."""
         return sample_shape
 
-    def _read(self, X: Any, request: Request) -> tuple[Any, Schema]:
+    def read(self, X: Any, request: Request) -> tuple[Any, Schema]:
         """Validate X as the user passed it, and return the output of `check` and its schema."""
         raw, X = X, self.check(X)
         if not hasattr(X, "__len__") or isinstance(X, (list, tuple)):
@@ -335,13 +335,13 @@ class Kind(ParameterObject):
         request.check_shape(shape)
         return X, Schema(self, shape)
 
-    def _check_unusual(self, X: Any, *, is_declared: bool) -> None:
+    def check_unusual(self, X: Any, *, is_declared: bool) -> None:
         """Warn about checked samples that look like a mistake, or raise an error; once per fit.
 
         With `is_declared`, the kind is the parameter `kind` of the embedder.
         """
 
-    def _first_layer(self, subset: Any, scaler: Any, *, channels_last: bool) -> nn.Module | None:
+    def first_layer(self, subset: Any, scaler: Any, *, channels_last: bool) -> nn.Module | None:
         """Return the layer before the encoder, such as one that standardises its input, or None.
 
         It is made from a batch of training samples (n, ...) and the fitted scaler. With
@@ -349,18 +349,18 @@ class Kind(ParameterObject):
         """
         return None
 
-    def _rows_per_call(self, X: Any) -> int:
+    def rows_per_call(self, X: Any) -> int:
         """Return the batch size for inference."""
         return 1024
 
-    def _nbytes(self, X: Any) -> float:
+    def nbytes(self, X: Any) -> float:
         """Return the bytes of X as tensors; 0 always keeps X in memory."""
         some = X[:: -(-len(X) // _SAMPLES_WEIGHED)]
-        return len(X) / len(some) * sum(array.nbytes for array in self._arrays(some))
+        return len(X) / len(some) * sum(array.nbytes for array in self.arrays(some))
 
-    def _arrays(self, X: Any) -> Iterable[np.ndarray]:
+    def arrays(self, X: Any) -> Iterable[np.ndarray]:
         """Yield the arrays of checked samples, for comparisons."""
-        for rows in row_blocks(X, self._rows_per_call(X)):
+        for rows in row_blocks(X, self.rows_per_call(X)):
             batch = self.to_tensor(rows, torch.device("cpu"))
             tensors = batch.tensors.values() if isinstance(batch, TensorBatch) else [batch]
             yield from (tensor.numpy() for tensor in tensors if isinstance(tensor, Tensor))
@@ -406,15 +406,15 @@ def check_kind(kind: Kind, X: Any) -> None:
     ...
     ValueError: Sorted.check must keep the order, treat samples independently, be idempotent...
     """
-    checked, schema = kind._read(X, Request(kind, min_samples=2))
+    checked, schema = kind.read(X, Request(kind, min_samples=2))
     with_scaler(kind, checked)
     if None in schema.sample_shape and getattr(checked, "dtype", None) != np.dtype(object):
         return  # padded by `check`, to the longest of the samples that it gets
     ends = np.array([0, len(X) - 1])
-    expected = [array.copy() for array in kind._arrays(checked[ends])]
+    expected = [array.copy() for array in kind.arrays(checked[ends])]
     few = X[ends] if isinstance(X, np.ndarray) else [X[0], X[-1]]
     for some in (few, checked[ends]):
-        both = zip(kind._arrays(kind._read(some, Request(kind))[0]), expected, strict=True)
+        both = zip(kind.arrays(kind.read(some, Request(kind))[0]), expected, strict=True)
         if any(a.shape != b.shape or not np.allclose(a, b, equal_nan=True) for a, b in both):
             raise ValueError(
                 f"{type(kind).__name__}.check must keep the order, treat samples independently, "

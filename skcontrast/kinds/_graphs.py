@@ -57,7 +57,7 @@ class Graphs(Kind):
     """
 
     name = "graphs"
-    _expected = "graphs, X as a list of networkx graphs"
+    expected = "graphs, X as a list of networkx graphs"
 
     node_features: Literal["auto", "degree", "constant"] = parameter(
         {"auto", "degree", "constant"}, default="auto"
@@ -65,17 +65,17 @@ class Graphs(Kind):
     edge_features: Literal["auto"] | None = parameter({"auto", None}, default="auto")
     standardize: bool = parameter(["boolean"], default=True)
 
-    def _describes(self, sample_shape: tuple) -> bool:
+    def describes(self, sample_shape: tuple) -> bool:
         """Return whether this is ``(None, n_node_features)``, or also has ``n_edge_features``."""
         return len(sample_shape) in (2, 3) and sample_shape[0] is None
 
-    def _read(self, X: Any, request: Request) -> tuple[Any, Schema]:
+    def read(self, X: Any, request: Request) -> tuple[Any, Schema]:
         refuse_unordered(X)
         X = pack_graphs(X)
         request.check_length(X)
         return X, Schema(self, X.shape[1:])
 
-    def _check_unusual(self, X: Any, *, is_declared: bool) -> None:
+    def check_unusual(self, X: Any, *, is_declared: bool) -> None:
         """Warn about attributes of nodes and edges that are ignored."""
         if X.ignored:
             warn(
@@ -88,7 +88,7 @@ class Graphs(Kind):
         """Return the unfitted map from graphs to batches; see `Kind.scaler`."""
         return NodeFeatures(self.node_features, self.standardize, self.edge_features)
 
-    def _example_batch(self, sample_shape: tuple) -> GraphBatch:
+    def example_batch(self, sample_shape: tuple) -> GraphBatch:
         """Return a path of three nodes and one of two."""
         edges = torch.tensor([[0, 1, 1, 2, 3, 4], [1, 0, 2, 1, 4, 3]])
         topology = Topology.from_edges(edges, torch.tensor([0, 3, 5]), True)
@@ -97,18 +97,18 @@ class Graphs(Kind):
             columns = EdgeColumns(torch.zeros(6, sample_shape[2]))
         return GraphBatch(topology, torch.zeros(5, sample_shape[1]), edges=columns)
 
-    def _adapt(self, module: nn.Module) -> nn.Module:
+    def adapt(self, module: nn.Module) -> nn.Module:
         """Return a module in the style of PyTorch Geometric as one that takes a GraphBatch."""
         return module if isinstance(module, GraphNetwork) else ForeignNetwork(module)
 
-    def _rows_per_call(self, X: Any) -> int:
+    def rows_per_call(self, X: Any) -> int:
         """Return the number of graphs that have about 32,768 nodes together."""
         return max(1, int(_NODES_PER_CALL / X.sizes.mean()))
 
-    def _nbytes(self, X: Any) -> float:
+    def nbytes(self, X: Any) -> float:
         """Return 0: packed graphs stay in memory."""
         return 0
 
-    def _arrays(self, X: Any) -> Sequence[np.ndarray]:
+    def arrays(self, X: Any) -> Sequence[np.ndarray]:
         """Return edges, sizes, and the features of nodes and edges."""
         return X.arrays()

@@ -61,13 +61,13 @@ class Images(ArrayKind):
     """
 
     name = "images"
-    _expected = "images of shape (n_samples, channels, height, width)"
-    _trains_in_bf16 = True
+    expected = "images of shape (n_samples, channels, height, width)"
+    trains_in_bf16 = True
 
     standardize: bool = parameter(["boolean"], default=True)
     size: int | None = parameter([*POSITIVE_INT, None], default=None)
 
-    def _recognise(self, X: Any, *, is_declared: bool = False) -> bool:
+    def recognise(self, X: Any, *, is_declared: bool = False) -> bool:
         """Return whether X has three or four dimensions.
 
         Raises
@@ -86,15 +86,15 @@ class Images(ArrayKind):
             "for images, kind='series' for series."
         )
 
-    def _image_shape(self, sample_shape: tuple) -> tuple[int, ...]:
+    def image_shape(self, sample_shape: tuple) -> tuple[int, ...]:
         """Return ``(channels, height, width)``."""
         return (1, *sample_shape)[-3:]
 
-    def _example_batch(self, sample_shape: tuple) -> Tensor:
+    def example_batch(self, sample_shape: tuple) -> Tensor:
         """Return a batch of two images, to validate an encoder."""
-        return torch.zeros(2, *self._image_shape(sample_shape))
+        return torch.zeros(2, *self.image_shape(sample_shape))
 
-    def _describes(self, sample_shape: tuple) -> bool:
+    def describes(self, sample_shape: tuple) -> bool:
         """Return whether this is ``(height, width)`` or ``(channels, height, width)``."""
         return len(sample_shape) in (2, 3) and None not in sample_shape
 
@@ -124,7 +124,7 @@ class Images(ArrayKind):
         is_list = isinstance(getattr(X, "dataset", None), Sequence)
         return X, Schema(self, shape, None if is_list else math.prod(shape))
 
-    def _check_unusual(self, X: Any, *, is_declared: bool) -> None:
+    def check_unusual(self, X: Any, *, is_declared: bool) -> None:
         """Raise ValueError for channels-last images, warn about series, unless declared."""
         shape = X.shape[1:]
         if not is_declared and type(self) is Images and len(shape) == 2 and is_long(*shape):
@@ -143,14 +143,14 @@ class Images(ArrayKind):
         """Return the unfitted map from images to batches; see `Kind.scaler`."""
         return ImageScaler(self.standardize)
 
-    def _first_layer(self, subset: Tensor, scaler: Any, *, channels_last: bool) -> nn.Module:
+    def first_layer(self, subset: Tensor, scaler: Any, *, channels_last: bool) -> nn.Module:
         """Return a layer that standardises each channel."""
         mean, std = channel_statistics(subset) if self.standardize else (0.0, 1.0)
         return Standardize(mean, std, channels_last)
 
-    def _nbytes(self, X: Any) -> float:
+    def nbytes(self, X: Any) -> float:
         """Return the bytes of X as uint8 or in float32."""
-        return super()._nbytes(X) / (4 if X.dtype == np.uint8 else 1)
+        return super().nbytes(X) / (4 if X.dtype == np.uint8 else 1)
 
 
 class ImageScaler(AffineScaler):  # numpydoc ignore=PR02

@@ -64,7 +64,7 @@ def read_samples(
         kind = MultimodalKind(kind)
     if kind is None:
         kind, X = recognised(X, hint)
-    return kind._read(X, Request(owner, min_samples=min_samples))
+    return kind.read(X, Request(owner, min_samples=min_samples))
 
 
 def recognised(X: Any, hint: Kind | None = None) -> tuple[Any, Any]:
@@ -89,7 +89,7 @@ def recognised(X: Any, hint: Kind | None = None) -> tuple[Any, Any]:
     # The declared kind is tried first.
     for known in sorted((Series, Images, Vectors), key=lambda k: not isinstance(hint, k)):
         kind: Kind = hint if hint is not None and isinstance(hint, known) else known()
-        if kind._recognise(X, is_declared=kind is hint):
+        if kind.recognise(X, is_declared=kind is hint):
             return kind, X
     raise TypeError(
         f"X must be an array, a table or a list of series or graphs, got {type(X).__name__}."
@@ -125,7 +125,7 @@ def check_fits(component: Any, declared: Any, fits: Callable[[Kind], bool], got:
     owner = type(component).__name__
     kinds = named_kinds(declared, owner=owner)
     if kinds and not any(map(fits, kinds)):
-        expected = " or ".join(kind._expected or kind.name for kind in kinds)
+        expected = " or ".join(kind.expected or kind.name for kind in kinds)
         raise ValueError(f"{owner} expects {expected}, {got}.")
 
 
@@ -150,7 +150,7 @@ def is_custom(kind: Kind) -> bool:
 
 def kind_of_shape(sample_shape: Sequence[int | None]) -> Kind:
     """Return the kind of the package whose samples have such a shape."""
-    return next(kind() for kind in KINDS.values() if kind()._describes(tuple(sample_shape)))
+    return next(kind() for kind in KINDS.values() if kind().describes(tuple(sample_shape)))
 
 
 @contextmanager
@@ -217,13 +217,13 @@ class MultimodalKind(Kind):
     """
 
     name = "samples of several modalities"
-    _expected = "several modalities, X as skcontrast.datasets.Modalities"
+    expected = "several modalities, X as skcontrast.datasets.Modalities"
 
     of: Kind | str | Sequence[Kind | str] | None = parameter(default=None)
 
     kinds_: list[Kind] = learned()
 
-    def _read(self, X: Any, request: Request) -> tuple[Any, Schema]:
+    def read(self, X: Any, request: Request) -> tuple[Any, Schema]:
         validate_parameters(self)
         X, seen = Modalities(*X) if isinstance(X, tuple) else X, request.seen
         if not isinstance(X, Modalities):
@@ -238,7 +238,7 @@ class MultimodalKind(Kind):
             with naming_modality(position):
                 kind, samples = recognised(samples) if kind is None else (kind, samples)
                 of_fit = None if seen is None else seen.modalities[position]
-                samples, schema = kind._read(samples, replace(request, seen=of_fit))
+                samples, schema = kind.read(samples, replace(request, seen=of_fit))
             modalities.append(samples)
             schemas.append(schema)
         return Modalities(*modalities), self._schema(schemas)
@@ -265,27 +265,27 @@ class MultimodalKind(Kind):
         n_features = sum(widths) if len(widths) == len(schemas) else None
         return Schema(kind, shape, n_features, modalities=tuple(schemas))
 
-    def _check_unusual(self, X: Any, *, is_declared: bool) -> None:
+    def check_unusual(self, X: Any, *, is_declared: bool) -> None:
         """Warn about training samples that look like a mistake, modality by modality."""
         for position, (kind, samples) in enumerate(self._pairs(X)):
             with naming_modality(position):
-                kind._check_unusual(samples, is_declared=is_declared)
+                kind.check_unusual(samples, is_declared=is_declared)
 
     def scaler(self) -> MultimodalScaler:
         """Return the unfitted map from modalities to batches; see `Kind.scaler`."""
         return MultimodalScaler([kind.scaler() for kind in self.kinds_])
 
-    def _rows_per_call(self, X: Any) -> int:
+    def rows_per_call(self, X: Any) -> int:
         """Return the smallest batch size of the modalities."""
-        return min(kind._rows_per_call(samples) for kind, samples in self._pairs(X))
+        return min(kind.rows_per_call(samples) for kind, samples in self._pairs(X))
 
-    def _nbytes(self, X: Any) -> float:
+    def nbytes(self, X: Any) -> float:
         """Return the bytes of all modalities as tensors."""
-        return sum(kind._nbytes(samples) for kind, samples in self._pairs(X))
+        return sum(kind.nbytes(samples) for kind, samples in self._pairs(X))
 
-    def _arrays(self, X: Any) -> Sequence[np.ndarray]:
+    def arrays(self, X: Any) -> Sequence[np.ndarray]:
         """Return the arrays of all modalities."""
-        return [array for kind, samples in self._pairs(X) for array in kind._arrays(samples)]
+        return [array for kind, samples in self._pairs(X) for array in kind.arrays(samples)]
 
     def _pairs(self, X: Modalities) -> Iterator[tuple[Kind, Any]]:
         return zip(self.kinds_, X.modalities, strict=True)

@@ -76,28 +76,28 @@ class ArrayKind(Kind):
 
     float_batches = True
 
-    def _read(self, X: Any, request: Request) -> tuple[Any, Schema]:
+    def read(self, X: Any, request: Request) -> tuple[Any, Schema]:
         if is_graphs(X):
             raise ValueError(f"X holds graphs, but {request.name} expects {self.name}.")
         size = getattr(self, "size", None)
-        X = as_array_like(X, one_shape=not self._differs_in_length, size=size)
+        X = as_array_like(X, one_shape=not self.differs_in_length, size=size)
         X, schema = self._read_array(X, request)
         request.check_length(X)
         return X, schema
 
     def _read_array(self, X: Any, request: Request) -> tuple[Any, Schema]:
-        """Check an array, or a list of arrays; see `Kind._read`."""
+        """Check an array, or a list of arrays; see `Kind.read`."""
         raise NotImplementedError
 
-    def _rows_per_call(self, X: Any) -> int:
+    def rows_per_call(self, X: Any) -> int:
         """Return the number of samples that hold about a million numbers."""
         return rows_for(math.prod(X.shape[1:]))
 
-    def _nbytes(self, X: Any) -> float:
+    def nbytes(self, X: Any) -> float:
         """Return the bytes of X in float32."""
         return 4 * float(np.prod(X.shape, dtype=np.float64))
 
-    def _arrays(self, X: Any) -> list[np.ndarray]:
+    def arrays(self, X: Any) -> list[np.ndarray]:
         """Return X itself."""
         return [X]
 

@@ -69,15 +69,15 @@ class Series(ArrayKind):
     """
 
     name = "series"
-    _expected = "series, X of shape (n_samples, n_channels, n_times)"
+    expected = "series, X of shape (n_samples, n_channels, n_times)"
     has_gaps = True
-    _differs_in_length = True
+    differs_in_length = True
 
     standardize: bool = parameter(["boolean"], default=True)
 
     n_times_: int = learned()
 
-    def _recognise(self, X: Any, *, is_declared: bool = False) -> bool:
+    def recognise(self, X: Any, *, is_declared: bool = False) -> bool:
         """Return whether X is a list of series, or an array with three dimensions, one long."""
         if isinstance(X, list):
             return lists_series(X, is_declared)
@@ -85,7 +85,7 @@ class Series(ArrayKind):
             return True
         return getattr(X, "ndim", 0) == 3 and (is_declared or is_long(*X.shape[1:]))
 
-    def _describes(self, sample_shape: tuple) -> bool:
+    def describes(self, sample_shape: tuple) -> bool:
         """Return whether this is ``(n_channels, None)``."""
         return len(sample_shape) == 2 and sample_shape[0] is not None and sample_shape[1] is None
 
@@ -93,11 +93,11 @@ class Series(ArrayKind):
         """Return ``(n_channels, None)``."""
         return X.shape[1], None
 
-    def _encoded_shape(self, sample_shape: tuple) -> tuple:
+    def encoded_shape(self, sample_shape: tuple) -> tuple:
         """Return ``(n_channels, None)``: networks take series of any length."""
         return sample_shape[0], None
 
-    def _example_batch(self, sample_shape: tuple) -> Tensor:
+    def example_batch(self, sample_shape: tuple) -> Tensor:
         """Return two series of zeros, of the length in `fit`."""
         return torch.zeros(2, sample_shape[0], getattr(self, "n_times_", _EXAMPLE_LENGTH))
 
@@ -129,7 +129,7 @@ class Series(ArrayKind):
         kind.n_times_ = X.shape[2]
         return X, Schema(kind, self.sample_shape(X))
 
-    def _check_unusual(self, X: Any, *, is_declared: bool) -> None:
+    def check_unusual(self, X: Any, *, is_declared: bool) -> None:
         """Raise ValueError for channels-last series, warn about images, unless declared."""
         n_channels, n_times = X.shape[1:]
         # In series of unequal lengths, the axis of time is known from the padding.
@@ -152,7 +152,7 @@ class Series(ArrayKind):
         """Return the unfitted map from series to batches; see `Kind.scaler`."""
         return SeriesScaler(self.standardize)
 
-    def _rows_per_call(self, X: Any) -> int:
+    def rows_per_call(self, X: Any) -> int:
         """Return the number of series that have about a million numbers in 64 channels."""
         return rows_for(64 * X.shape[-1])
 

@@ -63,15 +63,15 @@ class Vectors(ArrayKind):
     """
 
     name = "vectors"
-    _expected = "vectors, X of shape (n_samples, n_features)"
+    expected = "vectors, X of shape (n_samples, n_features)"
 
     standardize: bool = parameter(["boolean"], default=True)
 
-    def _recognise(self, X: Any, *, is_declared: bool = False) -> bool:
+    def recognise(self, X: Any, *, is_declared: bool = False) -> bool:
         """Return whether X has at most two dimensions."""
         return getattr(X, "ndim", 2) <= 2
 
-    def _describes(self, sample_shape: tuple) -> bool:
+    def describes(self, sample_shape: tuple) -> bool:
         """Return whether this is ``(n_features,)``."""
         return len(sample_shape) == 1 and sample_shape[0] is not None
 
@@ -104,7 +104,7 @@ class Vectors(ArrayKind):
         """Return the unfitted map from vectors to batches; see `Kind.scaler`."""
         return VectorScaler(self.standardize)
 
-    def _first_layer(self, subset: Tensor, scaler: Any, *, channels_last: bool) -> nn.Module:
+    def first_layer(self, subset: Tensor, scaler: Any, *, channels_last: bool) -> nn.Module:
         """Return a layer that standardises with the statistics of the scaler."""
         return Standardize(scaler.mean_, scaler.std_)
 

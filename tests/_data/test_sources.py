@@ -90,7 +90,7 @@ def test_a_memory_map_streams(tmp_path):
 
 def test_data_that_fit_are_held_in_memory_and_others_are_streamed(monkeypatch):
     def streams(X, budget=None):
-        return is_streamed(X, Images()._nbytes(X), CPU, budget)
+        return is_streamed(X, Images().nbytes(X), CPU, budget)
 
     megabyte = np.zeros((1000, 250))  # as float32
     assert not streams(megabyte)

@@ -211,7 +211,7 @@ def test_an_augmentation_that_learns_sees_all_images_of_a_dataset():
 def test_views_of_a_dataset_of_series_of_different_lengths(standardize, monkeypatch):
     lengths = range(200, 240)
     series = [np.random.default_rng(n).normal(size=(2, n)).astype(np.float32) for n in lengths]
-    monkeypatch.setattr(Series, "_rows_per_call", lambda self, X: 15)  # in three parts
+    monkeypatch.setattr(Series, "rows_per_call", lambda self, X: 15)  # in three parts
     embedder = ContrastiveEmbedder(kind=Series(standardize), augmentation=[], random_state=0)
     for views in embedder.views(OfSeries(series)):
         for one, other in zip(views, series, strict=True):

@@ -18,7 +18,7 @@ from tests.graphs.common import packed_arrays
 
 def in_batches(module, X, n):
     """Return the output of a module for samples, n at a time."""
-    return encode(module, X, SimpleNamespace(_rows_per_call=lambda X: n), torch.from_numpy)
+    return encode(module, X, SimpleNamespace(rows_per_call=lambda X: n), torch.from_numpy)
 
 
 @pytest.mark.parametrize("batch_size", [1, 3, 7, 10, 99])
@@ -34,13 +34,13 @@ def test_portions_do_not_change_the_result(batch_size):
 def test_many_small_samples_and_few_large_ones_per_call():
     def of_shape(*shape):
         X = np.broadcast_to(np.float32(0), (9, *shape))
-        return recognised(X)[0]._rows_per_call(X)
+        return recognised(X)[0].rows_per_call(X)
 
     assert of_shape(2) == 2**14
     assert of_shape(3, 32, 32) == 341
     assert of_shape(3, 1000, 1000) == 32
     graphs = packed_arrays(np.empty((2, 0)), [0, 2**14, 2**15])
-    assert recognised(graphs)[0]._rows_per_call(graphs) == 2
+    assert recognised(graphs)[0].rows_per_call(graphs) == 2
 
 
 def test_on_cpu_returns_tensors_on_the_cpu_themselves():

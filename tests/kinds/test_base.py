@@ -238,6 +238,6 @@ def test_few_sequences_and_other_shapes_than_in_fit_are_refused():
     with pytest.raises(ValueError, match=r"Found 1 sample\(s\) in X while a minimum of 2"):
         embedder.fit([[1, 2]])
     kind = Tokens()
-    _, seen = kind._read([[1, 2], [3]], Request(embedder))
+    _, seen = kind.read([[1, 2], [3]], Request(embedder))
     with pytest.raises(ValueError, match=r"X has samples of shape \(None,\), but Contrastive"):
-        kind._read([[1]], Request(embedder, replace(seen, sample_shape=(3,))))
+        kind.read([[1]], Request(embedder, replace(seen, sample_shape=(3,))))

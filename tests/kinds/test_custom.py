@@ -141,7 +141,7 @@ def test_nan_in_a_tensor_of_a_batch_is_nan_in_X_and_its_arrays_tell_samples_apar
     with pytest.raises(ValueError, match=r"X contains NaN or infinity, first in sample 3 of 24"):
         embedder(MaskedMean(), kind=Masked()).fit(X)
     kind = Masked()
-    first, other = (kind._arrays(kind.check(recordings(seed=seed))) for seed in (0, 1))
+    first, other = (kind.arrays(kind.check(recordings(seed=seed))) for seed in (0, 1))
     first, other = list(first), list(other)
     assert len(first) == 2 and not np.array_equal(first[0], other[0])
 
