@@ -227,7 +227,7 @@ class Kind(ParameterObject):
     float_batches: ClassVar[bool] = False
     has_gaps: ClassVar[bool] = False
 
-    # The private interface of a kind, here and in the methods below.
+    # What other packages read or call, here and in the methods below; a subclass may override it.
     # `name` and the form of X, for messages.
     expected: ClassVar[str] = ""
     # Whether ``precision="auto"`` may train its networks in bfloat16.
