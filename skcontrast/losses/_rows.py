@@ -114,12 +114,9 @@ class Rows:
         log_mean : Tensor of shape (n_anchors,)
             The lowest score for an anchor without negatives.
         """
-        return self._tape.log_mean(
-            self._factors(loss) if weights is None else self._weights(weights),
-            loss.hardness(),
-            is_scaled=loss.sum_of_weights == "N",
-            detach_weights=loss.detach_weights,
-        )
+        c = self._factors(loss) if weights is None else self._weights(weights)
+        beta, is_scaled = loss.hardness(), loss.sum_of_weights == "N"
+        return self._tape.log_mean(c, beta, 0.0 if loss.detach_weights else beta, is_scaled)
 
     def weighted_sum(self, weights: Tensor) -> tuple[Tensor, Tensor]:
         """Return a weighted sum of the scores of the candidates, and the sum of the weights.
@@ -148,7 +145,7 @@ class Rows:
         return self._ranking.assign(by_rank).to(scores.device)
 
     def _weights(self, weights: Tensor) -> Tensor:
-        """Return a copy of weights, multiplied by those of the pairs, 0 where excluded."""
+        """Return a copy of a loss's weights that the tape may overwrite, 0 where excluded."""
         return self._tape.of_candidates(self._tape.copy(weights))
 
     def _factors(self, loss: Loss) -> Tensor | None:

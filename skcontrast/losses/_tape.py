@@ -34,12 +34,15 @@ class Tape:
     scores : Tensor of shape (n_anchors, n)
         Very low where excluded: exponentials and products with a weight of 0 vanish.
     positives : Tensor of shape (n_anchors, n_positives)
+    excluded : Tensor of shape (n_anchors, n_excluded), dtype int64
+        Columns of the scores.
     n_candidates : int
     lowest, largest : float
         The lowest score, and the largest absolute value.
     highest : Tensor of shape (n_anchors,) or float
     hidden : Tensor of shape (n_anchors, n), dtype bool, or None
         Members of the anchor's group, which are no candidates of the loss.
+    pair_weights : Tensor of shape (n_anchors, n) or None
     """
 
     def __init__(
@@ -69,13 +72,11 @@ class Tape:
         """The scores, differentiable by autograd; excluded ones are 0, and no group is hidden."""
         return self._leaf(self.scores.scatter(1, self.excluded, 0.0), Tensor.contiguous)
 
-    def log_mean(
-        self, c: Tensor | None, beta: float, *, is_scaled: bool, detach_weights: bool
-    ) -> Tensor:
+    def log_mean(self, c: Tensor | None, beta: float, slope: float, is_scaled: bool) -> Tensor:
         r"""Return :math:`\log \sum_j c_j e^{(1 + \beta) s_j} - \log \sum_j c_j e^{\beta s_j}`.
 
         Unless `is_scaled`, N takes the place of the second sum. None as `c` stands for ones; a
-        tensor is overwritten.
+        tensor is overwritten. The slope is β, or 0 where the weights have no gradient.
         """
         # If the largest exponential may overflow, s is s − top. In the ratio of the two sums
         # e^top remains; if the second is N, e^((1 + β) top).
@@ -101,11 +102,10 @@ class Tape:
         log_mean = (total / mass).log()
         if top is not None:
             log_mean += top if is_scaled else (1 + beta) * top
-        slope = 0.0 if detach_weights else beta
 
         def pull_back(d: Tensor) -> Tensor:
-            # The derivative is (1 + β) terms / total − β w / mass, with 0 for β where the weights
-            # are detached. Only this function still reads terms and w, and it is called once.
+            # The derivative is (1 + slope) terms / total − slope w / mass. It may overwrite terms
+            # and w: nothing else still reads them, and `gradients` calls this once.
             d_scores = terms.mul_((d * (1 + slope) / total)[:, None])
             if slope == 0 or not is_scaled:
                 return d_scores
