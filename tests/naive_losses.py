@@ -174,9 +174,9 @@ def log_weights(loss, s, same):
 def log_weights_by_hooks(loss, s, same, ranks):
     """Return the logarithms of the weights as a loss without a formula here describes them."""
     factors = torch.ones_like(s)
-    if loss._overrides("rank_weights"):
+    if loss.overrides("rank_weights"):
         factors = by_rank(s.detach(), loss.rank_weights(ranks, len(s)))
-    if loss._overrides("class_weights"):
+    if loss.overrides("class_weights"):
         factors = factors * loss.class_weights(same[None])[0]
     log_w = factors.log() + loss.hardness() * (s.detach() if loss.detach_weights else s)
     return log_w - log_mean(log_w) if loss.sum_of_weights == "N" else log_w
@@ -236,7 +236,7 @@ def anchor_loss(loss, s, pos, same, lowest, highest=None):
         PositiveDebiased reads.
     """
     name, p = type(loss).__name__, loss.get_params(deep=False)
-    if name not in (*ESTIMATES, *OTHERS) and loss._overrides("losses"):
+    if name not in (*ESTIMATES, *OTHERS) and loss.overrides("losses"):
         raise NotImplementedError(f"Write the formula of {name} in tests/naive_losses.py.")
     if name in ("SupCon", "SemiSupCon"):
         everyone = torch.cat([s, pos])

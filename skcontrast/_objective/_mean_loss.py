@@ -2,7 +2,7 @@
 
 A tile is a few anchors with all their candidates. Its scores, loss and gradient are computed
 together and then discarded, so that memory grows with the number of samples, not with its square.
-``losses/_rows.py`` has the sums over candidates and their derivatives.
+``losses/_tape.py`` has the sums over candidates and their derivatives.
 """
 
 import math
@@ -15,6 +15,8 @@ from torch import Tensor
 
 from .._checks import check_returned
 from ..losses import Loss, Rows
+from ..losses._rows import weights_of
+from ..losses._tape import Tape
 from ..similarity import Similarity
 from ._contrast import Contrast
 
@@ -60,14 +62,14 @@ def objective_value(
         )
     losses_of = _contrastive if objective == "contrastive" else _jensen_shannon
 
-    def evaluate(tile: slice, u: Tensor, scores: Tensor) -> tuple[Rows, Tensor]:
-        """Return the rows of a tile, and the sum of its losses."""
-        rows = _rows(contrast, loss, similarity, same_group, tile, u, scores)
+    def evaluate(tile: slice, u: Tensor, scores: Tensor) -> tuple[Tape, Tensor]:
+        """Return the tape of a tile, and the sum of its losses."""
+        tape, rows = _rows(contrast, loss, similarity, same_group, tile, u, scores)
         pulls_group = same_group == "positive" and not loss.pulls
-        losses = losses_of(rows, loss, rows._hidden if pulls_group else None)
+        losses = losses_of(tape, rows, loss, tape.hidden if pulls_group else None)
         if contrast.weights is not None:
             losses = losses * contrast.weights[tile]
-        return rows, losses.sum()
+        return tape, losses.sum()
 
     # Autocast would compute products in half precision, whose error 1/temperature magnifies.
     with torch.autocast(contrast.anchors.device.type, enabled=False):
@@ -82,7 +84,7 @@ class _MeanLoss(torch.autograd.Function):
     def forward(
         ctx: Any,
         similarity: Similarity,
-        evaluate: Callable[[slice, Tensor, Tensor], tuple[Rows, Tensor]],
+        evaluate: Callable[[slice, Tensor, Tensor], tuple[Tape, Tensor]],
         anchors: Tensor,
         candidates: Tensor,
         positives: Tensor,
@@ -102,14 +104,14 @@ class _MeanLoss(torch.autograd.Function):
                 scores = similarity.scores(u, v)
             check_returned(f"{type(similarity).__name__}.scores", scores, (len(u), len(v)))
             with torch.set_grad_enabled(needs_gradient):
-                # Rows overwrite the scores, which autograd of the similarity may need.
+                # A tape overwrites the scores, which autograd of the similarity may need.
                 tile_scores = scores if similarity.bilinear else scores.detach().clone()
-                rows, tile_loss = evaluate(tile, u, tile_scores)
+                tape, tile_loss = evaluate(tile, u, tile_scores)
             value += tile_loss.detach()
             if not needs_gradient:
                 continue
-            inputs = [u] if isinstance(rows.highest, Tensor) else []
-            d_scores, d_positive, d_inputs = rows._gradients(tile_loss, *inputs)
+            inputs = [u] if isinstance(tape.highest, Tensor) else []
+            d_scores, d_positive, d_inputs = tape.gradients(tile_loss, *inputs)
             if d_positives is not None:
                 d_positives[tile] = d_positive
             elif not positives.is_floating_point():  # indices of candidates
@@ -168,8 +170,8 @@ def _rows(
     tile: slice,
     u: Tensor,
     scores: Tensor,
-) -> Rows:
-    """Return the rows of a tile of anchors u, with their scores for all candidates."""
+) -> tuple[Tape, Rows]:
+    """Return the scores of a tile of anchors u for all candidates, and as the input of a loss."""
     group = hidden = contrast.same_group(tile)
     same_class = contrast.same_class(tile) if loss.requires_y else None
     if group is not None and same_group == "positive" and loss.pulls:
@@ -178,19 +180,19 @@ def _rows(
     elif group is not None and same_class is not None:
         same_class = same_class & ~group
     weights = contrast.pair_weights
-    return Rows(
+    tape = Tape(
         scores,
         contrast.scores_of_positives(tile, scores),
         contrast.excluded[tile],
         bounds=similarity.bounds(contrast.anchors.shape[1]),
         highest=similarity.self_scores(u),
-        same_class=same_class,
         hidden=hidden,
         pair_weights=None if weights is None else weights[tile].to(scores.dtype),
     )
+    return tape, Rows(tape, same_class)
 
 
-def _contrastive(rows: Rows, loss: Loss, group: Tensor | None) -> Tensor:
+def _contrastive(tape: Tape, rows: Rows, loss: Loss, group: Tensor | None) -> Tensor:
     """Return the loss of each anchor, with the members of `group` pulled."""
     owner = f"{type(loss).__name__}.losses"
     losses = check_returned(owner, loss.losses(rows), (len(rows.positives),))
@@ -198,7 +200,7 @@ def _contrastive(rows: Rows, loss: Loss, group: Tensor | None) -> Tensor:
         raise ValueError(f"{owner} must return a differentiable tensor: leave out detach.")
     if group is None:
         return losses
-    total, mass = rows._weighted_sum(rows._of_pairs(rows._copy(group)))
+    total, mass = tape.weighted_sum(tape.of_pairs(tape.copy(group)))
     return losses + _attraction(rows.positives, total, mass)
 
 
@@ -216,11 +218,11 @@ def _attraction(positives: Tensor, total: Tensor, mass: Tensor) -> Tensor:
     return mass / (mass + positives.shape[1]) * (positives.mean(1) - others)
 
 
-def _jensen_shannon(rows: Rows, loss: Loss, group: Tensor | None) -> Tensor:
+def _jensen_shannon(tape: Tape, rows: Rows, loss: Loss, group: Tensor | None) -> Tensor:
     """Return softplus(−s⁺) + Ê⁻[softplus] for each anchor, by autograd on its row."""
-    scores, positives, (a, b) = rows._finite_scores, rows.positives, loss.coefficients()
+    scores, positives, (a, b) = tape.finite_scores, rows.positives, loss.coefficients()
     # Without N, weights whose sum replaces N are scaled, too.
-    weights = rows._weights(loss, is_scaled=loss.sum_of_weights != "free")
+    weights = weights_of(loss, rows, is_scaled=loss.sum_of_weights != "free")
     mean = (weights * F.softplus(scores)).sum(1) / rows.n_candidates
     negative = a * mean - b * F.softplus(positives).mean(1)
     floor = math.log1p(math.exp(rows.lowest))
@@ -228,6 +230,6 @@ def _jensen_shannon(rows: Rows, loss: Loss, group: Tensor | None) -> Tensor:
     if group is None:
         return losses
     # The attraction is −softplus(−s).
-    weights = rows._of_pairs(rows._copy(group))
+    weights = tape.of_pairs(tape.copy(group))
     total = (weights * F.logsigmoid(scores)).sum(1)
     return losses + _attraction(F.logsigmoid(positives), total, weights.sum(1))

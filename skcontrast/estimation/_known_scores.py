@@ -9,6 +9,8 @@ import torch
 
 from .._checks import Interval, check_argument, check_component
 from ..losses import Loss, Rows, Supervised
+from ..losses._rows import weights_of
+from ..losses._tape import Tape
 from ..schedules._numbers import check_hyperparameters
 from ._samples import Estimate, ScoreSample, checked_sample, true_negatives_by_rank
 
@@ -20,7 +22,8 @@ def estimate(loss: Loss, sample: ScoreSample) -> np.ndarray:
     """
     sample = _checked_arguments(loss, sample, owner="estimate", is_estimate=True)
     with torch.no_grad():
-        return _rows_of(loss, sample).log_expectation(loss).exp().numpy()
+        _, rows = _rows_of(loss, sample)
+        return rows.log_expectation(loss).exp().numpy()
 
 
 def importance_weights(loss: Loss, sample: ScoreSample) -> np.ndarray:
@@ -75,7 +78,8 @@ def importance_weights(loss: Loss, sample: ScoreSample) -> np.ndarray:
     """
     sample = _checked_arguments(loss, sample, owner="importance_weights", is_estimate=True)
     with torch.no_grad():
-        return _rows_of(loss, sample)._weights(loss, loss.sum_of_weights == "N").numpy()
+        _, rows = _rows_of(loss, sample)
+        return weights_of(loss, rows, loss.sum_of_weights == "N").numpy()
 
 
 def negative_bias(loss: Loss, sample: ScoreSample) -> Estimate:
@@ -196,9 +200,8 @@ def push_share(loss: Loss, sample: ScoreSample) -> Estimate:
     sample = _checked_arguments(loss, sample, owner="push_share")
     is_false = torch.tensor(~sample.is_negative)
     with torch.enable_grad():
-        rows = _rows_of(loss, sample)
-        losses = loss.losses(rows)
-        d_scores, *_ = rows._gradients(losses.sum())
+        tape, rows = _rows_of(loss, sample)
+        d_scores, *_ = tape.gradients(loss.losses(rows).sum())
     # A positive gradient pushes a candidate away; candidates that are pulled do not count.
     push = d_scores.clamp_min(0)
     total = push.sum(1)
@@ -283,7 +286,7 @@ def reliability(loss: Loss, sample: ScoreSample, n_bins: int = 10) -> Reliabilit
     True
     """
     sample = _checked_arguments(loss, sample, owner="reliability")
-    if not loss._overrides("true_negative_probability"):
+    if not loss.overrides("true_negative_probability"):
         raise ValueError(f"{type(loss).__name__} has no probability of true negatives by rank.")
     n_anchors, n_candidates = sample.scores.shape
     within = [Interval(Integral, 1, n_candidates, closed="both")]
@@ -304,16 +307,13 @@ def reliability(loss: Loss, sample: ScoreSample, n_bins: int = 10) -> Reliabilit
     )
 
 
-def _rows_of(loss: Loss, sample: ScoreSample) -> Rows:
-    """Return the scores of a sample as the input of a loss."""
-    scores = torch.tensor(sample.scores)
-    return Rows(
-        scores,
-        torch.tensor(sample.positives),
-        torch.empty(len(scores), 0, dtype=torch.int64),
-        bounds=(sample.lower_bound, -sample.lower_bound),
-        same_class=torch.tensor(~sample.is_negative) if loss.requires_y else None,
-    )
+def _rows_of(loss: Loss, sample: ScoreSample) -> tuple[Tape, Rows]:
+    """Return the scores of a sample, and as the input of a loss."""
+    scores, positives = torch.tensor(sample.scores), torch.tensor(sample.positives)
+    excluded = torch.empty(len(scores), 0, dtype=torch.int64)
+    bounds = sample.lower_bound, -sample.lower_bound
+    tape = Tape(scores, positives, excluded, bounds=bounds)
+    return tape, Rows(tape, torch.tensor(~sample.is_negative) if loss.requires_y else None)
 
 
 def _checked_arguments(

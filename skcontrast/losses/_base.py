@@ -72,7 +72,7 @@ class Loss(ParameterObject):
     requires_y: ClassVar[bool] = False
     pulls: ClassVar[bool] = False
 
-    def _overrides(self, method: str) -> bool:
+    def overrides(self, method: str) -> bool:
         """Return whether the class of this loss has its own version of a method of Loss."""
         return getattr(type(self), method) is not getattr(Loss, method)
 
@@ -83,7 +83,7 @@ class Loss(ParameterObject):
         Only such a loss has a Jensen–Shannon form, may replace the negatives of
         :class:`PositiveDebiased`, and can be compared with others on simulated scores.
         """
-        return not self._overrides("losses")
+        return not self.overrides("losses")
 
     def coefficients(self) -> tuple[float, float]:
         """Return (a, b), a > 0 and b ≥ 0."""

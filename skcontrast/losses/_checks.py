@@ -19,6 +19,7 @@ from .._runtime import validation_mode
 from ..schedules._numbers import check_hyperparameters
 from ._base import Loss
 from ._rows import Rows
+from ._tape import Tape
 
 _TOTALS = [StrOptions({"N", "free", "replaces N"})]
 # Synthetic anchors, whose scores are between −2 and 2.
@@ -73,7 +74,7 @@ def check_loss(loss: Loss, n_candidates: int = 254, n_positives: int = 1) -> Non
     """
     check_hyperparameters(loss)
     loss = copy.copy(loss)
-    if not belongs_to_package(type(loss)) and not any(map(loss._overrides, _HOOKS)):
+    if not belongs_to_package(type(loss)) and not any(map(loss.overrides, _HOOKS)):
         raise TypeError(
             f"{type(loss).__name__} overrides none of {', '.join(_HOOKS)}, so it is InfoNCE. Is a "
             "name misspelled?"
@@ -87,11 +88,11 @@ def check_loss(loss: Loss, n_candidates: int = 254, n_positives: int = 1) -> Non
     columns = torch.arange(n_candidates) + torch.arange(_N_ANCHORS)[:, None]
     same_class = columns % 3 == 0
     name = type(loss).__name__
-    if loss._overrides("rank_weights"):
+    if loss.overrides("rank_weights"):
         ranks = torch.arange(1, n_candidates + 1, dtype=torch.float64)
         weights = loss.rank_weights(ranks, n_candidates)
         _check_weights(f"{name}.rank_weights", weights, (n_candidates,))
-    if loss._overrides("class_weights"):
+    if loss.overrides("class_weights"):
         _check_weights(f"{name}.class_weights", loss.class_weights(same_class), scores.shape)
     all_losses = _losses(loss, scores, positives, same_class)
     flipped = _losses(loss, scores.flip(1), positives, same_class.flip(1))
@@ -145,19 +146,14 @@ def _losses(loss: Loss, scores: Tensor, positives: Tensor, same_class: Tensor) -
     with validation_mode(scores.device):  # the same random numbers in each call
         # An excluded column, like the anchor itself in a batch.
         padded = torch.cat([torch.zeros(n, 1), scores], 1)
-        rows = Rows(
-            padded,
-            positives,
-            torch.zeros(n, 1, dtype=torch.int64),
-            bounds=(-_TOP - 1, _TOP + 1),
-            same_class=torch.cat([torch.zeros(n, 1, dtype=torch.bool), same_class], 1)
-            if loss.requires_y
-            else None,
-        )
+        excluded = torch.zeros(n, 1, dtype=torch.int64)
+        tape = Tape(padded, positives, excluded, bounds=(-_TOP - 1, _TOP + 1))
+        same_class = torch.cat([excluded.bool(), same_class], 1)
+        rows = Rows(tape, same_class if loss.requires_y else None)
         losses = check_returned(owner, loss.losses(rows), (n,))
         if not losses.requires_grad:
             raise ValueError(f"{owner} must return a differentiable tensor: leave out detach.")
-        results = [losses.detach(), *rows._gradients(losses.sum())[:2]]
+        results = [losses.detach(), *tape.gradients(losses.sum())[:2]]
     if not all(bool(tensor.isfinite().all()) for tensor in results):
         raise ValueError(
             f"{owner} and its gradient must be finite for finite scores, got NaN or infinity. "

@@ -215,8 +215,8 @@ class SoftSupCon(Loss):
         # 1 − p by rank: computed from p in float32, it would be 0 for the closest candidates.
         ring = SoftRing(sharpness=self.sharpness, tau_plus=self.tau_plus)
         p, push = rows.rank_weights(self), rows.rank_weights(ring)
-        if (group := rows._same_class) is not None:
-            p, push = p.masked_fill(group, 1.0), push.masked_fill(group, 0.0)
+        if rows.has_classes:
+            p, push = p.masked_fill(rows.same_class, 1.0), push.masked_fill(rows.same_class, 0.0)
         pushed = self._from_estimate(rows, rows.log_expectation(ring, push))
         total, mass = rows.weighted_sum(p)
         pulled = total / mass.masked_fill(mass == 0, 1.0)

@@ -20,6 +20,7 @@ from skcontrast.losses import (
     Rows,
     SupCon,
 )
+from skcontrast.losses._tape import Tape
 from skcontrast.similarity import Cosine
 from tests.common import golden_cases, golden_input
 from tests.losses.common import value_and_grads
@@ -179,7 +180,7 @@ def test_the_correction_by_several_positives_agrees_with_the_authors_code():
     scores, own = scores[apart].view(16, 14), similarity.pairs(a, b).repeat(2)[:, None]
     positives = torch.cat([own, further], 1)
     none = torch.empty(16, 0, dtype=torch.int64)
-    rows = Rows(scores, positives, none, bounds=similarity.bounds(16))
+    rows = Rows(Tape(scores, positives, none, bounds=similarity.bounds(16)))
     estimate = rows.log_expectation(DCL(tau_plus=0.1))
     value = (1 + 14 * (estimate - own[:, 0]).exp()).log().mean().item()
     assert value == pytest.approx(golden("neg_debiased_M2_pos_grouping")["value"], rel=1e-9)

@@ -22,6 +22,8 @@ from skcontrast.losses import (
     Supervised,
 )
 from skcontrast.losses._posterior import false_negative_probability
+from skcontrast.losses._rows import weights_of
+from skcontrast.losses._tape import Tape
 from skcontrast.similarity import Cosine
 from tests.common import random_views
 from tests.naive_losses import log_mean, log_weights
@@ -75,9 +77,10 @@ def test_the_mean_and_its_gradient_are_those_of_the_definition(loss):
         # The first column is excluded, and holds anything.
         padded = torch.cat([torch.full((6, 1), torch.inf), scores.detach()], 1)
         excluded = torch.zeros(6, 1, dtype=torch.int64)
-        rows = Rows(padded, scores.detach()[:, :1], excluded, bounds=(-highest, highest))
-        found = rows.log_mean(loss)
-        gradient, of_positives, _ = rows._gradients(found @ factors)
+        bounds = -highest, highest
+        tape = Tape(padded, scores.detach()[:, :1], excluded, bounds=bounds)
+        found = Rows(tape).log_mean(loss)
+        gradient, of_positives, _ = tape.gradients(found @ factors)
         torch.testing.assert_close(found, expected, rtol=1e-10, atol=0)
         torch.testing.assert_close(gradient[:, 1:], expected_gradient, rtol=1e-8, atol=1e-12)
         assert not gradient[:, 0].any() and not of_positives.any()
@@ -86,10 +89,11 @@ def test_the_mean_and_its_gradient_are_those_of_the_definition(loss):
 def test_weighted_sums_and_scores_have_the_gradient_of_autograd():
     scores, weights = random_scores(), torch.rand(6, 9, dtype=torch.float64)
     excluded = torch.arange(6)[:, None]
-    rows = Rows(scores, scores[:, :2], excluded, bounds=(-9.0, 9.0))
+    tape = Tape(scores, scores[:, :2], excluded, bounds=(-9.0, 9.0))
+    rows = Rows(tape)
     total, mass = rows.weighted_sum(weights)
     values = total / mass + rows.scores.logsumexp(1) + rows.log_mean(HCL())
-    gradient, *_ = rows._gradients(values.sum())
+    gradient, *_ = tape.gradients(values.sum())
     leaf = scores.clone().requires_grad_()
     kept = torch.ones(6, 9, dtype=torch.bool).scatter_(1, excluded, False)
     candidates = leaf[kept].view(6, 8)
@@ -112,17 +116,37 @@ def test_weights_by_rank_and_by_class_are_multiplied():
 
     scores = torch.tensor([[0.3, -0.2, 0.1]], dtype=torch.float64)
     same, none = torch.tensor([[True, False, False]]), torch.empty(1, 0, dtype=torch.int64)
-    rows = Rows(scores, scores[:, :1], none, bounds=(-1.0, 1.0), same_class=same)
-    assert rows._factors(ByRankAndClass()).tolist() == [[6.0, 1.0, 2.0]]
+    rows = Rows(Tape(scores, scores[:, :1], none, bounds=(-1.0, 1.0)), same)
+    found = weights_of(ByRankAndClass(), rows, is_scaled=False)
+    torch.testing.assert_close(found, torch.tensor([[6.0, 1.0, 2.0]], dtype=torch.float64))
 
 
 def test_an_anchor_without_negatives_has_the_lowest_score_and_no_gradient():
     scores, all_same = random_scores(), torch.ones(6, 9, dtype=torch.bool)
     none = torch.empty(6, 0, dtype=torch.int64)
-    rows = Rows(scores, scores[:, :1], none, bounds=(-5.0, 5.0), same_class=all_same)
-    found = rows.log_mean(Supervised())
-    gradient, *_ = rows._gradients(found.sum())
+    tape = Tape(scores, scores[:, :1], none, bounds=(-5.0, 5.0))
+    found = Rows(tape, all_same).log_mean(Supervised())
+    gradient, *_ = tape.gradients(found.sum())
     assert (found == -5).all() and not gradient.any()
+
+
+def test_classes_are_known_with_labels_or_pulled_groups():
+    found = []
+
+    class Reads(SoftSupCon):
+        def losses(self, rows):
+            found.append(rows.has_classes and rows.same_class.any().item())
+            return super().losses(rows)
+
+    class Labels(Reads):
+        requires_y = True
+
+    groups = torch.arange(9) // 3
+    contrastive_loss(*random_views(9, 5), loss=Reads())
+    contrastive_loss(*random_views(9, 5), loss=Reads(), groups=groups)
+    contrastive_loss(*random_views(9, 5), loss=Reads(), groups=groups, same_group="positive")
+    contrastive_loss(*random_views(9, 5), loss=Labels(), y=LABELS)
+    assert found == [False, False, True, True]
 
 
 # Custom losses
