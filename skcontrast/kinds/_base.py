@@ -190,6 +190,12 @@ class Kind(ParameterObject):
         augmentations receive what `to_tensor` returns.
     has_gaps : bool
         Whether NaN in batches marks gaps or padding. If not, NaN in X is refused.
+    expected : str
+        `name` and the form of X, for messages.
+    trains_in_bf16 : bool
+        Whether ``precision="auto"`` may train networks for these samples in bfloat16.
+    differs_in_length : bool
+        Whether arrays of unequal shapes may be samples, so that a list of them stays a list.
 
     See Also
     --------
@@ -226,13 +232,8 @@ class Kind(ParameterObject):
     name: ClassVar[str] = "samples"
     float_batches: ClassVar[bool] = False
     has_gaps: ClassVar[bool] = False
-
-    # What other packages read or call, here and in the methods below; a subclass may override it.
-    # `name` and the form of X, for messages.
     expected: ClassVar[str] = ""
-    # Whether ``precision="auto"`` may train its networks in bfloat16.
     trains_in_bf16: ClassVar[bool] = False
-    # Whether arrays of unequal shapes may be samples, so that a list of them stays a list.
     differs_in_length: ClassVar[bool] = False
 
     def check(self, X: Any) -> Any:
@@ -290,35 +291,110 @@ class Kind(ParameterObject):
         return Unscaled(self)
 
     def recognise(self, X: Any, *, is_declared: bool = False) -> bool:
-        """Return whether X, an array for kinds of arrays, holds such samples.
+        """Return whether X holds samples of this kind; by default False.
 
-        With `is_declared`, an augmentation, an encoder or the user has declared that X is of this
-        kind, which decides if X is ambiguous.
+        Parameters
+        ----------
+        X : object
+            As the user passed it; an array for kinds of arrays.
+        is_declared : bool, default=False
+            Whether an augmentation, an encoder or the user has declared this kind, which decides
+            if X is ambiguous.
+
+        Returns
+        -------
+        is_recognised : bool
         """
         return False
 
     def describes(self, sample_shape: tuple) -> bool:
-        """Return whether samples of this kind can have such a shape."""
+        """Return whether samples of this kind can have a shape; by default False.
+
+        Parameters
+        ----------
+        sample_shape : tuple
+            Shape of a sample of checked X.
+
+        Returns
+        -------
+        is_possible : bool
+        """
         return False
 
     def image_shape(self, sample_shape: tuple) -> tuple[int, ...] | None:
-        """Return ``(channels, height, width)`` if samples are images, else None."""
+        """Return the shape of samples as images, None if they are none.
+
+        Parameters
+        ----------
+        sample_shape : tuple
+            Shape of a sample of checked X.
+
+        Returns
+        -------
+        shape : tuple of int or None
+            ``(channels, height, width)``.
+        """
         return None
 
     def example_batch(self, sample_shape: tuple) -> Any:
-        """Return a batch of two samples, to validate a new encoder."""
+        """Return a batch of two samples, to validate a new encoder.
+
+        Parameters
+        ----------
+        sample_shape : tuple
+            Shape of a sample of checked X.
+
+        Returns
+        -------
+        batch : Tensor of shape (2, ...) or any other batch
+        """
         return torch.zeros(2, *(3 if size is None else size for size in sample_shape))
 
     def adapt(self, module: nn.Module) -> nn.Module:
-        """Return a user's module as a module that takes a batch."""
+        """Return a user's module as a module that takes a batch; by default unchanged.
+
+        Parameters
+        ----------
+        module : torch.nn.Module
+            The module that was passed as an encoder.
+
+        Returns
+        -------
+        module : torch.nn.Module
+        """
         return module
 
     def encoded_shape(self, sample_shape: tuple) -> tuple:
-        """Return the shape of a sample of a batch after the first layer."""
+        """Return the shape of a sample of a batch after `first_layer`.
+
+        Parameters
+        ----------
+        sample_shape : tuple
+            Shape of a sample of checked X.
+
+        Returns
+        -------
+        shape : tuple
+        """
         return sample_shape
 
     def read(self, X: Any, request: Request) -> tuple[Any, Schema]:
-        """Validate X as the user passed it, and return the output of `check` and its schema."""
+        """Validate X as the user passed it, by `check`.
+
+        Parameters
+        ----------
+        X : object
+            The samples as the user passed them.
+        request : Request
+            The number of samples that is needed, and the schema of `fit`, if there was one.
+
+        Returns
+        -------
+        X : array-like of length n_samples
+            The output of `check`.
+        schema : Schema
+            The kind and the shape of the samples.
+        """
         raw, X = X, self.check(X)
         if not hasattr(X, "__len__") or isinstance(X, (list, tuple)):
             raise TypeError(
@@ -336,30 +412,73 @@ class Kind(ParameterObject):
         return X, Schema(self, shape)
 
     def check_unusual(self, X: Any, *, is_declared: bool) -> None:
-        """Warn about checked samples that look like a mistake, or raise an error; once per fit.
+        """Warn of samples that look like a mistake, or raise an error; once per fit.
 
-        With `is_declared`, the kind is the parameter `kind` of the embedder.
+        Parameters
+        ----------
+        X : array-like of length n
+            Samples that `check` has returned.
+        is_declared : bool
+            Whether the kind is the parameter `kind` of the embedder.
         """
 
     def first_layer(self, subset: Any, scaler: Any, *, channels_last: bool) -> nn.Module | None:
-        """Return the layer before the encoder, such as one that standardises its input, or None.
+        """Return the layer before the encoder, such as one that standardises its input.
 
-        It is made from a batch of training samples (n, ...) and the fitted scaler. With
-        `channels_last`, it returns images in channels-last memory format.
+        Parameters
+        ----------
+        subset : Tensor of shape (n, ...) or any other batch
+            Training samples.
+        scaler : object
+            The fitted scaler that converted them.
+        channels_last : bool
+            Whether the layer returns images in channels-last memory format.
+
+        Returns
+        -------
+        layer : torch.nn.Module or None
+            None, the default, is no layer.
         """
         return None
 
     def rows_per_call(self, X: Any) -> int:
-        """Return the batch size for inference."""
+        """Return the batch size for inference; by default 1,024.
+
+        Parameters
+        ----------
+        X : array-like of length n
+            Samples that `check` has returned.
+
+        Returns
+        -------
+        n_rows : int
+        """
         return 1024
 
     def nbytes(self, X: Any) -> float:
-        """Return the bytes of X as tensors; 0 always keeps X in memory."""
+        """Return the size of X as tensors.
+
+        Parameters
+        ----------
+        X : array-like of length n
+            Samples that `check` has returned.
+
+        Returns
+        -------
+        n_bytes : float
+            0 always keeps X in memory.
+        """
         some = X[:: -(-len(X) // _SAMPLES_WEIGHED)]
         return len(X) / len(some) * sum(array.nbytes for array in self.arrays(some))
 
     def arrays(self, X: Any) -> Iterable[np.ndarray]:
-        """Yield the arrays of checked samples, for comparisons."""
+        """Yield the arrays of samples, by which two X are compared.
+
+        Parameters
+        ----------
+        X : array-like of length n
+            Samples that `check` has returned.
+        """
         for rows in row_blocks(X, self.rows_per_call(X)):
             batch = self.to_tensor(rows, torch.device("cpu"))
             tensors = batch.tensors.values() if isinstance(batch, TensorBatch) else [batch]

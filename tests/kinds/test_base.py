@@ -105,18 +105,17 @@ def test_a_kind_of_ones_own_trains_and_transforms():
 @pytest.mark.parametrize("kind", [Tokens, Graphs, Images, MultimodalKind, Series, Vectors])
 def test_a_kind_shows_only_the_names_that_its_page_tells(kind):
     attributes = {"name", "float_batches", "has_gaps"}
-    methods = {"check", "to_tensor", "sample_shape", "scaler"}
-    # What other packages call, or look up: a kind of your own may override them.
-    attributes_of_hooks = {"expected", "trains_in_bf16", "differs_in_length"}
-    hooks = {
-        "recognise", "describes", "image_shape", "example_batch", "adapt", "encoded_shape",
-        "read", "check_unusual", "first_layer", "rows_per_call", "nbytes", "arrays",
+    attributes |= {"expected", "trains_in_bf16", "differs_in_length"}
+    methods = {
+        "check", "to_tensor", "sample_shape", "scaler", "recognise", "describes", "image_shape",
+        "example_batch", "adapt", "encoded_shape", "read", "check_unusual", "first_layer",
+        "rows_per_call", "nbytes", "arrays",
     }  # fmt: skip
     public = {name for name in dir(kind) if not name.startswith("_")}
     own = {*dir(ParameterObject), *signature(kind).parameters}
-    assert public - own == attributes | methods | hooks | attributes_of_hooks
+    assert public - own == attributes | methods
     assert all(f"\n{name} : " in getdoc(Kind) for name in attributes)
-    assert all(getattr(Kind, name).__doc__ for name in methods | hooks)
+    assert all(getattr(Kind, name).__doc__ for name in methods)
 
 
 # By file, the kinds that are tested for outside their room, and why it does not ask the kind.
