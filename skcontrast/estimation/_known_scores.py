@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from .._checks import Interval, check_argument, check_component
+from .._runtime import guarded
 from ..losses import Loss, Rows, Supervised
 from ..schedules._numbers import check_hyperparameters
 from ._samples import Estimate, ScoreSample, checked_sample, true_negatives_by_rank
@@ -23,6 +24,7 @@ def estimate(loss: Loss, sample: ScoreSample) -> np.ndarray:
         return _rows_of(loss, sample).log_expectation(loss).exp().numpy()
 
 
+@guarded()
 def importance_weights(loss: Loss, sample: ScoreSample) -> np.ndarray:
     r"""Return the importance weights ω of a loss: one for each anchor and candidate.
 
@@ -78,6 +80,7 @@ def importance_weights(loss: Loss, sample: ScoreSample) -> np.ndarray:
         return _rows_of(loss, sample)._weights(loss, loss.sum_of_weights == "N").numpy()
 
 
+@guarded()
 def negative_bias(loss: Loss, sample: ScoreSample) -> Estimate:
     r"""Return the relative bias of a loss's estimate of the mean over true negatives.
 
@@ -142,6 +145,7 @@ def negative_bias(loss: Loss, sample: ScoreSample) -> Estimate:
     return Estimate(float(ratio - 1), float(spread / math.sqrt(len(truth))))
 
 
+@guarded()
 def push_share(loss: Loss, sample: ScoreSample) -> Estimate:
     r"""Return the share of the repulsion of a loss that acts on false negatives.
 
@@ -239,6 +243,7 @@ class Reliability(NamedTuple):
         return float(np.abs(self.predicted - self.observed).max())
 
 
+@guarded()
 def reliability(loss: Loss, sample: ScoreSample, n_bins: int = 10) -> Reliability:
     """Compare the predicted with the observed probability of a true negative by rank.
 
