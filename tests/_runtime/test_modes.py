@@ -1,4 +1,4 @@
-"""The guard against global settings; `test_global_settings.py` has what it does for public names."""
+"""The guard against global settings; `test_global_settings.py` tests it in public functions."""
 
 from contextlib import ExitStack
 
