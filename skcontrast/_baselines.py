@@ -21,6 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from ._checks import POSITIVE_INT, Interval, StrOptions, check_argument, validated
 from ._data._metadata import validate_labels
 from ._fit._defaults import defaults_of
+from ._runtime import guarded
 from ._warnings import progress
 from ._whitening import ViewWhitening
 from .encoders import Pretrained
@@ -175,6 +176,7 @@ class BaselineComparison:
         )
 
 
+@guarded()
 @validated(
     n_labels=POSITIVE_INT,
     n_repeats=[Interval(Integral, 2, None, closed="left")],
@@ -308,7 +310,7 @@ def _check_classes(y: NDArray[np.int64], n_labels: int) -> None:
 
 
 def _flat(H: Any) -> NDArray:
-    """Return embeddings, which `set_output` may have converted to a DataFrame, as an array."""
+    """Return embeddings as an array: the embedder's own `set_output` may have made a DataFrame."""
     return np.asarray(H, dtype=np.float32)
 
 
@@ -344,7 +346,7 @@ def _representations(
     def of(features: Features) -> NDArray:
         if declared != "auto" and not isinstance(features, Frozen):
             features.kind = declared  # type: ignore[misc]
-        return _flat(features.fit_transform(X))
+        return features.fit_transform(X)
 
     if _has_columns(schema.kind, schema.sample_shape, X):
         yield "raw", partial(of, Raw()), True
@@ -360,7 +362,7 @@ def _representations(
     if features:  # which are fitted by now
         first = FrozenEstimator(next(iter(features.values())))
         whitening = ViewWhitening(first, embedder.augmentation_ or None, random_state=seed)
-        yield "whitened", lambda: _flat(whitening.fit_transform(X)), True
+        yield "whitened", lambda: whitening.fit_transform(X), True
     if "pretrained" not in features:
         yield "untrained", lambda: _flat(_untrained(embedder, seed).fit_transform(X)), True
     yield OURS, lambda: ours, True

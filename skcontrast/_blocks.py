@@ -117,7 +117,7 @@ def scale_blocks(H: list[NDArray], shares: NDArray) -> tuple[StandardScaler, NDA
         shrunk = (variances + (variances.mean() or 1.0)) / 2
         norm = (variances / shrunk).sum() or 1.0
         scaler.scale_[block] = np.sqrt(shrunk * norm / (share * H[0].shape[1]))
-    return scaler, np.asarray(scaler.transform(columns))
+    return scaler, scaler.transform(columns)
 
 
 def weigh_by_agreement(

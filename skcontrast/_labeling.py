@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from ._checks import POSITIVE_INT, as_numbers, check_argument, naming, validated
 from ._data._metadata import group_codes, known_classes, split_known
+from ._runtime import guarded
 from .features import PartialWhitening
 from .metrics._embeddings import on_sphere
 from .metrics._labeled import EMBEDDINGS
@@ -29,6 +30,7 @@ _MOST = 10_000_000
 _MOST_COMPARED = 2000
 
 
+@guarded()
 @validated(random_state=["random_state"])
 def rows_to_label(
     H: ArrayLike,

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 import psutil
 import torch
+from sklearn import config_context, get_config
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
-from torch import enable_grad, inference_mode, nn
+from torch import nn
 
 
 def resolve_device(device: Any, owner: str) -> torch.device:
@@ -179,34 +180,41 @@ def _n_positions(kind: Any, shape: tuple) -> int:
     return math.prod(image[1:]) if image else getattr(kind, "n_times_", 1)
 
 
-@contextmanager
-def plain_modes(device: torch.device) -> Iterator[None]:
-    """Compute with torch's original defaults: no autocast, the CPU and float32.
+# The types of devices that `resolve_device` returns.
+_DEVICES = "cpu", "cuda", "mps"
 
-    Within the context, ``torch.autocast`` on `device`, ``torch.set_default_device`` and
-    ``torch.set_default_dtype`` have no effect. The default dtype belongs to the process: where it
-    is not float32, computations must not overlap in threads.
+
+@contextmanager
+def guarded(*, gradients: bool = True) -> Iterator[None]:
+    """Compute with the original settings of torch and scikit-learn, also as a decorator.
+
+    Every public function and method that computes enters it first: ``torch.autocast``,
+    ``torch.set_default_device``, ``torch.set_default_dtype`` and scikit-learn's
+    ``transform_output`` of the caller have no effect within. A nested context changes nothing.
+    scikit-learn converts the output of `transform` after it, so that users get what they have
+    configured. The default dtype belongs to the process: where it is not float32, computations
+    must not overlap in threads.
 
     Parameters
     ----------
-    device : torch.device
-        The device of the computation.
+    gradients : bool, default=True
+        Whether to enable gradients and to leave inference mode: parameters that were made there
+        could not be trained later. False for functions of the caller's tensors.
     """
     with ExitStack() as modes:
-        if torch.is_autocast_enabled(device.type):
-            modes.enter_context(torch.autocast(device.type, enabled=False))
+        for device in _DEVICES:
+            if torch.is_autocast_enabled(device):
+                modes.enter_context(torch.autocast(device, enabled=False))
         if torch.get_default_device().type != "cpu":
             modes.enter_context(torch.device("cpu"))
         if (dtype := torch.get_default_dtype()) != torch.float32:
             modes.callback(torch.set_default_dtype, dtype)
             torch.set_default_dtype(torch.float32)
-        yield
-
-
-@contextmanager
-def validation_mode(device: torch.device) -> Iterator[None]:
-    """Run a check with gradients, torch's defaults and restored random generators."""
-    with plain_modes(device), seeded_rng(0, device), inference_mode(False), enable_grad():
+        if get_config()["transform_output"] != "default":
+            modes.enter_context(config_context(transform_output="default"))
+        if gradients and (torch.is_inference_mode_enabled() or not torch.is_grad_enabled()):
+            modes.enter_context(torch.inference_mode(False))
+            modes.enter_context(torch.enable_grad())
         yield
 
 

@@ -22,7 +22,7 @@ from ._data._arrays import representative_array
 from ._data._modalities import labeled_output
 from ._fit._settings import augmentations_of
 from ._fit._setup import fit_chain, shown_symmetries
-from ._runtime import resolve_seed
+from ._runtime import guarded, resolve_seed
 from .augmentation import Views, compose
 from .kinds._base import Schema, in_units_of_X, with_scaler
 from .kinds._recognise import declared_kind, read_samples
@@ -117,6 +117,7 @@ class ViewWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared)
     n_views: int = parameter([Interval(Integral, 2, None, closed="left")], default=3)
     random_state: int | np.random.RandomState | None = parameter(["random_state"], default=None)
 
+    @guarded()
     def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
         """Fit the transformer, and estimate the covariance of its features between views.
 
@@ -236,12 +237,16 @@ class ViewWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared)
         -------
         Z : ndarray of shape (n_samples, d)
         """
+        return labeled_output(self._whitened(X), X, self)
+
+    @guarded()
+    def _whitened(self, X: Any) -> NDArray:
         check_is_fitted(self)
         Z = self.scaler_.transform(self._features(X))
         change = (Z @ self.components_.T * self.gains_) @ self.components_
         Z *= self.gain_
         Z += change
-        return labeled_output(Z, X, self)
+        return Z
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "components_")

@@ -32,7 +32,7 @@ from ._checks import Declared, check_component, naming, parameter, validate_para
 from ._data._arrays import as_tensor
 from ._data._metadata import NAMES, checked_weights, known_classes
 from ._fit._label_spreading import spread_in_chunks
-from ._runtime import one_thread, resolve_seed
+from ._runtime import guarded, one_thread, resolve_seed
 from ._sklearn_compat import CallbackSupportMixin, as_task, subtask
 from ._warnings import say
 from .augmentation._views import base_of
@@ -178,6 +178,7 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
     __metadata_request__fit = dict.fromkeys(sorted(NAMES))
 
     @as_task
+    @guarded()
     def fit(self, X: Any, y: ArrayLike, **metadata: Any) -> Self:
         """Train the embedder on all rows, and the classifier on the labeled rows.
 
@@ -306,6 +307,7 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
                     self.__dict__.pop(name, None)
                 self.embedder_ = embedder
 
+    @guarded()
     def transform(self, X: Any) -> NDArray:
         """Return the input of the classifier: the embedding and other blocks, scaled and weighted.
 
@@ -320,8 +322,9 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         """
         check_is_fitted(self)
         H = transform_with([self.embedder_, *self.transformers_], X)
-        return np.asarray(self.scaler_.transform(np.hstack(H)))
+        return self.scaler_.transform(np.hstack(H))
 
+    @guarded()
     def predict(self, X: Any) -> NDArray:
         """Predict classes, never −1.
 
@@ -338,6 +341,7 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         return predict_in_batches(self.classifier_, Z)
 
     @_if_classifier_has("predict_proba")
+    @guarded()
     def predict_proba(self, X: Any) -> NDArray:
         """Predict the probability of each class; needs a classifier with this method.
 
@@ -355,6 +359,7 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         return self.classifier_.predict_proba(Z)
 
     @_if_classifier_has("decision_function")
+    @guarded()
     def decision_function(self, X: Any) -> NDArray:
         """Return the classifier's scores of the classes; needs a classifier with this method.
 
@@ -371,6 +376,7 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         Z = np.asarray(self.transform(X))
         return self.classifier_.decision_function(Z)
 
+    @guarded()
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the accuracy on the samples whose class is known.
 

@@ -32,7 +32,7 @@ from ._checks import (
 from ._data._metadata import NAMES
 from ._data._modalities import labeled_output
 from ._network._inference import Measure, encode, on_device
-from ._runtime import one_thread, plain_modes, resolve_device
+from ._runtime import guarded, one_thread, resolve_device
 from ._sklearn_compat import CallbackSupportMixin, with_callbacks
 from ._warnings import warn
 from .augmentation import Augmentation
@@ -304,6 +304,7 @@ class ContrastiveEmbedder(
     __metadata_request__fit = __metadata_request__partial_fit = dict.fromkeys(sorted(NAMES))
 
     @with_callbacks
+    @guarded()
     def fit(self, X: Any, y: ArrayLike | None = None, **metadata: Any) -> Self:
         """Train the encoder on X.
 
@@ -360,6 +361,7 @@ class ContrastiveEmbedder(
         past = getattr(self, "_fitted", None) if settings.warm_start else None
         return self._train(settings, X, y, metadata, past)
 
+    @guarded()
     def partial_fit(self, X: Any, y: ArrayLike | None = None, **metadata: Any) -> Self:
         """Train for one more epoch, on the same or on different data.
 
@@ -389,7 +391,7 @@ class ContrastiveEmbedder(
         """Train a network, and set the fitted attributes."""
         from ._fit._fit import fit_network
 
-        with plain_modes(settings.device), one_thread(settings.device):
+        with one_thread(settings.device):
             return self._adopt(fit_network(settings, X, y, metadata, past, owner=self))
 
     def _as_fitted(self, fitted: Fitted) -> Self:
@@ -443,6 +445,7 @@ class ContrastiveEmbedder(
         """
         return labeled_output(self._encode(X, self._transforming()), X, self)
 
+    @guarded()
     def _encode(self, X: Any, module: nn.Module) -> NDArray[np.float32]:
         """Return the output of a module for samples, shape (n_samples, width)."""
         setup, scaler = self._fitted, self._fitted.scaler
@@ -453,9 +456,9 @@ class ContrastiveEmbedder(
 
     @contextmanager
     def _computing(self, *, blas: bool = True) -> Iterator[torch.device]:
-        """Compute on `device`, with torch's default modes."""
+        """Compute on `device`."""
         device = resolve_device(self.device, type(self).__name__)
-        with plain_modes(device), one_thread(device, blas=blas):
+        with one_thread(device, blas=blas):
             self._fitted.use_threads()
             yield device
 
@@ -467,6 +470,7 @@ class ContrastiveEmbedder(
         setup = self._fitted
         return setup.projecting(setup.network) if self.output == "projection" else self.encoder_
 
+    @guarded()
     def score(self, X: Any, y: Any = None) -> float:
         r"""Return the share of nearest neighbours that two views of samples have in common.
 
@@ -523,6 +527,7 @@ class ContrastiveEmbedder(
             chain = scored_views(setup, X, augmentation)
             return setup.score(on_device(module, device), X, measure, chain, device)
 
+    @guarded()
     def views(
         self,
         X: Any,
@@ -583,6 +588,7 @@ class ContrastiveEmbedder(
         return drawn_views(self, X, n_views, rows, random_state).views
 
     @available_if(_has_concentrations)
+    @guarded()
     def concentration(self, X: Any) -> NDArray[np.float32]:
         """Return the concentration of the embedding of each sample, a measure of certainty.
 
@@ -619,6 +625,7 @@ class ContrastiveEmbedder(
         return self._distributions(X)[1].float().numpy()
 
     @available_if(_has_concentrations)
+    @guarded()
     def log_score(self, X1: Any, X2: Any = None) -> NDArray[np.float64]:
         r"""Return the mutual likelihood scores of all pairs of samples, for retrieval.
 

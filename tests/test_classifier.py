@@ -607,8 +607,6 @@ def test_parameters_of_what_is_not_there_name_it():
 
 def test_the_output_of_pandas_changes_no_prediction():
     expected = model(random_state=0).fit(X, FEW).predict(X)
-    with sklearn.config_context(transform_output="pandas"):
-        np.testing.assert_array_equal(model(random_state=0).fit(X, FEW).predict(X), expected)
     given = model(random_state=0).set_output(transform="pandas").fit(X, FEW)
     np.testing.assert_array_equal(given.predict(X), expected)
 

@@ -18,6 +18,7 @@ from scipy.sparse import issparse
 from sklearn.linear_model import LogisticRegression
 from torch import Tensor, nn
 
+from .._runtime import guarded
 from .._storage._file import replace_file
 from ..classifier import ContrastiveClassifier
 from ..embedder import ContrastiveEmbedder
@@ -29,6 +30,7 @@ from ._save import check_model
 _TOLERANCE = 1e-3
 
 
+@guarded()
 def export(
     embedder: ContrastiveEmbedder | ContrastiveClassifier, path: str | os.PathLike, X: ArrayLike
 ) -> None:

@@ -23,7 +23,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
-from .._runtime import resolve_device
+from .._runtime import guarded, resolve_device
 from .._storage._file import MALFORMED, pack, problem_in, read_file, replace_file, without_batches
 from .._storage._values import Reader, Writer
 from .._version import versions
@@ -82,6 +82,7 @@ def _check_features(features: Any) -> None:
         )
 
 
+@guarded()
 def save(
     embedder: ContrastiveEmbedder | ContrastiveClassifier | ViewWhitening | Features,
     path: str | os.PathLike,
@@ -181,6 +182,7 @@ def _model_content(embedder: Any, writer: Writer) -> dict[str, Any]:
     }
 
 
+@guarded()
 def load(
     path: str | os.PathLike,
     *,

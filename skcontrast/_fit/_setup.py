@@ -21,7 +21,6 @@ from .._network._build import Directions, Network, Widths, build_network
 from .._network._inference import Measure, embedded_views, on_cpu, score_views
 from .._runtime import (
     one_thread,
-    plain_modes,
     resolve_device,
     resolve_seed,
     seeded_everywhere,
@@ -398,7 +397,7 @@ def drawn_views(embedder: Any, X: Any, n_views: int, rows: Any, random_state: An
     check_argument("views", "n_views", n_views, POSITIVE_INT)
     seed = resolve_seed(random_state)
     device = resolve_device(embedder.device, type(embedder).__name__)
-    with plain_modes(device), one_thread(device):
+    with one_thread(device):
         if hasattr(embedder, "_fitted"):
             setup = embedder._fitted
             X = setup.read(X, embedder)

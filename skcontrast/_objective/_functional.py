@@ -18,7 +18,7 @@ from torch import Tensor
 
 from .._checks import StrOptions, check_argument, check_component, names_checked
 from .._data._batches import Metadata
-from .._runtime import plain_modes
+from .._runtime import guarded
 from .._warnings import warn
 from ..losses import InfoNCE, Loss
 from ..schedules._numbers import check_hyperparameters
@@ -48,6 +48,7 @@ def _uncompiled(function: _F) -> _F:
 
 @names_checked
 @_uncompiled
+@guarded(gradients=False)
 def contrastive_loss(
     *views: View,
     loss: Loss | None = None,
@@ -166,9 +167,8 @@ def contrastive_loss(
     message = f"{passed} was passed without {{}}. Pass both, or neither." if has_groups else None
     group_pair = _validate_pair("groups", (groups, queue_groups), anchors_view, n_queue, message)
     weights = _sample_weights(sample_weight, anchors_view)
-    with plain_modes(anchors_view.device):
-        contrast = _contrast(views, similarity, queue, weights, labels, group_pair)
-        return objective_value(contrast, loss, similarity, same_group=same_group)
+    contrast = _contrast(views, similarity, queue, weights, labels, group_pair)
+    return objective_value(contrast, loss, similarity, same_group=same_group)
 
 
 def _tensor_of(view: View) -> Tensor:

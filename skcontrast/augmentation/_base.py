@@ -16,6 +16,7 @@ from torch import Tensor
 from .._checks import belongs_to_package, check_returned, validate_parameters
 from .._data._arrays import representative_array
 from .._data._modalities import Modalities, label_rows, row_labels
+from .._runtime import guarded
 from .._sklearn_compat import as_task
 from ..kinds._base import Kind, Request, Schema
 from ..kinds._recognise import KINDS, check_fits, declared_kind, kind_of_shape, read_samples
@@ -72,6 +73,7 @@ class Augmentation(Transformer):
     _samples: ClassVar[tuple[str, ...]] = ()
 
     @as_task
+    @guarded()
     def fit(self, X: Any, y: None = None) -> Self:
         """Validate the parameters, and learn the statistics that `augment` needs.
 
@@ -95,6 +97,7 @@ class Augmentation(Transformer):
         X, schema = self._checked(X)
         return self._fit_checked(representative_array(X), schema)
 
+    @guarded()
     def fit_transform(self, X: Any, y: None = None) -> Views:
         """Fit to X and return lazy views of it.
 
@@ -115,6 +118,7 @@ class Augmentation(Transformer):
         self.fit(X if chain else base)
         return Views(base, (*chain, self))
 
+    @guarded()
     def transform(self, X: Any) -> Any:
         """Return X unchanged.
 

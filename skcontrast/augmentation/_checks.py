@@ -10,6 +10,7 @@ from torch import Tensor
 
 from .._checks import validated
 from .._data._arrays import representative_array
+from .._runtime import guarded
 from ..kinds._base import with_scaler
 from ..kinds._recognise import declared_kind, read_samples
 from ._base import Augmentation
@@ -22,6 +23,7 @@ _FEW = 8
 _SAME = 1e-4
 
 
+@guarded()
 @validated(augmentation=Augmentation)
 def check_augmentation(augmentation: Augmentation, X: Any) -> None:
     """Check that a custom augmentation draws independent random views, determined by the seed.

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from .._checks import belongs_to_package, check_component, validated
 from .._layers._images import reduced
+from .._runtime import guarded
 from ..kinds._base import Kind
 from ..kinds._recognise import kind_of_shape
 from ._base import Augmentation, as_float, check_batch, checked_views, generator_for
@@ -22,6 +23,7 @@ class ImageAugmentation(Augmentation):
 
     kind = "images"
 
+    @guarded(gradients=False)
     def augment(self, batch: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Return one view per image: a tensor of the shape of `batch`, see the base class."""
         check_batch(batch)
@@ -137,6 +139,7 @@ class Composition:
         """Whether images may have another size than in the fit of the augmentations."""
         return all(belongs_to_package(type(a)) and not a.uses_samples for a in self.augmentations)
 
+    @guarded(gradients=False)
     def __call__(self, batch: Any, generator: torch.Generator | None = None) -> Any:
         generator, views = generator_for(batch, generator), self._as_augmented(batch)
         for draw in self.passes:
@@ -176,6 +179,7 @@ def _version(batch: Any) -> int:
     return batch._version if isinstance(batch, Tensor) and not batch.is_inference() else 0
 
 
+@guarded()
 @validated(
     augmentations=[list, tuple, Augmentation],
     sample_shape=[tuple, list],

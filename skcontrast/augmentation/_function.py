@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from .._checks import parameter
-from .._runtime import seeded_everywhere
+from .._runtime import guarded, seeded_everywhere
 from ..kinds._base import Kind
 from ..kinds._recognise import is_custom, named_kinds
 from ._base import Augmentation, as_float, check_view_values, generator_for
@@ -92,6 +92,7 @@ class FunctionAugmentation(Augmentation):
     backend: str = parameter({"torch", "numpy"}, default="torch")
     kw_args: dict[str, Any] | None = parameter([dict, None], default=None)
 
+    @guarded(gradients=False)
     @torch.no_grad()
     def augment(self, batch: Any, generator: torch.Generator | None = None) -> Any:
         """Call the function; see the base class.

@@ -8,6 +8,7 @@ from scipy.sparse.csgraph import dijkstra
 from torch import Generator, Tensor
 
 from .._checks import FRACTION, Interval, parameter
+from .._runtime import guarded
 from ..graphs import GraphBatch
 from ..graphs._packed import Topology, offsets
 from ._base import Augmentation, generator_for
@@ -18,6 +19,7 @@ class _GraphAugmentation(Augmentation):
 
     kind = "graphs"
 
+    @guarded(gradients=False)
     def augment(self, batch: GraphBatch, generator: torch.Generator | None = None) -> GraphBatch:
         """Draw one fresh view of each graph.
 

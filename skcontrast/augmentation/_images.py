@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from .._checks import FRACTION, Interval, Pair, StrOptions, parameter
+from .._runtime import guarded
 from ..kinds._base import Kind
 from ._base import Augmentation, as_float, generator_for
 from ._compose import ColorAugmentation, GeometricAugmentation, ImageAugmentation
@@ -290,6 +291,7 @@ class GaussianBlur(Augmentation):
 
     kind = "images"
 
+    @guarded(gradients=False)
     def augment(self, batch: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Return `batch` blurred: a tensor of the same shape, see the base class."""
         batch = as_float(batch)

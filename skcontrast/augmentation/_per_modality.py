@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from .._checks import check_component, learned, parameter, validate_parameters
 from .._data._modalities import Modalities, MultimodalBatch, OneModality, naming_modality
+from .._runtime import guarded
 from ..kinds._base import Kind, Schema
 from ..kinds._recognise import MultimodalKind
 from ._base import Augmentation, changed, generator_for
@@ -104,6 +105,7 @@ class PerModality(Augmentation):
                 for step in _chain(chain):
                     step.check_kind(*shape_and_kind)
 
+    @guarded(gradients=False)
     def augment(
         self, batch: MultimodalBatch, generator: torch.Generator | None = None
     ) -> MultimodalBatch:

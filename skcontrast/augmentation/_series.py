@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from .._checks import FRACTION, NON_NEGATIVE, Pair, parameter
+from .._runtime import guarded
 from ._base import Augmentation, as_float, generator_for
 from ._matrices import between, uniform
 
@@ -20,6 +21,7 @@ class SeriesAugmentation(Augmentation):
 
     kind = "series"
 
+    @guarded(gradients=False)
     def augment(self, batch: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Return one view per series.
 

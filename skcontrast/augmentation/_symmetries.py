@@ -14,7 +14,7 @@ from torch import Tensor
 from .._checks import validated
 from .._data._arrays import representative_array
 from .._layers._images import PatchLayer, average_to
-from .._runtime import one_thread, plain_modes, resolve_seed
+from .._runtime import guarded, one_thread, resolve_seed
 from ..kinds._base import Request
 from ..kinds._images import Images
 from ._base import as_float
@@ -77,6 +77,7 @@ class ImageSymmetries:
         return SYMMETRIES[least : least + 1] if mirrors[least] <= _MOST_AUC else ()
 
 
+@guarded()
 @validated(random_state=["random_state"])
 def image_symmetries(
     X: Any, *, random_state: int | np.random.RandomState | None = None
@@ -160,7 +161,7 @@ def symmetries_of(X: Any, scaler: Any, seed: int) -> ImageSymmetries:
     """
     rng, device = np.random.RandomState(seed), torch.device("cpu")
     rows = np.sort(rng.permutation(len(X))[:_MOST_IMAGES])
-    with plain_modes(device), torch.no_grad():
+    with torch.no_grad():
         x = _prepared(as_float(scaler.to_tensor(X[rows], device)))
         is_square = x.shape[-2] == x.shape[-1]
         moves = {k: v for k, v in _MOVES.items() if k != "quarter_turn" or is_square}

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from .._checks import FRACTION, NON_NEGATIVE, StrOptions, learned, naming, parameter
 from .._data._arrays import as_tensor, column_scaler, subset
+from .._runtime import guarded
 from ._base import Augmentation, as_float, changed, generator_for
 from ._matrices import uniform
 
@@ -77,6 +78,7 @@ class GaussianNoise(Augmentation):
             above = np.minimum(self.mean_ + self.std_, np.finfo(np.float64).max)
         return changed(self, std_=(convert(above[np.newaxis]) - centre).abs()[0])
 
+    @guarded(gradients=False)
     def augment(self, batch: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Return `batch` with noise added: a tensor of the same shape, see the base class."""
         batch = as_float(batch)
@@ -169,6 +171,7 @@ class MarginalCorruption(Augmentation):
         """Return a copy whose ``marginals_`` are in the units of the training batches."""
         return changed(self, marginals_=convert(self.marginals_).contiguous())
 
+    @guarded(gradients=False)
     def augment(self, batch: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Return `batch` corrupted: a tensor of the same shape, see the base class."""
         batch = as_float(batch)

@@ -23,7 +23,7 @@ from .._checks import (
     validate_parameters,
 )
 from .._layers._images import PatchLayer
-from .._runtime import validation_mode
+from .._runtime import guarded, seeded_rng
 from ..kinds._base import Kind, with_scaler
 from ..kinds._recognise import KindName, check_fits, declared_kind, kind_of_shape, read_samples
 
@@ -381,6 +381,7 @@ def apply_to(module: nn.Module, batch: Any, owner: str, samples: str) -> Tensor:
 _N_SAMPLES = 8
 
 
+@guarded()
 def check_encoder(encoder: Any, X: Any, kind: Kind | None = None) -> None:
     """Check that a custom encoder treats samples independently, and that all parameters train.
 
@@ -426,7 +427,7 @@ def check_encoder(encoder: Any, X: Any, kind: Kind | None = None) -> None:
     owner, hint = encoder if isinstance(encoder, Encoder) else Encoder(), declared_kind(encoder)
     X, schema = read_samples(X, kind, hint=hint, owner=owner, min_samples=2)
     kind, cpu = schema.kind, torch.device("cpu")
-    with validation_mode(cpu):
+    with seeded_rng(0, cpu):
         array, scaler, batch = with_scaler(kind, X)
         layer = kind.first_layer(batch, scaler, channels_last=False) or nn.Identity()
         few = array[np.unique(np.linspace(0, len(array) - 1, _N_SAMPLES, dtype=int))]

@@ -24,6 +24,7 @@ from .._checks import (
     validated,
 )
 from .._data._metadata import validate_labels
+from .._runtime import guarded
 from ..losses._posterior import false_negative_probability, invert_unlabeled_cdf, ranks_inside
 from ..metrics._labeled import measure
 from ..metrics._scorers import make_embedding_scorer
@@ -167,6 +168,7 @@ def mean_auc(aucs: Tensor) -> Estimate:
     return Estimate(float(aucs.mean()), spread)
 
 
+@guarded()
 def estimate_soft_ring(sample: ScoreSample) -> dict[str, float]:
     r"""Estimate the sharpness and the floor of ``SoftRing`` from scores with known labels.
 
@@ -237,6 +239,7 @@ _ALPHA_RANGE = (0.5, 1.0)
 _TAU_RANGE = (0.001, 0.9)
 
 
+@guarded()
 def positive_ranks(*views: Any, similarity: Similarity | None = None) -> np.ndarray:
     """Return the rank of each anchor's positives among its candidate negatives.
 
@@ -267,6 +270,7 @@ def positive_ranks(*views: Any, similarity: Similarity | None = None) -> np.ndar
     return ranks.cpu().numpy()
 
 
+@guarded()
 @validated(
     alpha=[Interval(Real, 0.5, 1, closed="both"), None],
     tau_plus=[*FRACTION, None],

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from .._checks import Interval, check_argument, check_component
+from .._runtime import guarded
 from ..losses import Loss, Rows, Supervised
 from ..losses._rows import weights_of
 from ..losses._tape import Tape
@@ -26,6 +27,7 @@ def estimate(loss: Loss, sample: ScoreSample) -> np.ndarray:
         return rows.log_expectation(loss).exp().numpy()
 
 
+@guarded()
 def importance_weights(loss: Loss, sample: ScoreSample) -> np.ndarray:
     r"""Return the importance weights ω of a loss: one for each anchor and candidate.
 
@@ -82,6 +84,7 @@ def importance_weights(loss: Loss, sample: ScoreSample) -> np.ndarray:
         return weights_of(loss, rows, loss.sum_of_weights == "N").numpy()
 
 
+@guarded()
 def negative_bias(loss: Loss, sample: ScoreSample) -> Estimate:
     r"""Return the relative bias of a loss's estimate of the mean over true negatives.
 
@@ -146,6 +149,7 @@ def negative_bias(loss: Loss, sample: ScoreSample) -> Estimate:
     return Estimate(float(ratio - 1), float(spread / math.sqrt(len(truth))))
 
 
+@guarded()
 def push_share(loss: Loss, sample: ScoreSample) -> Estimate:
     r"""Return the share of the repulsion of a loss that acts on false negatives.
 
@@ -242,6 +246,7 @@ class Reliability(NamedTuple):
         return float(np.abs(self.predicted - self.observed).max())
 
 
+@guarded()
 def reliability(loss: Loss, sample: ScoreSample, n_bins: int = 10) -> Reliability:
     """Compare the predicted with the observed probability of a true negative by rank.
 

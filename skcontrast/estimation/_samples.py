@@ -18,7 +18,7 @@ from .._data._metadata import validate_labels
 from .._network._inference import encode
 from .._objective._contrast import Contrast, embed_views, in_batch
 from .._objective._mean_loss import tiles
-from .._runtime import one_thread, plain_modes
+from .._runtime import guarded, one_thread
 from ..schedules._numbers import check_hyperparameters
 from ..similarity import Cosine, Similarity
 from ..similarity._base import check_view_embeddings, map_entries
@@ -45,6 +45,7 @@ class ScoreSample(NamedTuple):
     lower_bound: float
 
     @classmethod
+    @guarded()
     @validated(positives=[StrOptions({"views", "same class"})])
     def from_views(
         cls,
@@ -163,6 +164,7 @@ def _of_same_class(scores: Tensor, labels: np.ndarray, n_views: int) -> Tensor:
     return scores.gather(1, torch.from_numpy(np.array(columns)).transpose(1, 2).flatten(0, 1))
 
 
+@guarded()
 @validated(n_views=POSITIVE_INT, random_state=[Interval(Integral, 0, 2**63 - 1, closed="both")])
 def project_views(
     embedder: Any, X: Any, *, n_views: int = 2, random_state: int = 0
@@ -209,7 +211,7 @@ def project_views(
     generator = torch.Generator(device=device).manual_seed(random_state)
     network = setup.network
     module = network if setup.similarity.n_extra else setup.projecting(network)
-    with plain_modes(device), one_thread(device, blas=False):
+    with one_thread(device, blas=False):
         setup.use_threads()
         X = setup.read(X, embedder)
 

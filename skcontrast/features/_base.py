@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from .._checks import Declared, learned, parameter, validate_parameters
 from .._data._modalities import labeled_output
 from .._network._inference import encode
-from .._runtime import generator_of, plain_modes, seeded_everywhere
+from .._runtime import generator_of, guarded, seeded_everywhere
 from ..augmentation._views import base_of
 from ..encoders import Encoder
 from ..encoders._base import KindOrName, apply_to, build_encoder, require_module
@@ -103,6 +103,7 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
             raise ValueError(f"{owner} returns NaN or infinity.")
         return module.requires_grad_(False), rows.shape[1]
 
+    @guarded()
     def fit(self, X: Any, y: None = None) -> Self:
         """Learn the features from X.
 
@@ -128,7 +129,7 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
         check_fits(self, self.kind, lambda kind: isinstance(schema.kind, type(kind)), holds)
         schema.kind.check_unusual(X, is_declared="kind" in vars(self))
         kind = schema.kind
-        with plain_modes(_CPU), naming_kind(kind):
+        with naming_kind(kind):
             _, scaler, batch = with_scaler(kind, X)
             first = kind.first_layer(batch, scaler, channels_last=False) or nn.Identity()
             rng = generator_of(getattr(self, "random_state", None))
@@ -154,12 +155,14 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
         features : ndarray of shape (n_samples, n_features), dtype float32
             The row of a sample does not depend on the other samples in X.
         """
+        return labeled_output(self._encode(X), X, self)
+
+    @guarded()
+    def _encode(self, X: Any) -> NDArray[np.float32]:
         check_is_fitted(self)
         kind, scaler = self._schema.kind, self._scaler
         samples = kind.read(base_of(X), Request(self, self._schema))[0]
-        with plain_modes(_CPU):
-            features = encode(self.module_, samples, kind, lambda X: scaler.to_tensor(X, _CPU))
-        return labeled_output(features, X, self)
+        return encode(self.module_, samples, kind, lambda rows: scaler.to_tensor(rows, _CPU))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

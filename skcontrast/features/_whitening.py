@@ -19,6 +19,7 @@ from .._checks import (
     parameter,
     validate_parameters,
 )
+from .._runtime import guarded
 
 _FLOATS = [np.float64, np.float32]
 # Components with a smaller relative standard deviation are rounding errors.
@@ -69,6 +70,7 @@ class PartialWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declar
     power: float = parameter(FRACTION, default=0.5)
     random_state: int | np.random.RandomState | None = parameter(["random_state"], default=None)
 
+    @guarded()
     def fit(self, X: ArrayLike, y: None = None) -> Self:
         """Learn the principal axes and the standard deviations.
 
@@ -106,6 +108,7 @@ class PartialWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declar
         self._n_features_out = n_components
         return self
 
+    @guarded()
     def transform(self, X: ArrayLike) -> NDArray:
         """Return the components of X.
 

@@ -10,7 +10,7 @@ from .._checks import check_returned, validate_parameters, validated
 from .._data._batches import Batch
 from .._objective._contrast import Contrast
 from .._objective._mean_loss import objective_value
-from .._runtime import validation_mode
+from .._runtime import guarded, seeded_rng
 from ..losses import InfoNCE
 from ..similarity import Similarity
 from ..similarity._base import check_scores
@@ -42,6 +42,7 @@ _N_SAMPLES = 12
 _MOST_ANCHORS = 64
 
 
+@guarded()
 @validated(framework=Framework)
 def check_framework(framework: Framework) -> None:
     """Check that a custom framework returns a valid contrast.
@@ -86,7 +87,7 @@ def check_framework(framework: Framework) -> None:
     width, n_views, rows = 8 + similarity.n_extra, framework.n_views or 2, torch.arange(36)
     # A small fit of three batches, since a memory is empty in the first. Each sample has a class,
     # a weight and a group, so that permuted rows are detected.
-    with validation_mode(cpu):
+    with seeded_rng(0, cpu):
         X, network = torch.arange(180.0).sin().view(36, 5), torch.nn.Linear(5, width)
         sizes: Any = len(X), n_views, _N_SAMPLES, width, cpu, torch.Generator(), rows // 2
         context = FitContext(network, network, lambda module: module, *sizes)

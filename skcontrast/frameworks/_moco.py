@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from .._checks import FRACTION, POSITIVE_INT, StrOptions, parameter
 from .._data._batches import Batch, Metadata
 from .._objective._contrast import Contrast, pairs_with
+from .._runtime import guarded
 from ..similarity import Similarity
 from ._base import FitContext, Framework, Session, state_of
 
@@ -255,6 +256,7 @@ class KeyQueue(nn.Module):
     labels: Tensor
     _pushed: Tensor
 
+    @guarded()
     def __init__(self, n_slots: int, n_keys: int, width: int, n_samples: int):
         super().__init__()
         self.n_slots, self.n_seen = n_slots, 0

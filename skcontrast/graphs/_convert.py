@@ -15,6 +15,7 @@ from torch.utils.data import Dataset
 from .._checks import check_entries
 from .._data._arrays import as_array
 from .._data._modalities import row_labels
+from .._runtime import guarded
 from ._packed import PackedGraphs, assemble, is_symmetric, offsets, take_rows
 
 # Attributes in networkx.
@@ -57,6 +58,7 @@ class GraphParts(NamedTuple):
     ignored: Iterable[str] = ()
 
 
+@guarded()
 def pack_graphs(graphs: Any) -> PackedGraphs:
     """Pack a list of graphs into a few arrays.
 

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from .._checks import ParameterObject, validated
 from .._data._arrays import SparseSamples, representative_array, row_blocks, subset
 from .._data._modalities import TensorBatch
+from .._runtime import guarded
 
 # Samples from which the memory of all is estimated.
 _SAMPLES_WEIGHED = 100
@@ -485,6 +486,7 @@ class Kind(ParameterObject):
             yield from (tensor.numpy() for tensor in tensors if isinstance(tensor, Tensor))
 
 
+@guarded()
 @validated(kind=Kind)
 def check_kind(kind: Kind, X: Any) -> None:
     """Check that a custom kind keeps the order, treats samples independently, and leaves X alone.

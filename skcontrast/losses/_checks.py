@@ -15,7 +15,7 @@ from .._checks import (
     check_returned,
     validated,
 )
-from .._runtime import validation_mode
+from .._runtime import guarded, seeded_rng
 from ..schedules._numbers import check_hyperparameters
 from ._base import Loss
 from ._rows import Rows
@@ -27,6 +27,7 @@ _N_ANCHORS, _TOP = 6, 2.0
 _HOOKS = ("coefficients", "hardness", "rank_weights", "class_weights", "losses")
 
 
+@guarded()
 @validated(loss=Loss, n_candidates=POSITIVE_INT, n_positives=POSITIVE_INT)
 def check_loss(loss: Loss, n_candidates: int = 254, n_positives: int = 1) -> None:
     """Check that a custom loss computes what its methods promise.
@@ -143,7 +144,7 @@ def _check_weights(owner: str, weights: Any, shape: tuple[int, ...]) -> None:
 def _losses(loss: Loss, scores: Tensor, positives: Tensor, same_class: Tensor) -> Tensor:
     """Return the losses of synthetic anchors, after a check of losses and gradients."""
     owner, n = f"{type(loss).__name__}.losses", len(scores)
-    with validation_mode(scores.device):  # the same random numbers in each call
+    with seeded_rng(0, scores.device):  # the same random numbers in each call
         # An excluded column, like the anchor itself in a batch.
         padded = torch.cat([torch.zeros(n, 1), scores], 1)
         excluded = torch.zeros(n, 1, dtype=torch.int64)

@@ -10,6 +10,7 @@ from sklearn.utils import column_or_1d
 
 from .._checks import as_numbers, naming, validated
 from .._data._metadata import entries, validate_labels
+from .._runtime import guarded
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -36,6 +37,7 @@ def measure(
         inner = validated(**constraints)(function)
 
         @functools.wraps(function)
+        @guarded()
         def call(*args: Any, **kwargs: Any) -> Any:
             if args and hasattr(args[0], "fit"):
                 measured = functools.update_wrapper(functools.partial(call, **kwargs), call)

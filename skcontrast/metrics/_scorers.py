@@ -13,6 +13,7 @@ from sklearn.pipeline import Pipeline
 
 from .._checks import validated
 from .._checks._constraints import brief
+from .._runtime import guarded
 
 if TYPE_CHECKING:
     from ..augmentation import Augmentation
@@ -159,6 +160,7 @@ class Scorer:
     greater_is_better: bool
     options: dict[str, Any]
 
+    @guarded()
     def __call__(self, estimator: Any, X: Any, y: Any = None) -> float:
         value = self.apply(self.measure, estimator, X, y, **self.options)
         score = float(np.mean(getattr(value, "value", value)))

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from .._baselines import COLUMNS, LEVEL, OURS
+from .._runtime import guarded
 from ..embedder import ContrastiveEmbedder
 from ..estimation import Reliability, ScoreSample, project_views, reliability
 from ..losses import Loss
@@ -66,6 +67,7 @@ class BaselinesDisplay:
         self.comparison = comparison
 
     @classmethod
+    @guarded()
     def from_estimator(
         cls,
         estimator: ContrastiveEmbedder | Pipeline,
@@ -205,6 +207,7 @@ class ReliabilityDisplay:
         self.reliabilities = reliabilities
 
     @classmethod
+    @guarded()
     def from_sample(
         cls,
         sample: ScoreSample,
@@ -238,6 +241,7 @@ class ReliabilityDisplay:
         return cls(reliabilities).plot(ax, **kwargs)
 
     @classmethod
+    @guarded()
     def from_estimator(
         cls,
         embedder: ContrastiveEmbedder,

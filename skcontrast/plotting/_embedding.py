@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from .._checks import Interval, as_numbers, validated
 from .._data._metadata import split_known
-from .._runtime import generator_of
+from .._runtime import generator_of, guarded
 from ..metrics._labeled import EMBEDDINGS
 from ..metrics._scorers import embed
 from ._axes import Axes, axes, class_colors, intensities, one_per_sample, picture
@@ -95,6 +95,7 @@ class EmbeddingDisplay:
         self.rows_ = np.arange(len(self.points))
 
     @classmethod
+    @guarded()
     def from_estimator(
         cls, estimator: Any, X: Any, y: ArrayLike | None = None, **kwargs: Any
     ) -> EmbeddingDisplay:
@@ -119,6 +120,7 @@ class EmbeddingDisplay:
         return cls.from_embeddings(embed(estimator, X), y, **kwargs)
 
     @classmethod
+    @guarded()
     @validated(
         subsample=[Interval(Integral, 3, None, closed="left"), None], random_state=["random_state"]
     )

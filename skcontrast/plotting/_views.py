@@ -15,7 +15,7 @@ from .._checks import Interval, as_numbers, check_argument, naming
 from .._data._metadata import is_unknown
 from .._fit._defaults import defaults_of
 from .._fit._setup import chosen_rows, drawn_views
-from .._runtime import generator_of
+from .._runtime import generator_of, guarded
 from ..augmentation import Augmentation
 from ..embedder import ContrastiveEmbedder
 from ..metrics._labeled import EMBEDDINGS
@@ -95,6 +95,7 @@ class ViewsDisplay:
         self.as_series = is_series(self.samples) if as_series is None else as_series
 
     @classmethod
+    @guarded()
     def from_estimator(
         cls,
         estimator: Any,
@@ -281,6 +282,7 @@ class RetrievalDisplay:
         )
 
     @classmethod
+    @guarded()
     def from_estimator(
         cls,
         estimator: Any,
@@ -319,6 +321,7 @@ class RetrievalDisplay:
         return cls.from_embeddings(h, pictures, y, **kwargs)
 
     @classmethod
+    @guarded()
     def from_embeddings(
         cls,
         h: ArrayLike,

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from .._checks import POSITIVE_INT, ParameterObject, check_returned, parameter, validated
-from .._runtime import validation_mode
+from .._runtime import guarded, seeded_rng
 from ..schedules._numbers import Number, check_hyperparameters, interval
 
 # Vectors; or mean directions and concentrations.
@@ -266,6 +266,7 @@ def in_one_dtype(embeddings: Sequence[Embeddings]) -> list[Any]:
     return [map_entries(lambda tensor: tensor.to(dtype), z) for z in embeddings]
 
 
+@guarded()
 @validated(similarity=Similarity, width=POSITIVE_INT)
 def check_similarity(similarity: Similarity, width: int = 64) -> None:
     """Check that the methods of a custom similarity are consistent.
@@ -309,7 +310,7 @@ def check_similarity(similarity: Similarity, width: int = 64) -> None:
     """
     check_hyperparameters(similarity)
     similarity, owner = copy.copy(similarity), type(similarity).__name__
-    with validation_mode(torch.device("cpu")):
+    with seeded_rng(0, torch.device("cpu")):
         # Six pairs of directions: equal, opposite or independent; short and long.
         synthetic = torch.arange(1.0, 1 + 12 * width).sin().view(2, 6, width)
         z, noise = torch.nn.functional.normalize(synthetic, dim=-1)

@@ -4,14 +4,13 @@ import warnings
 
 import numpy as np
 import pytest
-import torch
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from skcontrast import load, save
 from skcontrast.augmentation import MarginalCorruption
-from tests.common import X_DIGITS, small, vectors
+from tests.common import small, vectors
 
 
 def test_changing_X_after_fit_changes_nothing():
@@ -21,17 +20,6 @@ def test_changing_X_after_fit_changes_nothing():
     X[:] = 0
     assert embedder.score(vectors()) == before
     np.testing.assert_array_equal(embedder.transform(vectors()), kept)
-
-
-def test_fit_inside_inference_mode_and_under_a_different_default_dtype():
-    expected = small().fit_transform(X_DIGITS)
-    with torch.inference_mode():
-        np.testing.assert_array_equal(small().fit_transform(X_DIGITS), expected)
-    torch.set_default_dtype(torch.float64)
-    try:
-        assert small().fit_transform(X_DIGITS).dtype == np.float32
-    finally:
-        torch.set_default_dtype(torch.float32)
 
 
 def test_a_fit_to_few_samples_that_replaces_one_to_many_warns(tmp_path):

@@ -1,92 +1,69 @@
-"""Autocast, default dtypes and default devices change neither a fit nor what it returns."""
+"""The guard against global settings; `test_global_settings.py` tests it in public functions."""
 
-from contextlib import contextmanager
-from functools import cache
+from contextlib import ExitStack
 
-import networkx as nx
-import numpy as np
 import pytest
+import sklearn
 import torch
 
-from skcontrast import contrastive_loss
-from skcontrast.encoders import GIN
-from skcontrast.estimation import project_views
-from skcontrast.frameworks import CMC, InfoGraph, MoCo
-from skcontrast.losses import BCL
-from skcontrast.similarity import VonMisesFisher
-from tests.common import images, random_views, small, small_images, vectors
+from skcontrast._runtime import guarded
 
 
-@contextmanager
-def default_dtype(dtype):
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(dtype)
-    try:
+def settings():
+    return {
+        "autocast": torch.is_autocast_enabled("cpu"),
+        "device": torch.get_default_device().type,
+        "dtype": torch.get_default_dtype(),
+        "gradients": torch.is_grad_enabled(),
+        "inference": torch.is_inference_mode_enabled(),
+        "output": sklearn.get_config()["transform_output"],
+    }
+
+
+@pytest.fixture
+def changed():
+    """Change all of them."""
+    with ExitStack() as stack:
+        stack.enter_context(torch.autocast("cpu", dtype=torch.bfloat16))
+        stack.enter_context(torch.device("meta"))
+        stack.enter_context(torch.inference_mode())
+        stack.enter_context(sklearn.config_context(transform_output="pandas"))
+        stack.callback(torch.set_default_dtype, torch.float32)
+        torch.set_default_dtype(torch.float16)
         yield
-        assert torch.get_default_dtype() == dtype
-    finally:
-        torch.set_default_dtype(before)
 
 
-MODES = {
-    "autocast": lambda: torch.autocast("cpu", dtype=torch.bfloat16),
-    "float64": lambda: default_dtype(torch.float64),
-    "bfloat16": lambda: default_dtype(torch.bfloat16),
-    "float16": lambda: default_dtype(torch.float16),
-    "meta": lambda: torch.device("meta"),
-}
-GRAPHS = [nx.gnp_random_graph(5, 0.5, seed=k) for k in range(12)]
-FITS = {
-    "vectors": (small, {}, vectors()),
-    "CMC": (small, {"framework": CMC(), "loss": BCL()}, vectors()),
-    "MoCo": (small, {"framework": MoCo(16)}, vectors()),
-    "VonMisesFisher": (small, {"similarity": VonMisesFisher()}, vectors()),
-    "images": (small_images, {}, images()),
-    "grey images": (small_images, {}, images()[:, 0] / 255),
-    "graphs": (small, {"encoder": GIN(4, 1)}, GRAPHS),
-    "InfoGraph": (small, {"encoder": GIN(4, 1), "framework": InfoGraph()}, GRAPHS),
-}
+ORIGINAL = settings()
 
 
-# Every fit with a default device, and every mode in one fit.
-PAIRS = [(fit, "meta") for fit in FITS] + [("images", mode) for mode in MODES if mode != "meta"]
+def test_within_it_settings_are_those_of_a_new_process_and_afterwards_those_of_the_caller(changed):
+    before = settings()
+    assert not any(value == ORIGINAL[key] for key, value in before.items())
+    with guarded():
+        assert settings() == ORIGINAL
+        with guarded():
+            assert settings() == ORIGINAL
+        assert settings() == ORIGINAL
+    assert settings() == before
 
 
-@cache
-def everything(name):
-    """Return what an embedder can say of X after a fit and a further epoch."""
-    make, params, X = FITS[name]
-    embedder = make(**params).fit(X).partial_fit(X)
-    said = [embedder.transform(X), embedder.score(X), *project_views(embedder, X)]
-    if hasattr(embedder, "concentration"):
-        said += [embedder.concentration(X), embedder.log_score(X)]
-    if not isinstance(X, list):
-        said += [*embedder.views(X, random_state=0), *make(**params).views(X, random_state=0)]
-    return said
+def test_it_keeps_the_modes_of_gradients_if_asked(changed):
+    with guarded(gradients=False):
+        assert settings() == {**ORIGINAL, "gradients": False, "inference": True}
 
 
-@pytest.mark.parametrize("fit, mode", PAIRS)
-def test_a_mode_of_the_program_does_not_change_a_bit(fit, mode):
-    expected = everything(fit)
-    with MODES[mode]():
-        found = everything.__wrapped__(fit)
-    for one, other in zip(expected, found, strict=True):
-        np.testing.assert_array_equal(one, other)
+def test_settings_come_back_after_an_error(changed):
+    before = settings()
+
+    @guarded()
+    def fail():
+        raise ValueError("a message")
+
+    with pytest.raises(ValueError, match="a message"):
+        fail()
+    assert settings() == before
 
 
-@pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
-@pytest.mark.parametrize("similarity", [None, VonMisesFisher()], ids=["cosine", "vmf"])
-def test_a_mode_of_the_program_does_not_change_the_loss(similarity, mode):
-    views = random_views(8, 5, dtype=torch.float32)
-    expected = contrastive_loss(*views, loss=BCL(), similarity=similarity)
-    with mode():
-        found = contrastive_loss(*views, loss=BCL(), similarity=similarity)
-    assert found.dtype == torch.float32
-    assert torch.equal(found.cpu(), expected)
-
-
-def test_the_default_dtype_comes_back_after_an_error():
-    with default_dtype(torch.float64), pytest.raises(ValueError, match="'lr'"):
-        small(lr=-1).fit(vectors())
-    with default_dtype(torch.float64), pytest.raises(ValueError, match="diverged"):
-        small(similarity=None, lr=1e30, optimizer="sgd").fit(vectors())
+def test_gradients_are_enabled_in_inference_mode_that_allows_them():
+    with torch.inference_mode(), torch.enable_grad(), guarded():
+        assert settings() == ORIGINAL
