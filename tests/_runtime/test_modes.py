@@ -1,4 +1,4 @@
-"""The guard against global settings; `test_global_settings.py` tests it in public functions."""
+"""The guard against global settings; `test_global_settings.py` has what it does for names."""
 
 from contextlib import ExitStack
 
