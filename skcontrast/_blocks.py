@@ -70,7 +70,7 @@ def default_blocks(embedder: ContrastiveEmbedder, seed: int) -> list[Any]:
     chain, whitened = embedder.augmentation_, [blocks.whitened(seed)] if blocks.whitened else []
     features = [*whitened, *(others() for others in blocks.others)]
     for block in features:
-        block.kind = schema.kind  # type: ignore[misc]  # reads and scales X as the embedder does
+        block.set_params(kind=schema.kind)  # reads and scales X as the embedder does
     if not (chain and whitened):
         return features
     return [ViewWhitening(features[0], chain, random_state=seed), *features[1:]]
