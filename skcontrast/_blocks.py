@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -123,18 +124,16 @@ class WeightedBlocks:
         self.transformers = [block.fit(base_of(X), None) for block in self.transformers]
         H = self._features(X)
         ends = np.cumsum([block.shape[1] for block in H])
-        self.slices = [
-            slice(end - block.shape[1], end) for end, block in zip(ends, H, strict=True)
-        ]
-        columns = np.hstack(H)
-        self.scaler = StandardScaler().fit(columns)
+        self.slices = [slice(*pair) for pair in pairwise([0, *ends])]
+        self.scaler = StandardScaler().fit(np.hstack(H))
         shares = np.ones(len(H))
         shares[0] = block_defaults(self.embedder).embedding
-        Z = self._scaled(columns, shares)
+        Z = self._scaled(H, shares)
         if len(H) == 1 or (codes >= 0).all():
             return Z
         kappa = self._agreement(Z, classifier, codes, classes, weight)
-        return self._scaled(columns, self.shares * kappa / (1 - kappa))
+        del Z  # may be large
+        return self._scaled(H, self.shares * kappa / (1 - kappa))
 
     def _agreement(
         self, Z: NDArray, classifier: Any, codes: NDArray, classes: NDArray, weight: NDArray | None
@@ -161,8 +160,8 @@ class WeightedBlocks:
             for t in (self.embedder, *self.transformers)
         ]
 
-    def _scaled(self, columns: NDArray, shares: NDArray) -> NDArray:
-        """Set the weights of the blocks, and return the scaled columns.
+    def _scaled(self, H: list[NDArray], shares: NDArray) -> NDArray:
+        """Set the weights of the blocks, and return their scaled columns.
 
         Within a block, the variances of the columns are shrunk to their mean by half. The mean
         squared norm of the rows is the width of the embedding. `shares` divides it among the
@@ -177,7 +176,7 @@ class WeightedBlocks:
             shrunk = (variances + (variances.mean() or 1.0)) / 2
             norm = (variances / shrunk).sum() or 1.0
             self.scaler.scale_[block] = np.sqrt(shrunk * norm / (share * self.slices[0].stop))
-        return np.asarray(self.scaler.transform(columns))
+        return np.asarray(self.scaler.transform(np.hstack(H)))
 
 
 def _name_of(transformer: Any) -> str:
