@@ -344,8 +344,8 @@ def _representations(
     declared = schema.kind if is_custom(schema.kind) else embedder.kind
 
     def of(features: Features) -> NDArray:
-        if declared != "auto" and not isinstance(features, Frozen):
-            features.kind = declared  # type: ignore[misc]
+        if declared != "auto" and not isinstance(features, Frozen):  # whose encoder has a kind
+            features.set_params(kind=declared)
         return features.fit_transform(X)
 
     if _has_columns(schema.kind, schema.sample_shape, X):

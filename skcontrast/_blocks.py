@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array, gen_batches
 
 from ._whitening import ViewWhitening
+from .augmentation._views import base_of
 from .embedder import ContrastiveEmbedder
 from .encoders import Pretrained
 from .features import Features, GraphProfile, MiniRocket, PatchDictionary, Raw, WeisfeilerLehman
@@ -40,12 +42,15 @@ class _Defaults(NamedTuple):
 _BLOCKS: dict[type[Kind] | None, _Defaults] = {
     Vectors: _Defaults(others=(Raw,)),
     Images: _Defaults(lambda seed: PatchDictionary(random_state=seed)),
+    # Chosen on MedicalImages. With equal shares of the embedding, whitened and plain MiniRocket,
+    # the classifier was .026 behind whitened MiniRocket. The record is in commit 9548591a,
+    # benchmarks/studies/results/classifier.md.
     Series: _Defaults(lambda seed: MiniRocket(random_state=seed), embedding=0.25),
     Graphs: _Defaults(lambda _: GraphProfile(), (WeisfeilerLehman,)),
 }
-# The largest number of raw values that are concatenated with an embedding.
+# The largest number of raw values that are concatenated with an embedding; chosen by hand.
 _MOST_NUMBERS = 4096
-# The smallest agreement of a block, and the smallest disagreement.
+# Bounds of κ, so that κ / (1 − κ) of no block is 0, negative or infinite; chosen by hand.
 _LEAST_AGREEMENT = 0.02
 # Rows per call of `predict`.
 _BATCH = 8192
@@ -66,27 +71,112 @@ def default_blocks(embedder: ContrastiveEmbedder, seed: int) -> list[Any]:
     chain, whitened = embedder.augmentation_, [blocks.whitened(seed)] if blocks.whitened else []
     features = [*whitened, *(others() for others in blocks.others)]
     for block in features:
-        block.kind = schema.kind  # type: ignore[misc]  # reads and scales X as the embedder does
+        block.set_params(kind=schema.kind)  # reads and scales X as the embedder does
     if not (chain and whitened):
         return features
     return [ViewWhitening(features[0], chain, random_state=seed), *features[1:]]
 
 
-def transform_with(transformers: list[Any], X: Any) -> list[NDArray]:
-    """Return the features of samples, one array for each transformer."""
-    return [
-        check_array(t.transform(X), dtype=np.float32, input_name=f"the output of {_name_of(t)}")
-        for t in transformers
-    ]
+class WeightedBlocks:
+    """The embedding and blocks of features, concatenated, scaled and weighted.
 
+    Parameters
+    ----------
+    embedder : ContrastiveEmbedder
+        A fitted embedder, the first block.
+    transformers : list of transformers
+        The other blocks, which `fit_transform` fits.
+    scaler : StandardScaler, default=None
+        The scaler of fitted blocks.
 
-def block_names(transformers: list[Any]) -> list[str]:
-    """Return a unique name for each block."""
-    names = ["embedding", *map(_name_of, transformers)]
-    return [
-        f"{name}-{names[:k].count(name) + 1}" if names.count(name) > 1 else name
-        for k, name in enumerate(names)
-    ]
+    Attributes
+    ----------
+    slices : list of slice
+        The columns of each block in the output; set by `fit_transform`.
+    shares : ndarray of shape (n_blocks,)
+        The weight of each block, its share of the mean squared norm; set by `fit_transform`.
+    """
+
+    def __init__(self, embedder: ContrastiveEmbedder, transformers: list[Any], scaler: Any = None):
+        self.embedder, self.transformers, self.scaler = embedder, transformers, scaler
+
+    @property
+    def names(self) -> list[str]:
+        """A unique name for each block."""
+        names = ["embedding", *map(_name_of, self.transformers)]
+        return [
+            f"{name}-{names[:k].count(name) + 1}" if names.count(name) > 1 else name
+            for k, name in enumerate(names)
+        ]
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Return the names of the columns, with the block's name as a prefix."""
+        names = [self.embedder.get_feature_names_out(input_features)]
+        for block, features in zip(self.names[1:], self.transformers, strict=True):
+            columns = features.get_feature_names_out(input_features)
+            names.append([f"{block}__{name}" for name in columns])
+        return np.concatenate(names, dtype=object)
+
+    def fit_transform(
+        self, X: Any, classifier: Any, codes: NDArray, classes: NDArray, weight: NDArray | None
+    ) -> NDArray:
+        """Fit the transformers, weight each block by κ / (1 − κ), and return the columns."""
+        self.transformers = [block.fit(base_of(X), None) for block in self.transformers]
+        H = self._features(X)
+        ends = np.cumsum([block.shape[1] for block in H])
+        self.slices = [slice(*pair) for pair in pairwise([0, *ends])]
+        self.scaler = StandardScaler().fit(np.hstack(H))
+        shares = np.ones(len(H))
+        shares[0] = block_defaults(self.embedder).embedding
+        Z = self._scaled(H, shares)
+        if len(H) == 1 or (codes >= 0).all():
+            return Z
+        kappa = self._agreement(Z, classifier, codes, classes, weight)
+        del Z  # may be large
+        return self._scaled(H, self.shares * kappa / (1 - kappa))
+
+    def _agreement(
+        self, Z: NDArray, classifier: Any, codes: NDArray, classes: NDArray, weight: NDArray | None
+    ) -> NDArray[np.float64]:
+        """Return Cohen's κ between predictions from each block and from all, on unlabeled rows."""
+        blocks = zip(self.slices, self.shares, strict=True)
+        predicted = []
+        for features in (Z, *(Z[:, block] / np.sqrt(share) for block, share in blocks)):
+            fit_to_known(classifier, features, codes, classes, weight)
+            predicted.append(predict_in_batches(classifier, features[codes < 0]))
+        kappa = [cohen_kappa_score(predicted[0], alone, labels=classes) for alone in predicted[1:]]
+        return np.clip(np.nan_to_num(kappa), _LEAST_AGREEMENT, 1 - _LEAST_AGREEMENT)
+
+    def transform(self, X: Any) -> NDArray:
+        """Return the columns of all blocks, scaled and weighted."""
+        return np.asarray(self.scaler.transform(np.hstack(self._features(X))))
+
+    def _features(self, X: Any) -> list[NDArray]:
+        """Return the features of samples, one array for each block."""
+        return [
+            check_array(
+                t.transform(X), dtype=np.float32, input_name=f"the output of {_name_of(t)}"
+            )
+            for t in (self.embedder, *self.transformers)
+        ]
+
+    def _scaled(self, H: list[NDArray], shares: NDArray) -> NDArray:
+        """Set the weights of the blocks, and return their scaled columns.
+
+        Within a block, the variances of the columns are shrunk to their mean by half. The mean
+        squared norm of the rows is the width of the embedding. `shares` divides it among the
+        blocks.
+        """
+        self.shares = shares / shares.sum()
+        for block, share in zip(self.slices, self.shares, strict=True):
+            variances = self.scaler.var_[block]
+            # On frozen features of EfficientNet-lite0, half was better than the columns' own
+            # variances and than their mean. It changed the mean of eleven other sets by less than
+            # .001 (benchmarks/studies/results/classifier.md).
+            shrunk = (variances + (variances.mean() or 1.0)) / 2
+            norm = (variances / shrunk).sum() or 1.0
+            self.scaler.scale_[block] = np.sqrt(shrunk * norm / (share * self.slices[0].stop))
+        return np.asarray(self.scaler.transform(np.hstack(H)))
 
 
 def _name_of(transformer: Any) -> str:
@@ -96,53 +186,6 @@ def _name_of(transformer: Any) -> str:
         return _name_of(transformer[0])
     name, features = type(transformer).__name__, getattr(transformer, "transformer", None)
     return name if features is None else f"{name}({_name_of(features)})"
-
-
-def block_slices(H: list[NDArray]) -> list[slice]:
-    """Return the columns of each block in their concatenation."""
-    widths = [block.shape[1] for block in H]
-    return [slice(end - n, end) for n, end in zip(widths, np.cumsum(widths), strict=True)]
-
-
-def scale_blocks(H: list[NDArray], shares: NDArray) -> tuple[StandardScaler, NDArray]:
-    """Return a fitted scaler of the concatenated blocks, and the scaled blocks.
-
-    Within a block, the variances of the columns are shrunk to their mean by half. The mean squared
-    norm of the rows is the width of the first block. `shares` divides it among the blocks.
-    """
-    columns = np.hstack(H)
-    scaler = StandardScaler().fit(columns)
-    for block, share in zip(block_slices(H), shares, strict=True):
-        variances = scaler.var_[block]
-        shrunk = (variances + (variances.mean() or 1.0)) / 2
-        norm = (variances / shrunk).sum() or 1.0
-        scaler.scale_[block] = np.sqrt(shrunk * norm / (share * H[0].shape[1]))
-    return scaler, scaler.transform(columns)
-
-
-def weigh_by_agreement(
-    H: list[NDArray],
-    shares: NDArray,
-    classifier: Any,
-    codes: NDArray,
-    classes: NDArray,
-    weight: NDArray | None,
-) -> NDArray[np.float64]:
-    """Return shares times κ / (1 − κ): the agreement with all blocks on the unlabeled rows."""
-    shares, unknown = shares / shares.sum(), codes < 0
-    if len(H) == 1 or not unknown.any():
-        return shares
-    Z = scale_blocks(H, shares)[1]
-    columns = zip(block_slices(H), shares, strict=True)
-    blocks = (Z[:, block] / np.sqrt(share) for block, share in columns)
-    predicted = []
-    for features in (Z, *blocks):
-        fit_to_known(classifier, features, codes, classes, weight)
-        predicted.append(predict_in_batches(classifier, features[unknown]))
-    kappa = [cohen_kappa_score(predicted[0], alone, labels=classes) for alone in predicted[1:]]
-    kappa = np.clip(np.nan_to_num(kappa), _LEAST_AGREEMENT, 1 - _LEAST_AGREEMENT)
-    shares = shares * kappa / (1 - kappa)
-    return shares / shares.sum()
 
 
 def fit_to_known(

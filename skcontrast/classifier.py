@@ -17,17 +17,7 @@ from sklearn.utils import Tags, check_consistent_length, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ._blocks import (
-    block_defaults,
-    block_names,
-    block_slices,
-    default_blocks,
-    fit_to_known,
-    predict_in_batches,
-    scale_blocks,
-    transform_with,
-    weigh_by_agreement,
-)
+from ._blocks import WeightedBlocks, default_blocks, fit_to_known, predict_in_batches
 from ._checks import Declared, check_component, naming, parameter, validate_parameters
 from ._data._arrays import as_tensor
 from ._data._metadata import NAMES, checked_weights, known_classes
@@ -35,7 +25,6 @@ from ._fit._label_spreading import spread_in_chunks
 from ._runtime import guarded, one_thread, resolve_seed
 from ._sklearn_compat import CallbackSupportMixin, as_task, subtask
 from ._warnings import say
-from .augmentation._views import base_of
 from .embedder import ContrastiveEmbedder
 from .encoders._base import epochs_of
 from .features import PartialWhitening
@@ -49,9 +38,11 @@ __all__ = ["ContrastiveClassifier"]
 _STEPS, _EPOCHS = 720, (10, 400)
 # Neighbours of a sample in label spreading, and principal components in which they are searched.
 _N_NEIGHBORS, _N_COMPONENTS = 5, 32
-# Added to the probabilities of a block, so that no single block excludes a class.
+# Added to the probabilities of a block, so that no single block excludes a class; chosen by hand.
 _LEAST_PROBABILITY = 1e-3
-# Largest total weight of the pseudo-labels of a class, relative to its known labels.
+# Largest total weight of the pseudo-labels of a class, relative to its known labels. With 1 and
+# blocks weighted by κ, the classifier was .005 worse on four sets that had no part in the choice
+# (benchmarks/studies/results/classifier.md).
 _WEIGHT = 0.5
 # The largest number of samples for which `fit` uses one thread.
 _MANY_ROWS = 20_000
@@ -209,16 +200,8 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
             one that a fitted embedder or the classifier cannot use.
         """
         validate_parameters(self)
-        values, is_known = known_classes(y, needed_by="ContrastiveClassifier")
-        classes, known = np.unique(values, return_inverse=True)
-        if len(classes) < 2:
-            raise ValueError(
-                "y must hold at least two known classes, got 1 class. -1 marks samples of unknown "
-                "class: if it is a class, rename it, np.where(y == -1, 0, y)."
-            )
-        codes = np.full(len(is_known), -1)
-        codes[is_known] = known
-        weight = _checked_sample_weight(metadata.get("sample_weight"), is_known)
+        codes, classes = _encoded(y)
+        weight = _checked_sample_weight(metadata.get("sample_weight"), codes >= 0)
         if not isinstance(X, tuple):  # its length is the number of modalities
             with naming("X", "samples, one for each entry of y"):
                 check_consistent_length(X, codes)
@@ -226,33 +209,26 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         with one_thread() if len(codes) <= _MANY_ROWS else nullcontext():
             classifier = self._new_classifier(metadata)
             with naming("blocks", "a list of transformers, such as [PatchDictionary()]"):
-                blocks = None if self.blocks is None else [clone(one) for one in self.blocks]
+                given = None if self.blocks is None else [clone(one) for one in self.blocks]
             embedder = self._trained(X, codes, metadata)
-            if blocks is None:
-                blocks = default_blocks(embedder, resolve_seed(self.random_state))
-            transformers = [block.fit(base_of(X), None) for block in blocks]
-            H = transform_with([embedder, *transformers], X)
-            shares = np.ones(len(H))
-            shares[0] = block_defaults(embedder).embedding
-            shares = weigh_by_agreement(H, shares, classifier, codes, classes, weight)
-            scaler, Z = scale_blocks(H, shares)
+            if given is None:
+                given = default_blocks(embedder, resolve_seed(self.random_state))
+            blocks = WeightedBlocks(embedder, given)
+            Z = blocks.fit_transform(X, classifier, codes, classes, weight)
             fit_to_known(classifier, Z, codes, classes, weight)
-            if self.pseudo_labels and not is_known.all():
-                predicted = np.searchsorted(classes, predict_in_batches(classifier, Z))
-                agreed = _with_pseudo_labels(
-                    codes, predicted, [Z[:, block] for block in block_slices(H)], shares
-                )
-                if has_fit_parameter(classifier, "sample_weight"):
-                    weight = _pseudo_label_weights(agreed, codes) * (
-                        1 if weight is None else weight
-                    )
-                fit_to_known(classifier, Z, agreed, classes, weight)
-        self.embedder_, self.scaler_, self.classifier_ = embedder, scaler, classifier
-        self.transformers_, self.classes_ = transformers, classes
-        self.blocks_ = dict(zip(block_names(transformers), shares.tolist(), strict=True))
+            if self.pseudo_labels and (codes < 0).any():
+                _refit_with_pseudo_labels(classifier, blocks, Z, codes, classes, weight)
+        self.embedder_, self.scaler_, self.classifier_ = embedder, blocks.scaler, classifier
+        self.transformers_, self.classes_ = blocks.transformers, classes
+        self.blocks_ = dict(zip(blocks.names, blocks.shares.tolist(), strict=True))
         if self.verbose:
             say("Blocks: " + ", ".join(f"{name} {w:.2f}" for name, w in self.blocks_.items()))
         return self
+
+    @property
+    def _weighted_blocks(self) -> WeightedBlocks:
+        """The fitted embedder, transformers and scaler as one transformer."""
+        return WeightedBlocks(self.embedder_, self.transformers_, self.scaler_)
 
     def _new_classifier(self, metadata: dict[str, Any]) -> Any:
         """Return an unfitted classifier; raise TypeError if it is invalid or takes no weights."""
@@ -321,8 +297,7 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         Z : ndarray of shape (n_samples, n_components)
         """
         check_is_fitted(self)
-        H = transform_with([self.embedder_, *self.transformers_], X)
-        return self.scaler_.transform(np.hstack(H))
+        return self._weighted_blocks.transform(X)
 
     @guarded()
     def predict(self, X: Any) -> NDArray:
@@ -431,11 +406,7 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         names : ndarray of shape (n_components,), dtype object
         """
         check_is_fitted(self)
-        names = [self.embedder_.get_feature_names_out(input_features)]
-        for block, features in zip(list(self.blocks_)[1:], self.transformers_, strict=True):
-            columns = features.get_feature_names_out(input_features)
-            names.append([f"{block}__{name}" for name in columns])
-        return np.concatenate(names, dtype=object)
+        return self._weighted_blocks.get_feature_names_out(input_features)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "classifier_")
@@ -448,12 +419,43 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         return tags
 
 
+def _encoded(y: ArrayLike) -> tuple[NDArray[np.int64], NDArray]:
+    """Return the position of each entry of y among the known classes, −1 if unknown; and these."""
+    values, is_known = known_classes(y, needed_by="ContrastiveClassifier")
+    classes, known = np.unique(values, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(
+            "y must hold at least two known classes, got 1 class. -1 marks samples of unknown "
+            "class: if it is a class, rename it, np.where(y == -1, 0, y)."
+        )
+    codes = np.full(len(is_known), -1)
+    codes[is_known] = known
+    return codes, classes
+
+
 def _checked_sample_weight(sample_weight: Any, is_known: NDArray[np.bool_]) -> NDArray | None:
     """Return checked weights of all samples, or None."""
     weights = checked_weights(sample_weight, len(is_known), np.float64)
     if weights is not None and not weights[is_known].any():
         raise ValueError("sample_weight must not be 0 for all samples whose class is known.")
     return weights
+
+
+def _refit_with_pseudo_labels(
+    classifier: Any,
+    blocks: WeightedBlocks,
+    Z: NDArray,
+    codes: NDArray,
+    classes: NDArray,
+    weight: NDArray | None,
+) -> None:
+    """Fit a fitted classifier again, to known classes and pseudo-labels."""
+    predicted = np.searchsorted(classes, predict_in_batches(classifier, Z))
+    columns = [Z[:, block] for block in blocks.slices]
+    agreed = _with_pseudo_labels(codes, predicted, columns, blocks.shares)
+    if has_fit_parameter(classifier, "sample_weight"):
+        weight = _pseudo_label_weights(agreed, codes) * (1 if weight is None else weight)
+    fit_to_known(classifier, Z, agreed, classes, weight)
 
 
 def _with_pseudo_labels(
@@ -474,7 +476,7 @@ def _with_pseudo_labels(
         score = np.tensordot(shares, logs, 1)
         is_agreed = (score.argmax(1) == predicted[rows]) & (codes[rows] < 0)
         is_agreed &= np.ptp(score, axis=1) > 0  # some label reaches the row
-        agreed[rows][is_agreed] = predicted[rows][is_agreed]
+        agreed[rows] = np.where(is_agreed, predicted[rows], codes[rows])
     return agreed
 
 
@@ -489,6 +491,8 @@ def _pseudo_label_weights(agreed: NDArray, codes: NDArray) -> NDArray[np.float64
     n_pseudo = np.bincount(agreed[(agreed >= 0) & ~is_known], minlength=n_classes)
     share = n_pseudo.sum() / (~is_known).sum()
     beyond_chance = max(0.0, (share * n_classes - 1) / (n_classes - 1))
+    # The square was the best of the powers 0 to 2 on ten sets that had no part in the choice; the
+    # third power made no further difference (benchmarks/studies/results/classifier.md).
     factor = _WEIGHT * beyond_chance**2 * min(1.0, n_pseudo.sum() / n_known.sum())
     known_weight = np.where(n_pseudo > 0, 1.0, 1.0 + factor)
     pseudo_weight = factor * n_known / np.maximum(n_pseudo, 1)

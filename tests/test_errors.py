@@ -153,7 +153,7 @@ NEEDED = {
 }
 OF_ANY_TYPE = {
     ("Frozen", "encoder"), ("Optimizer", "options"), ("MultimodalKind", "of"),
-    ("Pretrained", "processor"),
+    ("Pretrained", "processor"), *((name, "kind") for name in features.__all__),
 }  # fmt: skip
 WITH_PARAMETERS = (
     augmentation, encoders, features, frameworks, kinds, losses, optimizers, schedules, similarity,

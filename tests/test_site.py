@@ -62,9 +62,8 @@ def test_code_on_the_pages_fits_the_column():
 
 
 @pytest.mark.parametrize("path", ["index.rst", "guide/few_labels.rst"])
-def test_a_first_page_keeps_a_trained_embedder_in_a_pipeline(path):
+def test_the_images_of_a_first_page_exist(path):
     text = (ROOT / "docs" / path).read_text(encoding="utf-8")
-    assert "FrozenEstimator" in text and "ContrastiveClassifier" in text
     assert all((ROOT / "docs" / image).exists() for image in re.findall(r"_static/[\w.]+", text))
 
 

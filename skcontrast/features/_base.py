@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -19,7 +19,7 @@ from .._runtime import generator_of, guarded, seeded_everywhere
 from ..augmentation._views import base_of
 from ..encoders import Encoder
 from ..encoders._base import KindOrName, apply_to, build_encoder, require_module
-from ..kinds._base import Kind, Request, Schema, with_scaler
+from ..kinds._base import Request, Schema, with_scaler
 from ..kinds._recognise import (
     check_fits,
     declared_kind,
@@ -35,13 +35,15 @@ _CPU = torch.device("cpu")
 class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
     """Base class of training-free features, as transformers.
 
-    They take seconds: use them as a baseline, or together with an embedding. A subclass sets
-    `kind` and implements :meth:`learn`.
+    They take seconds: use them as a baseline, or together with an embedding. A subclass
+    implements :meth:`learn`. Its class attribute `kind` is the kind of samples that it is for, or
+    a tuple of kinds. Without it, the features are for samples of any kind.
 
-    Attributes
+    Parameters
     ----------
-    kind : {"vectors", "series", "images", "graphs"}, Kind, a tuple of these or None
-        The kind of samples, see :class:`skcontrast.kinds.Kind`.
+    kind : {"vectors", "series", "images", "graphs"} or Kind, default=None
+        How X is read, see :class:`skcontrast.kinds.Kind`. None is the kind that the class is for,
+        or is detected.
 
     See Also
     --------
@@ -63,16 +65,21 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
     (20, 3)
     """
 
-    kind: ClassVar[str | Kind | tuple[str | Kind, ...] | None] = None
+    kind: KindOrName | tuple[KindOrName, ...] | None = parameter(default=None, kw_only=True)
     module_: nn.Module = learned()
     _schema: Schema = learned()
     _scaler: Any = learned()
 
-    def __sklearn_clone__(self) -> Self:
-        clone = super().__sklearn_clone__()
-        if "kind" in vars(self):
-            clone.kind = self.kind  # type: ignore[misc]
-        return clone
+    @property
+    def _expected_kind(self) -> Any:
+        """The kind or kinds that the class is for, None for any."""
+        return getattr(type(self), "kind", None)
+
+    @property
+    def _declared_kind(self) -> Any:
+        """The parameter `kind`, or if it is None, what the class is for."""
+        kind = vars(self).get("kind")  # the __init__ of a subclass may not have it
+        return self._expected_kind if kind is None else kind
 
     def learn(self, batch: Any, rng: np.random.RandomState) -> nn.Module:
         """Return the map from samples to features.
@@ -121,13 +128,14 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
         Raises
         ------
         ValueError
-            If a parameter is outside its range, or X is invalid for `kind`.
+            If a parameter is outside its range, or X is invalid for its kind.
         """
         validate_parameters(self)
         X, schema = read_samples(base_of(X), hint=declared_kind(self), owner=self)
         holds = f"but X holds {schema.kind.name}"
-        check_fits(self, self.kind, lambda kind: isinstance(schema.kind, type(kind)), holds)
-        schema.kind.check_unusual(X, is_declared="kind" in vars(self))
+        for declared in (self._expected_kind, self._declared_kind):
+            check_fits(self, declared, lambda kind: isinstance(schema.kind, type(kind)), holds)
+        schema.kind.check_unusual(X, is_declared=vars(self).get("kind") is not None)
         kind = schema.kind
         with naming_kind(kind):
             _, scaler, batch = with_scaler(kind, X)
@@ -167,13 +175,18 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
-        tags.input_tags.sparse = self.kind is None
+        tags.input_tags.sparse = self._declared_kind is None
         tags.transformer_tags.preserves_dtype = ["float32"]
         return tags
 
 
 class Raw(Features):
     """The standardised values of each sample as one row: columns, pixels, or steps of series.
+
+    Parameters
+    ----------
+    kind : {"vectors", "series", "images"} or Kind, default=None
+        How X is read. None detects the kind.
 
     Attributes
     ----------
@@ -225,6 +238,8 @@ class Frozen(Features):
         Any `encoder` of the embedder, such as ``Pretrained(network)``. It is copied.
     random_state : int, RandomState instance or None, default=None
         Seeds the weights of an encoder that is not pretrained.
+    kind : {"vectors", "series", "images", "graphs"} or Kind, default=None
+        How X is read. None is the kind that `encoder` is for, or is detected.
 
     Attributes
     ----------
@@ -250,14 +265,14 @@ class Frozen(Features):
     random_state: int | np.random.RandomState | None = parameter(["random_state"], default=None)
 
     @property
-    def kind(self) -> KindOrName | tuple[KindOrName, ...] | None:  # type: ignore[override]
+    def _expected_kind(self) -> Any:
         """The kind of data that `encoder` encodes."""
         return getattr(self.encoder, "kind", None)
 
     def learn(self, batch: Any, rng: np.random.RandomState) -> nn.Module:
         """Return the encoder's network, frozen; see `Features.learn`."""
         shape = tuple(batch.shape[1:])
-        kinds = named_kinds(self.kind, owner=type(self).__name__)
+        kinds = named_kinds(self._declared_kind, owner=type(self).__name__)
         fitting = (kind for kind in kinds if kind.describes(shape))
         kind = next(fitting, None) or kind_of_shape(shape)
         shape = kind.encoded_shape(shape)

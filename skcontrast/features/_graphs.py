@@ -35,6 +35,11 @@ class GraphProfile(Features):
       the same four statistics of the neighbours' degrees (the local degree profile of [1]_); the
       clustering coefficient; and each attribute.
 
+    Parameters
+    ----------
+    kind : "graphs" or Graphs, default=None
+        How X is read, such as ``Graphs(standardize=False)``. None is "graphs".
+
     Attributes
     ----------
     module_ : torch.nn.Module
@@ -84,6 +89,8 @@ class WeisfeilerLehman(Features):
         Colours in fewer than this share of the training graphs, in [0, 1], or in one are dropped.
     max_features : int, default=4000
         Maximum number of colours; those in the most training graphs are kept.
+    kind : "graphs" or Graphs, default=None
+        How X is read, such as ``Graphs(standardize=False)``. None is "graphs".
 
     Attributes
     ----------

@@ -34,6 +34,8 @@ class OrientedGradients(Features):
         elongated images then have longer cells, so that there are at most 64.
     n_orientations : int, default=9
         The number k of orientations in 180°, at least 2.
+    kind : "images" or Images, default=None
+        How X is read, such as ``Images(size=64)``. None is "images".
 
     Attributes
     ----------
@@ -102,6 +104,8 @@ class PatchDictionary(Features):
         Rows and columns of cells.
     random_state : int, RandomState instance or None, default=None
         Seeds the choice of patches and k-means.
+    kind : "images" or Images, default=None
+        How X is read, such as ``Images(size=64)``. None is "images".
 
     Attributes
     ----------
@@ -176,6 +180,8 @@ class MiniRocket(Features):
         Number of features, at least 84, rounded down to a multiple of 84.
     random_state : int, RandomState instance or None, default=None
         Seeds the choice of channels and of the series for thresholds.
+    kind : "series" or Series, default=None
+        How X is read, such as ``Series(standardize=False)``. None is "series".
 
     Attributes
     ----------

@@ -138,8 +138,12 @@ def declared_kind(*components: Any) -> Kind | None:
         An object without an attribute `kind` declares none. A custom kind takes precedence over
         a kind of the package, which can be detected.
     """
-    declared = (named_kinds(getattr(p, "kind", None), owner=type(p).__name__) for p in components)
-    single = [kinds[0] for kinds in declared if len(kinds) == 1]
+    single = []
+    for component in components:
+        # The parameter `kind` of features may be None where their class is for one kind.
+        kind = getattr(component, "_declared_kind", getattr(component, "kind", None))
+        kinds = named_kinds(kind, owner=type(component).__name__)
+        single += kinds if len(kinds) == 1 else []
     return max(single, key=is_custom, default=None)
 
 

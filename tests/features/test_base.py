@@ -21,6 +21,7 @@ from skcontrast.augmentation import RandomAffine
 from skcontrast.encoders import ConvNet
 from skcontrast.features import (
     Features,
+    Frozen,
     GraphProfile,
     MiniRocket,
     OrientedGradients,
@@ -29,6 +30,7 @@ from skcontrast.features import (
     WeisfeilerLehman,
 )
 from skcontrast.graphs import pack_graphs
+from skcontrast.kinds import Images
 from tests.common import images
 
 X = images(24, side=8)
@@ -186,6 +188,40 @@ def test_features_of_ones_own_need_a_kind_and_learn():
     np.testing.assert_allclose(found, expected, atol=1e-4)
     with pytest.raises(NotImplementedError, match="Features does not implement learn"):
         Features().fit(X)
+
+
+def test_the_kind_is_a_parameter_of_generated_constructors():
+    kind = Images(standardize=False)
+    for features in (Means(kind=kind), Means().set_params(kind=kind), clone(Means(kind=kind))):
+        assert repr(features) == "Means(kind=Images(standardize=False))"
+        expected = X.mean(axis=(2, 3)) / 255
+        np.testing.assert_allclose(features.fit_transform(X), expected, atol=1e-5)
+    assert "kind" not in RandomProjection().get_params()  # has its own __init__
+    assert clone(Frozen(ConvNet((4,)), kind=kind)).fit(X)._schema.kind is not kind
+    lines = SERIES[:, 0]
+    assert Raw(kind="series").fit(lines[:, None])._schema.kind.name == "series"
+    assert PatchDictionary.kind == "images" and PatchDictionary().kind is None
+
+
+def test_a_declared_kind_is_not_questioned():
+    long = np.random.default_rng(0).normal(size=(12, 8, 30))
+    with pytest.warns(UserWarning, match="looks like series"):
+        clone(PATCHES).fit(long)
+    clone(PATCHES).set_params(kind="images").fit(long)  # a warning is an error
+
+
+@pytest.mark.parametrize(
+    "features, data, message",
+    [
+        (PatchDictionary(kind="series"), SERIES, "PatchDictionary expects images.* holds series"),
+        (Raw(kind="images"), GRAPHS, "Raw expects images.* holds graphs"),
+        (Frozen(ConvNet(), kind="series"), SERIES, "Frozen expects images.* holds series"),
+        (Raw(kind="image"), X, "'kind' parameter of Raw must be"),
+    ],
+)
+def test_a_kind_that_the_class_is_not_for_is_refused(features, data, message):
+    with pytest.raises(ValueError, match=message):
+        features.fit(data)
 
 
 def test_features_may_be_of_two_kinds():

@@ -84,14 +84,8 @@ def test_the_profile_counts_labels():
 
 
 def test_the_profile_has_statistics_of_attributes():
-    kind = Graphs(standardize=False)
     graphs = [attributed(nx.path_graph(n), lambda k: [float(k), 2.0]) for n in (3, 4)]
-
-    class Raw(GraphProfile):
-        pass
-
-    Raw.kind = kind
-    found = Raw().fit_transform(graphs)
+    found = GraphProfile(kind=Graphs(standardize=False)).fit_transform(graphs)
     assert found.shape == (2, 15 + 4 * 8)
     statistics = found[:, 15:].reshape(2, 4, 8)[:, :, 6:]
     x = np.arange(4.0)
