@@ -20,11 +20,10 @@ from sklearn.preprocessing import StandardScaler
 
 from ._checks import POSITIVE_INT, Interval, StrOptions, check_argument, validated
 from ._data._metadata import validate_labels
-from ._fit._defaults import defaults_of
+from ._model._defaults import defaults_of
 from ._runtime import guarded
 from ._warnings import progress
 from ._whitening import ViewWhitening
-from .encoders import Pretrained
 from .features import Features, Frozen, PartialWhitening, Raw
 from .kinds import Kind
 from .kinds._recognise import is_custom
@@ -217,7 +216,7 @@ def compare_with_baselines(
     Parameters
     ----------
     embedder : ContrastiveEmbedder, or Pipeline that ends in one
-        Fitted, or in a FrozenEstimator; otherwise a clone is fitted to X, without y.
+        Model, or in a FrozenEstimator; otherwise a clone is fitted to X, without y.
     X : array-like, DataFrame, Dataset or list of graphs
         Samples of the shape seen in `fit`: those of the fit, or others. Features are fitted to all
         of them, so more unlabeled samples are better.
@@ -340,7 +339,7 @@ def _representations(
     embedder: Any, X: Any, ours: NDArray, computed: dict[str, NDArray], seed: int
 ) -> Iterator[_Row]:
     """Yield the rows; the features of a row are in `computed` before the next is requested."""
-    schema = embedder._fitted.schema
+    schema = embedder._model.schema
     declared = schema.kind if is_custom(schema.kind) else embedder.kind
 
     def of(features: Features) -> NDArray:
@@ -355,7 +354,8 @@ def _representations(
             pca = PCA(min(_MOST_COMPONENTS, len(raw)), random_state=seed)
             yield "PCA", partial(make_pipeline(StandardScaler(), pca).fit_transform, raw), False
     features = defaults_of(schema.kind).features(seed)
-    if isinstance(embedder.encoder, Pretrained):
+    features.pop("raw", None)  # has its own row
+    if getattr(embedder.encoder, "is_pretrained", False):
         features = {"pretrained": Frozen(embedder.encoder), **features}
     for name, block in features.items():
         yield name, partial(of, block), True

@@ -1,9 +1,8 @@
 """Blocks of features next to the embedding of a classifier, and their weights."""
 
 import math
-from collections.abc import Callable
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,42 +11,13 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array, gen_batches
 
+from ._model._defaults import Defaults, defaults_of
 from ._whitening import ViewWhitening
 from .augmentation._views import base_of
 from .embedder import ContrastiveEmbedder
-from .encoders import Pretrained
-from .features import Features, GraphProfile, MiniRocket, PatchDictionary, Raw, WeisfeilerLehman
-from .kinds import Graphs, Images, Kind, Series, Vectors
+from .kinds._recognise import is_custom
 from .metrics._scorers import thawed
 
-
-class _Defaults(NamedTuple):
-    """Default features that are concatenated with the embedding of a kind of data.
-
-    Attributes
-    ----------
-    whitened : callable, default=None
-        Maps a seed to features, which are whitened within views.
-    others : tuple of type, default=()
-        Classes of features that are not whitened.
-    embedding : float, default=1.0
-        The weight of the embedding, relative to a block with the same agreement.
-    """
-
-    whitened: Callable[[int], Features] | None = None
-    others: tuple[type[Features], ...] = ()
-    embedding: float = 1.0
-
-
-_BLOCKS: dict[type[Kind] | None, _Defaults] = {
-    Vectors: _Defaults(others=(Raw,)),
-    Images: _Defaults(lambda seed: PatchDictionary(random_state=seed)),
-    # Chosen on MedicalImages. With equal shares of the embedding, whitened and plain MiniRocket,
-    # the classifier was .026 behind whitened MiniRocket. The record is in commit 9548591a,
-    # benchmarks/studies/results/classifier.md.
-    Series: _Defaults(lambda seed: MiniRocket(random_state=seed), embedding=0.25),
-    Graphs: _Defaults(lambda _: GraphProfile(), (WeisfeilerLehman,)),
-}
 # The largest number of raw values that are concatenated with an embedding; chosen by hand.
 _MOST_NUMBERS = 4096
 # Bounds of κ, so that κ / (1 − κ) of no block is 0, negative or infinite; chosen by hand.
@@ -56,25 +26,26 @@ _LEAST_AGREEMENT = 0.02
 _BATCH = 8192
 
 
-def block_defaults(embedder: ContrastiveEmbedder) -> _Defaults:
+def block_defaults(embedder: ContrastiveEmbedder) -> Defaults:
     """Return the defaults of the kind of data; custom kinds and pretrained networks have none."""
-    is_pretrained = isinstance(embedder.encoder, Pretrained)
-    kind = None if is_pretrained else type(embedder._fitted.schema.kind)
-    return _BLOCKS.get(kind, _Defaults())
+    kind = embedder._model.schema.kind
+    has_none = is_custom(kind) or getattr(embedder.encoder, "is_pretrained", False)
+    return Defaults() if has_none else defaults_of(kind)
 
 
 def default_blocks(embedder: ContrastiveEmbedder, seed: int) -> list[Any]:
     """Return the default transformers for a fitted embedder, not fitted."""
-    blocks, schema = block_defaults(embedder), embedder._fitted.schema
-    if Raw in blocks.others and math.prod(schema.sample_shape) > _MOST_NUMBERS:
-        return []
-    chain, whitened = embedder.augmentation_, [blocks.whitened(seed)] if blocks.whitened else []
-    features = [*whitened, *(others() for others in blocks.others)]
-    for block in features:
+    defaults, schema = block_defaults(embedder), embedder._model.schema
+    features = defaults.features(seed)
+    blocks: dict[str, Any] = {name: features[name] for name in defaults.blocks}
+    if "raw" in blocks and math.prod(schema.sample_shape) > _MOST_NUMBERS:
+        del blocks["raw"]
+    for block in blocks.values():
         block.set_params(kind=schema.kind)  # reads and scales X as the embedder does
-    if not (chain and whitened):
-        return features
-    return [ViewWhitening(features[0], chain, random_state=seed), *features[1:]]
+    chain, whitened = embedder.augmentation_, defaults.whitened
+    if chain and whitened:
+        blocks[whitened] = ViewWhitening(blocks[whitened], chain, random_state=seed)
+    return list(blocks.values())
 
 
 class WeightedBlocks:

@@ -20,11 +20,10 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from ._checks import Declared, HasMethods, Interval, parameter, validate_parameters
 from ._data._arrays import representative_array
 from ._data._modalities import labeled_output
-from ._fit._settings import augmentations_of
-from ._fit._setup import fit_chain, shown_symmetries
+from ._model._views import ViewSampler, augmentations_of, fit_chain, shown_symmetries
 from ._runtime import guarded, resolve_seed
-from .augmentation import Views, compose
-from .kinds._base import Schema, in_units_of_X, with_scaler
+from .augmentation import Views
+from .kinds._base import Schema, with_scaler
 from .kinds._recognise import declared_kind, read_samples
 
 # The most numbers from which the covariance is estimated: 256 MiB.
@@ -189,23 +188,19 @@ class ViewWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared)
             chain, X = list(X.chain) if chain is None else chain, X.base
         original = X
         # A fitted embedder has read X and drawn views before: do the same.
-        fitted: Any = getattr(self.transformer_, "_fitted", None)
-        if fitted is not None:
-            X, schema, scaler = fitted.read(X, self), fitted.schema, fitted.scaler
+        model: Any = getattr(self.transformer_, "_model", None)
+        if model is not None:
+            X, schema, scaler = model.read(X, self), model.schema, model.scaler
             array = representative_array(X)
         else:
             hint = declared_kind(self.transformer_, *(chain or ()))
             X, schema = read_samples(X, hint=hint, owner=self, min_samples=2)
             array, scaler, _ = with_scaler(schema.kind, X)
-        if chain is None and fitted is not None:
-            chain = fitted.augmentation or None
+        if chain is None and model is not None:
+            chain = model.augmentation or None
         symmetries = None if chain else shown_symmetries(array, schema, scaler)
         chain = fit_chain(chain, array, schema, symmetries=symmetries)
-
-        def read(samples: Any) -> Any:
-            return scaler.to_tensor(samples, "cpu")
-
-        views = compose(chain, schema.sample_shape, kind=schema.kind, convert=read)
+        views = ViewSampler(chain, schema, scaler)
         # A DataFrame of file names has other columns than its images.
         shape: tuple[int, ...] = getattr(original, "shape", ())
         is_flat = len(shape) == 2 and shape[1] == math.prod(X.shape[1:])
@@ -213,7 +208,7 @@ class ViewWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared)
         keyword = "columns" if hasattr(original, "iloc") else "schema"  # of pandas, polars
 
         def draw(samples: Any, generator: torch.Generator) -> Any:
-            drawn = in_units_of_X(scaler, views(read(samples), generator), samples)
+            drawn = views.in_units_of_X(samples, generator, len(samples))
             drawn = drawn.reshape(len(drawn), -1) if is_flat else drawn
             named = {keyword: list(original.columns)} if is_frame else {}
             return type(original)(drawn, **named) if is_frame else drawn

@@ -21,7 +21,7 @@ from ._blocks import WeightedBlocks, default_blocks, fit_to_known, predict_in_ba
 from ._checks import Declared, check_component, naming, parameter, validate_parameters
 from ._data._arrays import as_tensor
 from ._data._metadata import NAMES, checked_weights, known_classes
-from ._fit._label_spreading import spread_in_chunks
+from ._label_spreading import spread_in_chunks
 from ._runtime import guarded, one_thread, resolve_seed
 from ._sklearn_compat import CallbackSupportMixin, as_task, subtask
 from ._warnings import say

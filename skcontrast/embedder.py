@@ -31,7 +31,7 @@ from ._checks import (
 )
 from ._data._metadata import NAMES
 from ._data._modalities import labeled_output
-from ._network._inference import Measure, encode, on_device
+from ._inference import Measure, on_cpu
 from ._runtime import guarded, one_thread, resolve_device
 from ._sklearn_compat import CallbackSupportMixin, with_callbacks
 from ._warnings import warn
@@ -50,8 +50,9 @@ if TYPE_CHECKING:
     from skorch.callbacks import Callback
     from skorch.history import History
 
-    from ._fit._settings import Settings
-    from ._fit._setup import Fitted
+    from ._model._model import Model
+    from ._model._settings import Settings
+
 
 __all__ = ["ContrastiveEmbedder"]
 
@@ -185,6 +186,11 @@ class ContrastiveEmbedder(
         Epochs trained in total.
     adapted_ : bool
         Whether weights of the encoder were trained; ``Pretrained`` may leave its network frozen.
+    adaptation_ : dict, list of (dict or None), or None
+        Why a ``Pretrained`` network was trained or stayed frozen: ``adapted``, and as ``reason``
+        "view retrieval", "participation ratio", "equal features", "labels", "groups" or
+        "parameter"; what was measured, with its limit. With several encoders, a list; None
+        without ``Pretrained``.
     n_features_in_ : int
         Numbers per sample: features, or channels × height × width. Absent for graphs and series.
     feature_names_in_ : ndarray of str
@@ -263,13 +269,14 @@ class ContrastiveEmbedder(
     framework_: Framework = learned()
     similarity_: Similarity = learned()
     augmentation_: list[Augmentation] = learned()
-    history_: History = learned()
     estimates_: dict[str, float] = learned()
     n_epochs_: int = learned()
     adapted_: bool = learned()
+    adaptation_: dict[str, Any] | list[dict[str, Any] | None] | None = learned()
     n_features_in_: int = learned()
     feature_names_in_: NDArray[np.str_] = learned()
-    _fitted: Fitted = learned()
+    _model: Model = learned()
+    _states: dict[str, Any] | None = learned()
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, including the parameters of components that are None.
@@ -286,7 +293,7 @@ class ContrastiveEmbedder(
         -------
         self : ContrastiveEmbedder
         """
-        from ._fit._settings import COMPONENTS, default_with
+        from ._model._settings import COMPONENTS, default_with
 
         framework = params.get("framework", self.framework)
         for role in {name.split("__")[0] for name in params if "__" in name}:
@@ -355,11 +362,10 @@ class ContrastiveEmbedder(
         KeyboardInterrupt
             If the user interrupts. The embedder then has the state of the last finished epoch.
         """
-        from ._fit._settings import resolve_settings
+        from ._model._settings import resolve_settings
 
         settings = resolve_settings(self)
-        past = getattr(self, "_fitted", None) if settings.warm_start else None
-        return self._train(settings, X, y, metadata, past)
+        return self._train(settings, X, y, metadata, is_continued=settings.warm_start)
 
     @guarded()
     def partial_fit(self, X: Any, y: ArrayLike | None = None, **metadata: Any) -> Self:
@@ -382,45 +388,60 @@ class ContrastiveEmbedder(
         -------
         self : ContrastiveEmbedder
         """
-        from ._fit._settings import resolve_settings
+        from ._model._settings import resolve_settings
 
         settings = replace(resolve_settings(self), one_epoch=True)
-        return self._train(settings, X, y, metadata, past=getattr(self, "_fitted", None))
+        return self._train(settings, X, y, metadata, is_continued=True)
 
-    def _train(self, settings: Settings, X: Any, y: Any, metadata: Any, past: Any) -> Self:
+    def _train(
+        self, settings: Settings, X: Any, y: Any, metadata: dict[str, Any], *, is_continued: bool
+    ) -> Self:
         """Train a network, and set the fitted attributes."""
         from ._fit._fit import fit_network
 
+        past = (getattr(self, "_model", None), getattr(self, "_states", None))
         with one_thread(settings.device):
-            return self._adopt(fit_network(settings, X, y, metadata, past, owner=self))
-
-    def _as_fitted(self, fitted: Fitted) -> Self:
-        """Return a copy of the embedder with the fitted attributes of a fit."""
-        embedder = object.__new__(type(self))
-        embedder.__dict__.update(self.__dict__)
-        return embedder._adopt(fitted)
-
-    def _adopt(self, fitted: Fitted) -> Self:
-        """Set all fitted attributes at once."""
-        self.__dict__.update(
-            _fitted=fitted,
-            loss_=fitted.loss,
-            framework_=fitted.framework,
-            similarity_=fitted.similarity,
-            augmentation_=fitted.augmentation,
-            encoder_=fitted.network.encoder,
-            projector_=fitted.network.projector,
-            history_=fitted.history,
-            n_epochs_=len(fitted.history),
-            adapted_=any(p.requires_grad for p in fitted.network.encoder.parameters()),
-            estimates_=fitted.estimates,
-        )
-        fitted.schema.assign_names(self)
-        if fitted.interrupted:
+            trained = fit_network(settings, X, y, metadata, self, *(past if is_continued else ()))
+        self._adopt(trained.model, trained.states)
+        if trained.interrupted:
             raise KeyboardInterrupt(
                 f"fit was interrupted; the embedder has the state after {self.n_epochs_} epochs"
             )
         return self
+
+    def _as_fitted(self, model: Model) -> Self:
+        """Return a copy of the embedder with the fitted attributes of a model."""
+        embedder = object.__new__(type(self))
+        embedder.__dict__.update(self.__dict__)
+        return embedder._adopt(model)
+
+    def _adopt(self, model: Model, states: dict[str, Any] | None = None) -> Self:
+        """Set all fitted attributes at once."""
+        self.__dict__.update(
+            _model=model,
+            _states=states,
+            loss_=model.loss,
+            framework_=model.framework,
+            similarity_=model.similarity,
+            augmentation_=model.augmentation,
+            encoder_=model.network.encoder,
+            projector_=model.network.projector,
+            n_epochs_=len(model.history),
+            adapted_=any(p.requires_grad for p in model.network.encoder.parameters()),
+            adaptation_=model.adaptation,
+            estimates_=model.estimates,
+        )
+        model.schema.assign_names(self)
+        return self
+
+    @property
+    def history_(self) -> History:
+        """The history of the training, see Attributes."""
+        if not hasattr(self, "_model"):
+            raise AttributeError(f"{type(self).__name__} has no history_ before fit.")
+        from skorch.history import History
+
+        return History(self._model.history)
 
     if TYPE_CHECKING:  # scikit-learn, which defines it, has no annotations
 
@@ -448,18 +469,15 @@ class ContrastiveEmbedder(
     @guarded()
     def _encode(self, X: Any, module: nn.Module) -> NDArray[np.float32]:
         """Return the output of a module for samples, shape (n_samples, width)."""
-        setup, scaler = self._fitted, self._fitted.scaler
         with self._computing(blas=False) as device:
-            X = setup.read(X, self)
-            module, kind = on_device(module, device), setup.schema.kind
-            return encode(module, X, kind, lambda rows: scaler.to_tensor(rows, device))
+            return self._model.embed(module, self._model.read(X, self), device)
 
     @contextmanager
     def _computing(self, *, blas: bool = True) -> Iterator[torch.device]:
         """Compute on `device`."""
         device = resolve_device(self.device, type(self).__name__)
         with one_thread(device, blas=blas):
-            self._fitted.use_threads()
+            self._model.use_threads()
             yield device
 
     def _transforming(self) -> nn.Module:
@@ -467,8 +485,8 @@ class ContrastiveEmbedder(
         check_is_fitted(self)
         if self.output not in _OUTPUTS:
             validate_parameters(self)
-        setup = self._fitted
-        return setup.projecting(setup.network) if self.output == "projection" else self.encoder_
+        model = self._model
+        return model.projecting(model.network) if self.output == "projection" else self.encoder_
 
     @guarded()
     def score(self, X: Any, y: Any = None) -> float:
@@ -508,11 +526,9 @@ class ContrastiveEmbedder(
         self, X: Any, measure: Measure, augmentation: Any = None, *, min_samples: int = 2
     ) -> float:
         """Return a measure of two views; by default of the augmentation of the kind of X."""
-        from ._fit._setup import scored_views
-
-        module, setup = self._transforming(), self._fitted
-        with self._computing() as device, naming_kind(setup.schema.kind):
-            X = setup.read(X, self, min_samples=2)
+        module, model = self._transforming(), self._model
+        with self._computing() as device, naming_kind(model.schema.kind):
+            X = model.read(X, self, min_samples=2)
             if len(X) < min_samples:
                 raise ValueError(
                     f"X must hold {min_samples} samples or more for score, got {len(X)}: score "
@@ -523,9 +539,7 @@ class ContrastiveEmbedder(
                     f"X has {len(X)} samples, and their score is mostly noise: pass a few "
                     "hundred, in a search larger folds or another 'scoring'."
                 )
-            # Views that do not depend on the training make embedders comparable.
-            chain = scored_views(setup, X, augmentation)
-            return setup.score(on_device(module, device), X, measure, chain, device)
+            return model.score(module, X, measure, augmentation, device)
 
     @guarded()
     def views(
@@ -583,7 +597,7 @@ class ContrastiveEmbedder(
         >>> first.shape, bool(first.max() <= X.max())
         ((5, 8, 8), True)
         """
-        from ._fit._setup import drawn_views
+        from ._model._model import drawn_views
 
         return drawn_views(self, X, n_views, rows, random_state).views
 
@@ -667,19 +681,19 @@ class ContrastiveEmbedder(
     def _distributions(self, X: Any) -> tuple[torch.Tensor, torch.Tensor]:
         """Return mean directions (n, d) and concentrations (n,), float64."""
         check_is_fitted(self)
-        z = torch.from_numpy(self._encode(X, self._fitted.network)).double()
+        z = torch.from_numpy(self._encode(X, self._model.network)).double()
         similarity: Any = self.similarity_
-        n_modalities = self._fitted.widths.n_modalities
+        n_modalities = self._model.widths.n_modalities
         mu, kappa = similarity.distribution(z.unflatten(1, (n_modalities, -1)))
         return (mu[:, 0], kappa[:, 0]) if n_modalities == 1 else similarity.product(mu, kappa)
 
     @property
     def _n_features_out(self) -> int:
-        widths = self._fitted.widths
+        widths = self._model.widths
         return widths.projection if self.output == "projection" else widths.representation
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_fitted")
+        return hasattr(self, "_model")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -692,8 +706,8 @@ class ContrastiveEmbedder(
     def __getstate__(self) -> dict[str, Any]:
         """Return a state with all tensors on the CPU, which can be unpickled without a GPU."""
         state = super().__getstate__()
-        if "_fitted" in state:
-            fitted = state["_fitted"] = state["_fitted"].on_cpu()
-            network = fitted.network
+        if "_model" in state:
+            network = (model := state["_model"].on_cpu()).network
+            state["_model"], state["_states"] = model, on_cpu(state["_states"])
             state["encoder_"], state["projector_"] = network.encoder, network.projector
         return state

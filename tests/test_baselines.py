@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from torch import nn
 
 from skcontrast import ContrastiveEmbedder, ViewWhitening, _baselines
-from skcontrast._fit import _defaults
+from skcontrast._model import _defaults
 from skcontrast.augmentation import FunctionAugmentation, RandomAffine, Unflatten
 from skcontrast.encoders import GIN, PatchNet, Pretrained, SeriesNet
 from skcontrast.features import Frozen, GraphProfile, PatchDictionary, WeisfeilerLehman

@@ -33,8 +33,7 @@ from sklearn.svm import LinearSVC
 from skorch.callbacks import Callback
 
 import skcontrast
-from skcontrast import ContrastiveClassifier, LabeledFolds, _blocks
-from skcontrast._fit import _label_spreading
+from skcontrast import ContrastiveClassifier, LabeledFolds, _blocks, _label_spreading
 from skcontrast.augmentation import GaussianBlur, GaussianNoise
 from skcontrast.encoders import GIN, ConvNet, SeriesNet
 from skcontrast.features import Raw

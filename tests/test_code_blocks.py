@@ -23,7 +23,7 @@ from torch import nn
 from torch_geometric.utils import from_networkx
 
 from skcontrast import ContrastiveEmbedder
-from skcontrast._fit import _settings
+from skcontrast._model import _settings
 from skcontrast.callbacks import Evaluation
 from skcontrast.encoders import GIN
 from skcontrast.losses import DCL
@@ -130,8 +130,7 @@ def stubs(monkeypatch, tmp_path):
 
     def briefly(estimator):
         settings = resolve(estimator)
-        parameters = {**settings.parameters, "n_workers": 0, "encoder": small_network}
-        return replace(settings, max_epochs=1, parameters=parameters)
+        return replace(settings, max_epochs=1, n_workers=0, encoder=small_network)
 
     monkeypatch.setattr(_settings, "resolve_settings", briefly)
     monkeypatch.setattr(_settings, "fit_defaults", lambda *args: (1e-3, 1))

@@ -70,13 +70,13 @@ def test_continuing_keeps_the_codes_of_the_first_fit():
     second = [attributed(graph, label=lambda k: "NOC"[k % 3]) for graph in GRAPHS]
     embedder = small().partial_fit(first)
     assert embedder.partial_fit(second).transform(second).shape == (N, 2 + 16)
-    assert embedder._fitted.scaler.nodes_.codes_ == {"C": 0, "N": 1}
+    assert embedder._model.scaler.nodes_.codes_ == {"C": 0, "N": 1}
 
 
 def test_the_queue_of_moco_holds_the_newest_keys_of_graphs():
     framework = MoCo(queue_size=16, momentum=0.9)
     embedder = small(framework=framework, warm_start=True).fit(GRAPHS)
-    assert embedder._fitted.framework_state["state"]["queue.keys"].numel() == 16 * 6
+    assert embedder._states["framework"]["state"]["queue.keys"].numel() == 16 * 6
     embedder.set_params(max_epochs=6, lr=0.01).fit(GRAPHS)
     assert np.isfinite(embedder.history_[:, "train_loss"]).all()
 

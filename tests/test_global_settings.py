@@ -541,6 +541,7 @@ NOTHING = {
     "frameworks.FitContext": WITHIN,
     "frameworks.MomentumNetwork": WITHIN,
     "frameworks.Session": WITHIN,
+    "losses.PseudoLabels": "`fit` reads it: the case of SemiSupCon has it",
     "losses.Rows": "a loss gets it: the cases of the losses have it",
     "metrics.BaselineComparison": RESULT,
     "metrics.PairedComparison": RESULT,

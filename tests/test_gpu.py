@@ -48,7 +48,7 @@ def test_trained_on_the_gpu_used_on_the_cpu():
     fitted = embedder("cuda", warm_start=True).fit(X)
     loaded = pickle.loads(pickle.dumps(fitted))
     assert all(not p.is_cuda for p in loaded.encoder_.parameters())
-    moments = loaded._fitted.optimizer_state["state"][0].values()
+    moments = loaded._states["optimizer"]["state"][0].values()
     assert all(not value.is_cuda for value in moments)
     np.testing.assert_allclose(
         loaded.set_params(device="cpu").transform(X), fitted.transform(X), atol=1e-4
@@ -58,13 +58,11 @@ def test_trained_on_the_gpu_used_on_the_cpu():
 @pytest.mark.parametrize("framework", [MoCo(symmetric=True), CMC()], ids=repr)
 def test_the_memory_of_a_framework_moves_from_the_gpu_to_the_cpu_and_back(framework):
     fitted = embedder("cuda", framework=framework, warm_start=True).fit(X)
-    held = {
-        k: v for k, v in fitted._fitted.framework_state["state"].items() if hasattr(v, "device")
-    }
+    held = {k: v for k, v in fitted._states["framework"]["state"].items() if hasattr(v, "device")}
     assert all(tensor.is_cuda for tensor in held.values())
     loaded = pickle.loads(pickle.dumps(fitted))
     for name, tensor in held.items():
-        torch.testing.assert_close(loaded._fitted.framework_state["state"][name], tensor.cpu())
+        torch.testing.assert_close(loaded._states["framework"]["state"][name], tensor.cpu())
     for device in ("cpu", "cuda"):
         assert np.isfinite(loaded.set_params(device=device).fit(X).transform(X)).all()
 

@@ -7,9 +7,11 @@ import pkgutil
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import skcontrast
+from skcontrast.augmentation import GaussianNoise
 
 PUBLIC = sorted(
     module.name for module in pkgutil.iter_modules(skcontrast.__path__) if module.name[0] != "_"
@@ -83,3 +85,35 @@ def test_other_names_are_attribute_errors():
     with pytest.raises(AttributeError, match="module 'skcontrast' has no attribute 'dataset'"):
         skcontrast.dataset  # noqa: B018
     assert importlib.import_module("skcontrast.metrics") is skcontrast.metrics
+
+
+def test_what_does_not_train_does_not_import_skorch(tmp_path):
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    embedder = skcontrast.ContrastiveEmbedder(augmentation=GaussianNoise(), max_epochs=1).fit(X)
+    skcontrast.save(embedder, tmp_path / "model")
+    code = f"""
+import sys
+import numpy as np
+import skcontrast
+from skcontrast.features import Raw
+X = np.random.default_rng(0).normal(size=(20, 3))
+skcontrast.ViewWhitening(Raw()).fit(X)
+embedder = skcontrast.load({str(tmp_path / "model")!r})
+embedder.transform(X), embedder.score(X[:12]), embedder.views(X)
+print("skorch" in sys.modules, len(embedder.history_), "skorch" in sys.modules)
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert found.stdout.split() == ["False", "1", "True"], found.stderr
+
+
+def test_a_pretrained_network_can_be_checked_before_anything_else_is_imported():
+    code = """
+import numpy as np
+from torch import nn
+from skcontrast.encoders import Pretrained, check_encoder
+network = nn.Sequential(nn.Conv2d(3, 8, 3, 2), nn.ReLU(), nn.Conv2d(8, 16, 3, 2))
+X = np.random.default_rng(0).integers(0, 256, size=(40, 3, 32, 32)).astype(np.uint8)
+check_encoder(Pretrained(network, mean=0.5, std=0.5), X)
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert not found.returncode, found.stderr

@@ -138,3 +138,10 @@ def test_x_goes_the_way_that_contributing_draws():
         sys.setprofile(before)
     assert len(steps) > 9
     assert [(depth, *step, bool(dotted)) for step, (depth, dotted) in found.items()] == drawn()
+
+
+def test_only_the_embedder_imports_what_trains():
+    importers = {
+        name for name in FILES for module, _ in imports(name) if room(f"{module}.") == "_fit"
+    }
+    assert {room(name) for name in importers} == {"_fit", "embedder"}

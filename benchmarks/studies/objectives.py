@@ -30,7 +30,7 @@ from torch import nn
 from benchmarks._photographs import COLUMNS, judge, load, pretrained_encoder
 from benchmarks._results import Table, make_parser
 from skcontrast import contrastive_loss
-from skcontrast._fit._defaults import default_chain
+from skcontrast._model._defaults import default_chain
 from skcontrast.augmentation import compose
 from skcontrast.kinds import Images
 from skcontrast.losses import InfoNCE, SupCon

@@ -61,9 +61,9 @@ from benchmarks._photographs import (
 from benchmarks._protocol import remembering
 from benchmarks._results import Table, make_parser, spread
 from skcontrast import ContrastiveClassifier, ContrastiveEmbedder, losses
-from skcontrast._layers._pretrained import PretrainedNetwork
 from skcontrast.augmentation import RandomFlip, RandomResizedCrop, compose
 from skcontrast.encoders import Pretrained, _pretrained
+from skcontrast.encoders._pretrained_network import PretrainedNetwork
 from skcontrast.features import Frozen
 
 STEPS_OF_FINE_TUNING = 120

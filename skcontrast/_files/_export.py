@@ -19,7 +19,7 @@ from sklearn.linear_model import LogisticRegression
 from torch import Tensor, nn
 
 from .._runtime import guarded
-from .._storage._file import replace_file
+from .._safetensors import replace_file
 from ..classifier import ContrastiveClassifier
 from ..embedder import ContrastiveEmbedder
 from ..features import Features
@@ -44,7 +44,7 @@ def export(
     Parameters
     ----------
     embedder : ContrastiveEmbedder or ContrastiveClassifier
-        Fitted on vectors, series or images. For a classifier, whose `classifier_` must be a
+        Model on vectors, series or images. For a classifier, whose `classifier_` must be a
         ``LogisticRegression``, the file returns `predict_proba` and the labels of `predict`.
     path : str or path-like
         The file to write, whose name ends in ``.onnx``. It needs onnx, onnxscript and onnxruntime.
@@ -133,7 +133,7 @@ def _as_exported_dtype(embedder: ContrastiveEmbedder, X: Any) -> NDArray[Any]:
     if issparse(X):
         raise ValueError("X must be a dense array, got a sparse matrix: pass X[:2].toarray().")
     # Raises the errors of transform, such as for columns in a different order.
-    validated = embedder._fitted.read(X, owner=embedder)
+    validated = embedder._model.read(X, owner=embedder)
     X = X if getattr(X, "ndim", 1) > 1 else validated[:]  # lists of series, and Datasets
     array = np.ascontiguousarray(X.detach().cpu() if isinstance(X, Tensor) else X)
     if array.dtype not in (np.uint8, np.float32, np.float64):
@@ -168,19 +168,19 @@ def _exported_network(
     embedder: ContrastiveEmbedder, model: ContrastiveClassifier | None
 ) -> _Embedding:
     """Return scaler, network and classifier as one module on the CPU."""
-    setup = embedder._fitted
-    if not hasattr(setup.scaler, "layer"):
+    fitted = embedder._model
+    if not hasattr(fitted.scaler, "layer"):
         raise ValueError(
-            f"An embedder of {setup.schema.kind.name} cannot be exported: only vectors, series "
+            f"An embedder of {fitted.schema.kind.name} cannot be exported: only vectors, series "
             "and images are arrays of numbers of a fixed shape or length. Use skcontrast.save."
         )
-    shape = setup.schema.sample_shape
-    scaler: Any = setup.scaler
+    shape = fitted.schema.sample_shape
+    scaler: Any = fitted.scaler
     layers = _Embedding(scaler.layer(), embedder._transforming().cpu())
     if model is not None:
         blocks = [nn.Sequential(*layers), *map(_features_layers, model.transformers_)]
         layers = _Embedding(_Concatenated(blocks), *_classifier_layers(model))
-    layers.n_axes = 1 + len(setup.schema.kind.image_shape(shape) or shape)
+    layers.n_axes = 1 + len(fitted.schema.kind.image_shape(shape) or shape)
     layers.takes_any_length = None in shape
     return layers.eval()
 

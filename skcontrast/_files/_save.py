@@ -12,7 +12,7 @@ from numbers import Integral
 from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from sklearn.base import clone
@@ -23,33 +23,29 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
+from .._model._model import Model
 from .._runtime import guarded, resolve_device
-from .._storage._file import MALFORMED, pack, problem_in, read_file, replace_file, without_batches
-from .._storage._values import Reader, Writer
+from .._safetensors import MALFORMED, pack, problem_in, read_file, replace_file
 from .._version import versions
 from .._whitening import ViewWhitening
 from ..classifier import ContrastiveClassifier
 from ..embedder import ContrastiveEmbedder
 from ..features import Features
 from ..metrics._scorers import thawed
-
-if TYPE_CHECKING:
-    from .._fit._setup import Fitted
+from ._values import Reader, Writer
 
 # Increased when other versions would misread the files of this one.
 _FORMAT = 1
 _HEADER = "skcontrast"
 _VERSIONED = ("skcontrast", "torch", "numpy", "scikit-learn", "skorch")
-# Attributes of a fit that are not saved: only further training needs them.
-_NOT_FOR_INFERENCE = ("optimizer_state", "framework_state", "interrupted")
 # Parameters that only concern the running program.
 _NOT_SAVED = ("callbacks", "checkpoint", "n_workers")
 # Linear classifiers of scikit-learn, whose fitted state is a few arrays.
 LINEAR = (LinearSVC, LogisticRegression)
 # A fitted embedder consists of objects of their classes.
 _PACKAGES_OF_CLASSES = (
-    "_layers", "_network", "augmentation", "encoders", "features", "frameworks", "graphs", "kinds",
-    "losses", "optimizers", "schedules", "similarity", "_whitening",
+    "_layers", "_model._network", "augmentation", "encoders", "features", "frameworks", "graphs",
+    "kinds", "losses", "optimizers", "schedules", "similarity", "_whitening",
 )  # fmt: skip
 # Packages of torch and base classes; nn.modules.linear has a class that attention uses.
 _TORCH_PACKAGES = (
@@ -176,7 +172,7 @@ def _model_content(embedder: Any, writer: Writer) -> dict[str, Any]:
     return {
         "class": writer.write(type(embedder), "class"),
         "parameters": writer.write(parameters, "parameters"),
-        "fitted": writer.write(_inference_attributes(embedder._fitted.on_cpu()), "fitted"),
+        "fitted": writer.write(_attributes(embedder._model.on_cpu()), "fitted"),
         "output": _output_config(embedder),
         "classifier": writer.write(model, "classifier"),
     }
@@ -288,7 +284,7 @@ def load(
 def _model(content: dict[str, Any], reader: Reader, device: Any) -> Any:
     """Return an embedder, or a classifier with its embedder, from the content of a file."""
     parameters, fitted = reader.read(content["parameters"]), reader.read(content["fitted"])
-    embedder = reader.read(content["class"])(**parameters)._adopt(_fitted(fitted))
+    embedder = reader.read(content["class"])(**parameters)._adopt(Model(**fitted))
     embedder.set_output(transform=content["output"])
     if device is not None:
         embedder.set_params(device=device)
@@ -302,26 +298,13 @@ def _output_config(estimator: Any) -> str | None:
     return getattr(estimator, "_sklearn_output_config", {}).get("transform")
 
 
-def _inference_attributes(fitted: Fitted) -> dict[str, Any]:
-    """Return the attributes that inference needs, by name, and the history without batches.
+def _attributes(model: Model) -> dict[str, Any]:
+    """Return the attributes of a model by name.
 
     They are in the order of the parameters, so that custom objects have the same names in both.
     """
     sort_names = {"network": "encoder", "schema": "kind"}
-    attributes = {
-        key: value for key, value in vars(fitted).items() if key not in _NOT_FOR_INFERENCE
-    }
-    attributes["history"] = without_batches(fitted.history)
-    return dict(sorted(attributes.items(), key=lambda item: sort_names.get(item[0], item[0])))
-
-
-def _fitted(attributes: dict[str, Any]) -> Fitted:
-    """Return a fit from the attributes of `_inference_attributes`."""
-    from skorch.history import History
-
-    from .._fit._setup import Fitted
-
-    return Fitted(**{**attributes, "history": History(attributes["history"])})
+    return dict(sorted(vars(model).items(), key=lambda item: sort_names.get(item[0], item[0])))
 
 
 def _classifier_content(model: ContrastiveClassifier) -> dict[str, Any]:

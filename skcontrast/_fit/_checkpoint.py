@@ -8,7 +8,10 @@ import hashlib
 import io
 import json
 import pickle
+import re
 import tempfile
+import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,15 +20,16 @@ import numpy as np
 import torch
 from skorch.callbacks import Callback
 from skorch.history import History
-from torch import Tensor
+from torch import Tensor, nn
 
 from .._data._arrays import LazySamples, fingerprint
 from .._data._modalities import Modalities
-from .._network._inference import map_leaves
-from .._storage._file import MALFORMED, replace_file, without_batches
+from .._inference import map_leaves
+from .._model._model import Model
+from .._model._samples import TrainingData
+from .._model._settings import Settings
+from .._safetensors import MALFORMED, replace_file, without_batches
 from ._net import ContrastiveNet
-from ._samples import TrainingData
-from ._settings import Settings, checksum, description_of
 
 # Increased when other versions would misread the files of this one.
 _FORMAT = 1
@@ -182,7 +186,7 @@ def identity_of(settings: Settings, data: TrainingData, past: Any) -> dict[str, 
         The user's parameters, validated.
     data : TrainingData
         The samples and their metadata.
-    past : Fitted or None
+    past : Model or None
         The earlier fit that this one continues.
     """
     parameters = {**settings.parameters, "augmentation": data.chain}
@@ -305,7 +309,7 @@ def _load_callback_state(callback: Callback, state: dict[str, Any]) -> None:
 
 
 def states_to_resume(net: ContrastiveNet, data: Any) -> dict[str, Any]:
-    """Return the states of the optimizer and of the framework's session for `Fitted`.
+    """Return the states of the optimizer and of the framework's session.
 
     Parameters
     ----------
@@ -321,28 +325,30 @@ def states_to_resume(net: ContrastiveNet, data: Any) -> dict[str, Any]:
     }
     kind, session = type(net.settings.framework).__name__, dict(net.criterion_.state_dict())
     framework = {"kind": kind, "state": session, "samples": data.fingerprint} if session else None
-    return {"optimizer_state": optimizer, "framework_state": framework}
+    return {"optimizer": optimizer, "framework": framework}
 
 
-def resume(net: ContrastiveNet, past: Any, data: Any) -> None:
+def resume(net: ContrastiveNet, past: Model, states: dict[str, Any], data: Any) -> None:
     """Load the states of an earlier fit into a new net.
 
     Parameters
     ----------
     net : ContrastiveNet
         An initialised net with a copy of the earlier network.
-    past : Fitted
-        The earlier fit. The state of its optimizer is ignored if the optimizer or the number of
-        parameters in a group has changed, the state of its framework if the framework has.
+    past : Model
+        The model of the earlier fit.
+    states : dict
+        Its `states_to_resume`. The state of its optimizer is ignored if the optimizer or the
+        number of parameters in a group has changed, that of its framework if the framework has.
     data : TrainingData
         The samples of this fit.
     """
     net.history_ = History(map(dict, past.history))
-    optimizer, state = net.optimizer_, past.optimizer_state
+    optimizer, state = net.optimizer_, states.get("optimizer")
     expected = type(optimizer).__name__, _sizes(optimizer)
     if state is not None and (state["kind"], state["sizes"]) == expected:
         optimizer.load_state_dict({**optimizer.state_dict(), "state": state["state"]})
-    state = past.framework_state
+    state = states.get("framework")
     if state is not None and state["kind"] == type(net.settings.framework).__name__:
         net.criterion_.resume(state["state"], state["samples"] == data.fingerprint)
 
@@ -350,3 +356,25 @@ def resume(net: ContrastiveNet, past: Any, data: Any) -> None:
 def _sizes(optimizer: torch.optim.Optimizer) -> list[int]:
     """Return the number of parameters in each parameter group."""
     return [len(group["params"]) for group in optimizer.param_groups]
+
+
+def description_of(value: Any) -> str:
+    """Return a description of an object that is the same in every process.
+
+    It differs for other parameters; for networks, also for other weights. Functions, and objects
+    without parameters, are described by their names.
+    """
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(description_of, value))}]"
+    text = re.sub(" at 0x[0-9a-fA-F]+", "", repr(value))
+    if not isinstance(value, nn.Module):
+        return text
+    structure, weights = zlib.crc32(text.encode()), checksum(value.state_dict().values())
+    return f"{type(value).__name__} with checksum {structure:08x} and weights {weights:08x}"
+
+
+def checksum(values: Iterable[Any]) -> int:
+    """Return a checksum of arrays and tensors; other values are ignored."""
+    tensors = [torch.as_tensor(v) for v in values if isinstance(v, (np.ndarray, Tensor))]
+    known = [tensor for tensor in tensors if not nn.parameter.is_lazy(tensor)]
+    return fingerprint(tensor.detach().cpu().double().numpy() for tensor in known)

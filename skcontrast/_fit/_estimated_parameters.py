@@ -11,22 +11,13 @@ from torch import Tensor
 from .._objective._contrast import Contrast
 from ..losses import Loss
 from ..schedules import Schedule, at_progress
-from ..schedules._numbers import Auto, estimable_parameters, is_auto
+from ..schedules._numbers import auto_parameters, estimable_parameters
 from ..similarity import Similarity
 
 # With α = .5, ranks have no effect; τ⁺ = .1 is the default of the losses.
 _INITIAL = {"alpha": 0.5, "tau_plus": 0.1}
 # Beyond these ranges, a loss may lose all its negative or all its positive terms.
 _RANGES = {"alpha": (0.5, 1 - 1e-6), "tau_plus": (0.001, 0.99)}
-
-
-def auto_parameters(loss: Loss) -> dict[str, Auto]:
-    """Return the settings of a loss's hyperparameters that are "auto", by name."""
-    return {
-        name: declared.value if isinstance(declared.value, Auto) else Auto()
-        for name, declared in estimable_parameters(loss).items()
-        if is_auto(declared.value)
-    }
 
 
 class AutoParameters:

@@ -1,29 +1,52 @@
 """Fit a network: from validated parameters and X to the state of a fitted embedder."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 
 from .._data._metadata import check_descriptions
+from .._model._model import Model, continued_model, keeps_pretrained, new_model
+from .._model._samples import TrainingData, read_training_data
+from .._model._settings import Settings
 from .._runtime import seeded_rng
 from .._warnings import say, warn
 from ._checkpoint import EpochState, identity_of, open_state, resume, states_to_resume
-from ._net import ContrastiveNet
+from ._net import ContrastiveNet, check_callbacks, plain_callbacks
 from ._processes import Processes, checksum_in_memory, process_group
-from ._samples import TrainingData, read_training_data
-from ._settings import Settings
-from ._setup import Fitted, continued_setup, keeps_pretrained, new_setup
 from ._watch import Epochs, check_trained_embeddings, describe_fit
 
 # Warn if the replaced fit had at least this many times the samples.
 _FEWER = 10
 
 
+class Trained(NamedTuple):
+    """What a fit returns.
+
+    Attributes
+    ----------
+    model : Model
+        The trained model.
+    states : dict or None, default=None
+        The states of the optimizer and of the framework, from which a later fit resumes.
+    interrupted : bool, default=False
+        Whether the user has interrupted the fit.
+    """
+
+    model: Model
+    states: dict[str, Any] | None = None
+    interrupted: bool = False
+
+
 def fit_network(
-    settings: Settings, X: Any, y: Any, metadata: dict[str, Any], past: Fitted | None, owner: Any
-) -> Fitted:
+    settings: Settings,
+    X: Any,
+    y: Any,
+    metadata: dict[str, Any],
+    owner: Any,
+    past: Model | None = None,
+    states: dict[str, Any] | None = None,
+) -> Trained:
     """Train a network on X.
 
     Parameters
@@ -32,64 +55,71 @@ def fit_network(
         The user's parameters, validated.
     X, y, metadata : array-like or Views, array-like or None, dict
         The arguments of `fit`.
-    past : Fitted or None
-        The fit to continue; None starts with a new network.
     owner : ContrastiveEmbedder
         Named in messages about X; reports to scikit-learn's callbacks.
+    past : Model or None, default=None
+        The model to continue with; None starts with a new network.
+    states : dict or None, default=None
+        States of an earlier fit.
 
     Returns
     -------
-    fitted : Fitted
+    trained : Trained
 
     Raises
     ------
     KeyboardInterrupt
         If the user interrupts the fit before its first epoch is finished.
     """
+    callbacks = plain_callbacks(settings.callbacks)
+    check_callbacks(callbacks, settings.lr_schedule, settings.owner)
     processes = process_group(settings.device)
     data = read_training_data(settings, X, y, metadata, owner, past)
     settings = settings.for_samples(len(data.X), data.schema)
     n_samples = max(len(data.X), 0 if past is None else past.n_samples)
     if past is None:
-        _warn_of_smaller_fit(n_samples, getattr(owner, "_fitted", None))
+        _warn_of_smaller_fit(n_samples, getattr(owner, "_model", None))
     epoch_state = _open_state(settings, data, past, processes)
-    # The caller may have disabled gradients.
-    with torch.inference_mode(False), torch.enable_grad():
-        settings = replace(settings, seed=epoch_state.seed)
-        setup = _setup(settings, data, past)
-        if keeps_pretrained(setup.network, settings):
-            if settings.verbose:
-                say(describe_fit(settings, setup, len(data.X)))
-            return replace(setup, network=setup.network.eval(), n_samples=n_samples)
-        with processes.synced(setup.network, settings.device):
-            estimates = {} if past is None else past.estimates
-            # A framework's own layers get a different seed than the network.
-            with seeded_rng(settings.seed + 1, settings.device):
-                net = ContrastiveNet(
-                    settings, setup, data, epoch_state, processes, owner, estimates
-                ).initialize()
-                if past is not None:
-                    resume(net, past, data)
-            processes.copy_from_first(net.module_, net.criterion_)
-            if hasattr(owner, "set_callbacks") and not settings.one_epoch:
-                # ScoringMonitor needs a y: -1 is an unknown class.
-                y = np.full(len(data.X), -1) if y is None else y
-                net.callbacks_.append(("epochs", Epochs(X, y)))
-            train(net)
-        check_trained_embeddings(net)
-        is_continued = settings.warm_start or settings.one_epoch
-        return replace(
-            setup,
-            network=net.module_.eval(),
-            history=net.history,
-            estimates=net.auto.values,
-            n_samples=n_samples,
-            interrupted=net.interrupted_,
-            **(states_to_resume(net, data) if is_continued else {}),
-        )
+    settings = replace(settings, seed=epoch_state.seed)
+    model = _model(settings, data, past)
+    if keeps_pretrained(model.network, settings):
+        if callbacks:
+            warn(
+                f"The 'callbacks' of {settings.owner} do not run, because the pretrained network "
+                "stays frozen, see adaptation_. Pretrained(adapt=True) trains it."
+            )
+        if settings.verbose:
+            say(describe_fit(settings, model, len(data.X)))
+        return Trained(replace(model, network=model.network.eval(), n_samples=n_samples))
+    with processes.synced(model.network, settings.device):
+        estimates = {} if past is None else past.estimates
+        # A framework's own layers get a different seed than the network.
+        with seeded_rng(settings.seed + 1, settings.device):
+            net = ContrastiveNet(
+                settings, model, data, epoch_state, processes, owner, estimates
+            ).initialize()
+            if past is not None:
+                resume(net, past, states or {}, data)
+        processes.copy_from_first(net.module_, net.criterion_)
+        if hasattr(owner, "set_callbacks") and not settings.one_epoch:
+            # ScoringMonitor needs a y: -1 is an unknown class.
+            y = np.full(len(data.X), -1) if y is None else y
+            net.callbacks_.append(("epochs", Epochs(X, y)))
+        train(net)
+    check_trained_embeddings(net)
+    trained = replace(
+        model,
+        network=net.module_.eval(),
+        history=list(net.history),
+        estimates=net.auto.values,
+        n_samples=n_samples,
+    )
+    is_continued = settings.warm_start or settings.one_epoch
+    states = states_to_resume(net, data) if is_continued else None
+    return Trained(trained, states, net.interrupted_)
 
 
-def _warn_of_smaller_fit(n_samples: int, replaced: Fitted | None) -> None:
+def _warn_of_smaller_fit(n_samples: int, replaced: Model | None) -> None:
     """Warn if a fit to few samples replaces a fit to many, as in a Pipeline with few labels."""
     if replaced is not None and _FEWER * n_samples <= replaced.n_samples:
         warn(
@@ -99,7 +129,7 @@ def _warn_of_smaller_fit(n_samples: int, replaced: Fitted | None) -> None:
 
 
 def _open_state(
-    settings: Settings, data: TrainingData, past: Fitted | None, processes: Processes
+    settings: Settings, data: TrainingData, past: Model | None, processes: Processes
 ) -> EpochState:
     """Return the epoch state, read from the checkpoint if there is one, by the first process.
 
@@ -128,15 +158,15 @@ def _open_state(
     return state
 
 
-def _setup(settings: Settings, data: TrainingData, past: Fitted | None) -> Fitted:
-    """Return the setup of a new or continued fit."""
+def _model(settings: Settings, data: TrainingData, past: Model | None) -> Model:
+    """Return the model of a new or continued fit, not trained yet."""
     if past is None:
-        setup = new_setup(settings, data.X, data.schema, data.chain)
+        model = new_model(settings, data.X, data.schema, data.chain)
     else:
-        setup = continued_setup(settings, data.X, data.chain, past)
-    width = setup.widths.projection // setup.widths.n_modalities
+        model = continued_model(settings, data.X, data.chain, past)
+    width = model.widths.projection // model.widths.n_modalities
     check_descriptions(data.metadata.get("descriptions"), width)
-    return setup
+    return model
 
 
 def train(net: ContrastiveNet) -> None:

@@ -12,24 +12,26 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 import torch
 from skorch import NeuralNet
-from skorch.callbacks import Callback, EpochTimer, PassthroughScoring, PrintLog
-from skorch.history import History
+from skorch.callbacks import Callback, EpochTimer, LRScheduler, PassthroughScoring, PrintLog
+from skorch.callbacks.scoring import ScoringBase
 from torch import Tensor, nn
 
 from .._data._batches import Batch, BatchSampler, Source, is_streamed
-from .._network._inference import encode_batches, in_bf16, trains_in_bf16
+from .._inference import encode_batches, in_bf16, trains_in_bf16
+from .._label_spreading import LabelSpreader
+from .._model._model import Model
+from .._model._samples import TrainingData
+from .._model._settings import Settings, epoch_progress
 from .._objective._functional import Contrast, objective_value
 from .._runtime import recorded_interrupts, seeded_rng
+from .._safetensors import without_batches
 from ..callbacks import Evaluation
 from ..frameworks import FitContext, Session
 from ..frameworks._checks import as_contrasts, check_contrasts, new_session
 from ..kinds._recognise import is_custom, naming_kind
+from ..schedules import Schedule
 from ._estimated_parameters import AutoParameters
-from ._label_spreading import LabelSpreader
 from ._processes import Processes
-from ._samples import TrainingData
-from ._settings import Settings, epoch_progress, plain_callbacks
-from ._setup import Fitted
 from ._watch import CollapseCheck, LongFit, ProgressBar, check_epoch
 
 if TYPE_CHECKING:
@@ -47,8 +49,8 @@ class ContrastiveNet(NeuralNet):
     ----------
     settings : Settings
         The user's parameters, validated; loss and similarity may have schedules.
-    setup : Fitted
-        The setup of the fit.
+    model : Model
+        The model that is trained.
     data : TrainingData
         The training samples.
     epoch_state : EpochState
@@ -81,25 +83,25 @@ class ContrastiveNet(NeuralNet):
     def __init__(
         self,
         settings: Settings,
-        setup: Fitted,
+        model: Model,
         data: TrainingData,
         epoch_state: EpochState,
         processes: Processes,
         owner: Any,
         estimates: dict[str, float],
     ):
-        self.settings, self.setup, self.epoch_state = settings, setup, epoch_state
+        self.settings, self.model, self.epoch_state = settings, model, epoch_state
         self.processes, self.owner = processes, owner
         labels = data.metadata.get("labels")
-        self.spreader = LabelSpreader(settings.loss.label_spreading(), labels)
+        self.spreader = LabelSpreader(settings.loss.pseudo_labels(), labels)
         self.auto = AutoParameters(settings.loss, labels, estimates)
         self.sampler_, self.context = self._sampler(data), self._context(data)
         self.generator = torch.Generator(device=settings.device)
-        self.draw = setup.composed(setup.augmentation, settings.device)
+        self.draw = model.sampler(model.augmentation, settings.device).draw
         self.interrupted_ = False
         prints = any(isinstance(c, PrintLog) for c in plain_callbacks(settings.callbacks))
         super().__init__(
-            setup.network,
+            model.network,
             criterion=Session,
             lr=settings.lr,
             max_epochs=1 if settings.one_epoch else settings.max_epochs,
@@ -111,9 +113,9 @@ class ContrastiveNet(NeuralNet):
     def _sampler(self, data: TrainingData) -> BatchSampler:
         """Return a sampler of random batches, with samples in memory or streamed."""
         X, settings, spreader = data.X, self.settings, self.spreader
-        to_tensor, device = self.setup.scaler.to_tensor, settings.device
+        to_tensor, device = self.model.scaler.to_tensor, settings.device
         # X is one tensor on the device, or is read in batches during training.
-        n_bytes = self.setup.schema.kind.nbytes(X)
+        n_bytes = self.model.schema.kind.nbytes(X)
         if is_streamed(X, n_bytes, device, settings.memory_budget):
             source = Source(X, device, to_tensor, settings.n_workers)
         else:
@@ -131,7 +133,7 @@ class ContrastiveNet(NeuralNet):
 
     def _context(self, data: TrainingData) -> FitContext:
         """Return the fit's context for the framework's session."""
-        settings, widths, kind = self.settings, self.setup.widths, self.setup.schema.kind
+        settings, widths, kind = self.settings, self.model.widths, self.model.schema.kind
         device, groups = settings.device, data.metadata.get("groups")
         bf16 = trains_in_bf16(settings.precision, kind, settings.encoder, device)
 
@@ -139,7 +141,7 @@ class ContrastiveNet(NeuralNet):
             run = partial(in_bf16, module) if bf16 else module
             return self.processes.prepare(run, settings.framework)
 
-        module = self.setup.network.to(device)
+        module = self.model.network.to(device)
         network = prepare(module)
         # The width counts projections and concentrations of all modalities.
         return FitContext(
@@ -169,15 +171,14 @@ class ContrastiveNet(NeuralNet):
 
     def as_estimator(self) -> Any:
         """Return a copy of the embedder, fitted with the current state of the network."""
-        rows = History({**row, "batches": []} for row in self.history)
-        fitted = replace(
-            self.setup,
+        model = replace(
+            self.model,
             network=copy.deepcopy(self.module_).eval(),
-            history=rows,
+            history=without_batches(self.history),
             estimates=dict(self.auto.values),
             n_samples=self.sampler_.n_samples,
         )
-        return self.owner._as_fitted(fitted)
+        return self.owner._as_fitted(model)
 
     def stop(self) -> None:
         """Stop the training when all callbacks have ended the epoch."""
@@ -383,6 +384,42 @@ def epoch_seeds(seed: int, epoch: int, rank: int = 0) -> list[int]:
 def _callbacks(settings: Settings) -> list[Any]:
     """Return the callbacks; evaluations come first, because others may monitor their scores."""
     callbacks = sorted(
-        settings.callbacks, key=lambda item: not isinstance(plain_callbacks([item])[0], Evaluation)
+        settings.callbacks or (),
+        key=lambda item: not isinstance(plain_callbacks([item])[0], Evaluation),
     )
     return [*callbacks, LongFit(), *([ProgressBar()] if settings.verbose else [])]
+
+
+def plain_callbacks(callbacks: Any) -> list[Any]:
+    """Return callbacks without their names."""
+    items = callbacks or ()
+    return [item[1] if isinstance(item, tuple) and len(item) == 2 else item for item in items]
+
+
+def check_callbacks(callbacks: list[Any], lr_schedule: Schedule | None, owner: str) -> None:
+    """Refuse objects that are not callbacks of skorch, and callbacks that need other data."""
+    is_evaluated = any(isinstance(callback, Evaluation) for callback in callbacks)
+    for callback in callbacks:
+        if not isinstance(callback, Callback):
+            raise TypeError(
+                f"The 'callbacks' parameter of {owner} must hold instances of callbacks, such as "
+                f"EarlyStopping(), got {callback!r}."
+            )
+        name = type(callback).__name__
+        # These would run without the data that they need, or override the schedule.
+        if isinstance(callback, ScoringBase):
+            raise ValueError(
+                f"The callback {name} of skorch scores the predictions of a classifier: pass "
+                "skcontrast.callbacks.Evaluation(scoring, X, y) with held-out samples instead."
+            )
+        if str(getattr(callback, "monitor", "")).startswith("valid_") and not is_evaluated:
+            raise ValueError(
+                f"The callback {name} monitors {callback.monitor!r}, but nothing is held back for "
+                "validation: monitor 'train_loss' (EarlyStopping), 'train_loss_best' (Checkpoint) "
+                "or the column of a skcontrast.callbacks.Evaluation."
+            )
+        if isinstance(callback, LRScheduler) and lr_schedule is not None:
+            raise ValueError(
+                f"The callback {name} and the 'lr_schedule' parameter of {owner} both set the "
+                "learning rate: pass lr_schedule='constant' with it."
+            )

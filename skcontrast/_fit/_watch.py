@@ -12,12 +12,11 @@ from torch import nn
 from tqdm import tqdm
 
 from .._data._arrays import spectral_rank
-from .._layers._pretrained import PretrainedNetwork
-from .._network._inference import encode_batches
+from .._inference import encode_batches
+from .._model._defaults import default_encoder
+from .._model._settings import encoders_of
 from .._warnings import CollapseWarning, progress, say, warn
 from ..callbacks import Evaluation
-from ._defaults import default_encoder
-from ._settings import encoders_of
 
 # Samples of which the effective rank is computed.
 _SAMPLES = 128
@@ -125,9 +124,8 @@ def _divergence_error(epoch: int, what: str) -> ValueError:
 # The first steps, which allocate and compile, are skipped; the median of the next is robust to a
 # busy machine.
 _WARM_UP, _STEPS = 3, 10
-# A fit of at least these seconds is announced, without and with verbose=1; a longer one is warned
-# of.
-_LONG, _TOO_LONG = (600.0, 10.0), 3600.0
+# With verbose=1, a fit of at least these seconds is announced; a longer one is warned of.
+_LONG, _TOO_LONG = 10.0, 3600.0
 
 
 class LongFit(Callback):
@@ -145,12 +143,11 @@ class LongFit(Callback):
         seconds = float(np.median(np.diff(self.times_[_WARM_UP - 1 :])))
         n_steps, n_epochs = len(net.sampler_), net.max_epochs - net.epoch_
         total = seconds * n_steps * n_epochs
-        if total < _LONG[bool(net.settings.verbose)]:
-            return
         text = f"about {tqdm.format_interval(total)} for {n_epochs} epochs of {n_steps} steps"
         text = f"{net.settings.owner}: {text}, {seconds:.2g} s each"
         if total < _TOO_LONG:
-            say(text)
+            if net.settings.verbose and total >= _LONG:
+                say(text)
         else:
             warn(f"{text}. Lower 'max_epochs', or pass smaller samples or a smaller encoder.")
 
@@ -160,7 +157,7 @@ class ProgressBar(Callback):
 
     def on_train_begin(self, net: Any, **kwargs: Any) -> None:
         """Print the data and the network, and show the bar."""
-        say(describe_fit(net.settings, net.setup, len(net.sampler_.source)))
+        say(describe_fit(net.settings, net.model, len(net.sampler_.source)))
         options = {"unit": "epoch", "desc": net.settings.owner, "leave": False}
         self.bar_ = progress(total=net.max_epochs, is_asked_for=True, **options)
 
@@ -183,22 +180,21 @@ class ProgressBar(Callback):
         say(f"{net.settings.owner}: {text}. {scores or ''}")
 
 
-def describe_fit(settings: Any, setup: Any, n_samples: int) -> str:
+def describe_fit(settings: Any, model: Any, n_samples: int) -> str:
     """Return a line on the data, the encoder, its size and the device."""
-    modules = [
-        module for module in setup.network.modules() if isinstance(module, PretrainedNetwork)
-    ]
+    # Pretrained networks describe their preprocessing.
+    names = [m.description for m in model.network.modules() if hasattr(m, "description")]
     # Of several modalities, the first.
-    schema = (setup.schema.modalities or [setup.schema])[0]
+    schema = (model.schema.modalities or [model.schema])[0]
     encoder = encoders_of(settings.encoder)[0]
     encoder = default_encoder(schema.kind, schema.sample_shape) if encoder is None else encoder
-    name = modules[0].description if modules else getattr(encoder, "__name__", None)
-    named = setup.network.encoder.named_parameters()
+    name = names[0] if names else getattr(encoder, "__name__", None)
+    named = model.network.encoder.named_parameters()
     n_parameters = sum(values.numel() for name, values in named if "original." not in name)
     return (
         f"{settings.owner}: {n_samples:,} {schema.kind.name} of shape "
         f"{schema.sample_shape}; {name or type(encoder).__name__}, {n_parameters:,} parameters, "
-        f"{setup.widths.representation} components; {settings.device}"
+        f"{model.widths.representation} components; {settings.device}"
     )
 
 

@@ -206,7 +206,7 @@ def compose(
     Parameters
     ----------
     augmentations : sequence of Augmentation
-        Fitted augmentations, in the order in which they are applied.
+        Model augmentations, in the order in which they are applied.
     sample_shape : tuple of int
         Shape of one sample: ``(n_features,)``, ``(height, width)`` or
         ``(channels, height, width)``; ``(None, n_node_features)`` for graphs.

@@ -155,7 +155,7 @@ def symmetries_of(X: Any, scaler: Any, seed: int) -> ImageSymmetries:
     X : array-like of shape (n_samples, height, width) or (n_samples, channels, height, width)
         Output of their kind.
     scaler : object
-        Fitted to X.
+        Model to X.
     seed : int
         Seeds the choice of images, the dictionary and the folds.
     """

@@ -42,7 +42,7 @@ class Views:
     base : ndarray or DataFrame of shape (n_samples, ...)
         The samples.
     chain : tuple of Augmentation
-        Fitted augmentations, in the order in which they are applied.
+        Model augmentations, in the order in which they are applied.
 
     See Also
     --------

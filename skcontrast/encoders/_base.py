@@ -50,6 +50,8 @@ class Encoder(ParameterObject):
         Images of more pixels than a square of this side are reduced to its area before
         augmentation and before the network, but the shorter side to no less than half of this.
         None does not resize.
+    is_pretrained : bool, default=False
+        Whether the network is a :class:`Pretrained` one, which `fit` may leave frozen.
 
     See Also
     --------
@@ -83,6 +85,7 @@ class Encoder(ParameterObject):
     kind: ClassVar[KindOrName | tuple[KindOrName, ...] | None] = None
     largest_side: ClassVar[int | None] = None
     relative_rate: ClassVar[float] = 1.0
+    is_pretrained: ClassVar[bool] = False
     # Whether the module runs in channels-last memory format.
     _channels_last: ClassVar[bool] = False
 

@@ -2,7 +2,7 @@
 
 import copy
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache, partial
 from numbers import Real
 from types import SimpleNamespace
@@ -21,7 +21,11 @@ from .._checks import (
     check_rows,
     parameter,
 )
-from .._layers._pretrained import (
+from .._warnings import warn
+from ..frameworks._moco import BATCH_NORM
+from ..kinds import Images
+from ._base import Encoder, check_build, epochs_of, last_layer
+from ._pretrained_network import (
     Preprocessing,
     PretrainedNetwork,
     declared_size,
@@ -29,10 +33,6 @@ from .._layers._pretrained import (
     remove_head,
     with_any_size,
 )
-from .._warnings import say, warn
-from ..frameworks._moco import BATCH_NORM
-from ..kinds import Images
-from ._base import Encoder, check_build, epochs_of, last_layer
 
 # Pixels outside [0, 1] by more than this are standardised or in another unit.
 _TOLERANCE = 0.01
@@ -40,17 +40,6 @@ _TOLERANCE = 0.01
 _DARKEST = 3.5 / 255
 # Bounds of the sides of resized images: in smaller images, networks have too few cells or patches.
 _LEAST_SIDE, _LEAST_PATCHES, _MOST_SIDE, _MOST_TOKENS = 96, 6, 224, 256
-# For adapt="auto": the number of images and their batch size.
-_N_IMAGES, _BATCH = 300, 32
-# For adapt="auto", at the image size of the training: the largest share of views, of 300 images,
-# whose nearest neighbour is the other view of the same image; with lite0 and lite2, sets that gain
-# have .29 to .73 (but weather .85, satellite tiles .95), sets that lose .79 to .98. Without batch
-# normalisation, also the largest participation ratio of the features: with a vision transformer,
-# adapting gains where it is 3.7 to 8.8 (nine sets; seedlings 10.9), and costs accuracy at 9.6.
-_MOST_RETRIEVED, _MOST_DIRECTIONS = 0.75, 9
-# Returns a function that draws views of images of a shape. `skcontrast._fit._defaults` sets it,
-# which stands on encoders and augmentations.
-default_views: Any = None
 _FINITE = Interval(Real, None, None, closed="neither")
 # Defaults of the image processors of transformers.
 _PROCESSOR_DEFAULTS = {
@@ -101,8 +90,8 @@ class Pretrained(Encoder):
         training: the network is trained if at most 75 % of views are retrieved, that is, nearest
         to the other view of the same image. Networks without batch normalisation also need a
         participation ratio of at most 9, see :ref:`when-to-adapt`. Every network is trained if
-        the loss needs labels, and with ``same_group="positive"``. `fit` prints the decision at
-        any `verbose`. The linear layer of `n_components` is always trained.
+        the loss needs labels, and with ``same_group="positive"``. `adaptation_` of the embedder
+        has the decision and its reason. The linear layer of `n_components` is always trained.
     rate : float, default=None
         Learning rate of the network, relative to that of the projection head. None is 0.2 for
         networks with batch normalisation and 0.05 for others, such as transformers.
@@ -160,6 +149,7 @@ class Pretrained(Encoder):
     """
 
     kind = Images(size=224, standardize=False)
+    is_pretrained = True
     network: nn.Module | str = parameter([nn.Module, str])
     mean: float | Sequence[float] | None = parameter(
         [_FINITE, Numbers(_FINITE, 1), None], default=None, kw_only=True
@@ -185,7 +175,7 @@ class Pretrained(Encoder):
         """Learning rate of the network, relative to that of the projection head."""
         if self.rate is not None:
             return self.rate
-        return 0.2 if _has_batch_norm(self._source) else 0.05
+        return 0.2 if has_batch_norm(self._source) else 0.05
 
     @property
     def _channels_last(self) -> bool:  # type: ignore[override]
@@ -226,20 +216,14 @@ class Pretrained(Encoder):
         network = with_any_size(copy.deepcopy(self._source).to("cpu", torch.float32))
         head = remove_head(network)
         module = PretrainedNetwork(self._preprocessing(network, sample_shape), network, self.pool)
-        width = self._width(module, torch.zeros(2, *sample_shape))
+        width = output_width(self, module, torch.zeros(2, *sample_shape))
         module.notes += [head, f"{width} features"]
-        parameters = list(network.parameters())
-        n_frozen = int(self.frozen * len(parameters)) if self.adapt else len(parameters)
-        is_open = any(weights.requires_grad for weights in parameters)
-        for i, weights in enumerate(parameters):
-            # Weights that the user has frozen stay so, unless all of them are.
-            weights.requires_grad_(i >= n_frozen and (weights.requires_grad or not is_open))
         if n_components is None:
             return module
         return nn.Sequential(module, last_layer(width, n_components))
 
     def learn(self, module: nn.Module, batch: Tensor, rng: np.random.RandomState) -> None:
-        """Decide whether to train; raise ValueError for pixels that are not in [0, 1]."""
+        """Raise ValueError for pixels that are not in [0, 1]."""
         low, high = float(batch.min()), float(batch.max())
         if low < -_TOLERANCE * max(high, 0) or high > 1 + _TOLERANCE:
             # Pixels of at most 7 bits, of 8 or of 16.
@@ -256,30 +240,6 @@ class Pretrained(Encoder):
                 f"The brightest pixel in X is {high:.2g}, but white must be 1. Check whether X "
                 "was divided by 255 twice."
             )
-        network: Any = module[0] if isinstance(module, nn.Sequential) else module
-        if not any(weights.requires_grad for weights in network.parameters()):
-            network.notes.append("frozen")
-            return
-        native, widths = network.pixels.size, []
-        for size in (native, self._sizes(network.network, batch.shape[-2:])[1]):
-            network.pixels.size = size
-            with torch.no_grad():  # changes the size if the network takes only one
-                widths.append(self._width(network, batch[:2]))
-        if widths[0] != widths[1]:  # the network flattens its feature map
-            network.pixels.size = native
-        adapts = True
-        if self.adapt == "auto":
-            images = batch[torch.from_numpy(rng.permutation(len(batch))[:_N_IMAGES])]
-            adapts, reason = _decide_to_adapt(network, images)
-            decision = "adapts the network" if adapts else "keeps the network frozen"
-            say(f"Pretrained {decision}: {reason}. adapt={not adapts} overrides this.")
-        network.notes.append("adapted" if adapts else "frozen")
-        if not adapts:
-            network.requires_grad_(False).pixels.size = native
-            return
-        network.original = copy.deepcopy(network).requires_grad_(False)
-        network.original.pixels.size = native
-        network.notes.append(f"added to a frozen copy with {network.original.pixels.input}")
 
     def defaults(self, n_batches: int, sides: Sequence[int] | None = None) -> tuple[float, int]:
         """Return a learning rate of .001, and epochs for about 40 steps."""
@@ -317,74 +277,44 @@ class Pretrained(Encoder):
                 "pixels from 0 to 255, divide them by 255."
             )
         mean, std = (np.resize(values, channels) for values in (mean, std))
-        size, _ = self._sizes(network, sample_shape[-2:])
+        size, _ = image_sizes(self, network, sample_shape[-2:])
         return Preprocessing(mean, std, size, patch_of(network))
 
-    def _sizes(self, network: nn.Module, sides: Sequence[int]) -> tuple[Any, Any]:
-        """Return the image size for the frozen network, and for the adapted one."""
-        if self.size is None:
-            return _default_sizes(sides, patch_of(network))
-        if np.size(self.size) > 2:
-            raise ValueError(f"Pretrained takes size=int or (height, width), got {self.size!r}.")
-        return (tuple(np.broadcast_to(self.size, 2).tolist()),) * 2
 
-    def _width(self, module: PretrainedNetwork, images: Tensor) -> int:
-        """Return the number of features; set the image size if the network takes only one."""
-        network, pixels = module.network, module.pixels
-        try:
-            return check_rows("it", module.eval()(images), 2, "two images").shape[1]
-        except Exception as error:
-            if "pool=" in str(error):
-                raise
-            declared = declared_size(network)
-            if self.size is None and declared not in (None, pixels.size):
-                pixels.size = declared
-                return self._width(module, images)
-            advice = "a module from float32 images to one tensor, or the only size= that it takes"
-            if np.mod(pixels.size, pixels.patch).any():
-                advice = f"a size= that is a multiple of its patches of {pixels.patch[0]} pixels"
-            raise ValueError(
-                f"The network {type(network).__name__} of Pretrained failed on images of "
-                f"{pixels.size[0]} × {pixels.size[1]} pixels: {str(error).rstrip('.')}. Pass "
-                f"{advice}."
-            ) from error
-
-
-def _has_batch_norm(network: nn.Module) -> bool:
+def has_batch_norm(network: nn.Module) -> bool:
+    """Return whether a network has batch normalisation."""
     return any(isinstance(layer, BATCH_NORM) for layer in network.modules())
 
 
-@torch.no_grad()
-def _decide_to_adapt(network: PretrainedNetwork, images: Tensor) -> tuple[bool, str]:
-    """Return whether the network is adapted, and the reason."""
-    features = torch.cat([network.eval()(batch) for batch in images.split(_BATCH)]).double()
-    rows = nn.functional.normalize(features - features.mean(0))
-    # Between different images only, so that the ratio does not grow with their number.
-    squares = (rows @ rows.T).square().fill_diagonal_(0)
-    ratio = float((squares.numel() - len(rows)) / squares.sum())
-    if math.isinf(ratio):
-        return False, "all images have equal features"
-    share = _share_retrieved(network, default_views(tuple(images.shape[1:])), images)
-    has_norm = _has_batch_norm(network)
-    adapts = share <= _MOST_RETRIEVED and (has_norm or ratio <= _MOST_DIRECTIONS)
-    reason = f"view retrieval {share:.0%} (limit {_MOST_RETRIEVED:.0%})"
-    if not has_norm:
-        reason += f", participation ratio {ratio:.3g} (limit {_MOST_DIRECTIONS})"
-    return adapts, reason
+def image_sizes(encoder: Pretrained, network: nn.Module, sides: Sequence[int]) -> tuple[Any, Any]:
+    """Return the image size for the frozen network, and for the adapted one."""
+    if encoder.size is None:
+        return _default_sizes(sides, patch_of(network))
+    if np.size(encoder.size) > 2:
+        raise ValueError(f"Pretrained takes size=int or (height, width), got {encoder.size!r}.")
+    return (tuple(np.broadcast_to(encoder.size, 2).tolist()),) * 2
 
 
-def _share_retrieved(
-    network: PretrainedNetwork, draw: Callable[..., Tensor], images: Tensor
-) -> float:
-    """Return the share of images whose views are nearest to each other among all images."""
-    generator = torch.Generator().manual_seed(0)
-    features = [
-        torch.cat([network(draw(batch, generator)) for batch in images.split(_BATCH)])
-        for _ in range(2)
-    ]
-    first, second = (nn.functional.normalize(h - h.mean(0)) for h in features)
-    nearest = (first @ second.T).argmax(1)
-    return float((nearest == torch.arange(len(images))).double().mean())
+def output_width(encoder: Pretrained, module: PretrainedNetwork, images: Tensor) -> int:
+    """Return the number of features; set the image size if the network takes only one."""
+    network, pixels = module.network, module.pixels
+    try:
+        return check_rows("it", module.eval()(images), 2, "two images").shape[1]
+    except Exception as error:
+        if "pool=" in str(error):
+            raise
+        declared = declared_size(network)
+        if encoder.size is None and declared not in (None, pixels.size):
+            pixels.size = declared
+            return output_width(encoder, module, images)
+        advice = "a module from float32 images to one tensor, or the only size= that it takes"
+        if np.mod(pixels.size, pixels.patch).any():
+            advice = f"a size= that is a multiple of its patches of {pixels.patch[0]} pixels"
+        raise ValueError(
+            f"The network {type(network).__name__} of Pretrained failed on images of "
+            f"{pixels.size[0]} × {pixels.size[1]} pixels: {str(error).rstrip('.')}. Pass "
+            f"{advice}."
+        ) from error
 
 
 def _default_sizes(sides: Sequence[int], patch: Sequence[int]) -> tuple[Any, Any]:

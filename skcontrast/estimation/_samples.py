@@ -15,7 +15,6 @@ from torch import Tensor
 
 from .._checks import POSITIVE_INT, Interval, StrOptions, as_numbers, check_component, validated
 from .._data._metadata import validate_labels
-from .._network._inference import encode
 from .._objective._contrast import Contrast, embed_views, in_batch
 from .._objective._mean_loss import tiles
 from .._runtime import guarded, one_thread
@@ -174,7 +173,7 @@ def project_views(
     Parameters
     ----------
     embedder : ContrastiveEmbedder
-        Fitted. Views are drawn by its `augmentation_`, and projected in inference mode.
+        Model. Views are drawn by its `augmentation_`, and projected in inference mode.
     X : array-like, list of graphs or Views
         Samples of the shape seen in `fit`.
     n_views : int, default=2
@@ -204,21 +203,21 @@ def project_views(
     if inspect.isclass(embedder) or not hasattr(embedder, "_transforming"):
         raise TypeError(f"embedder must be a fitted ContrastiveEmbedder, got {embedder!r}.")
     check_is_fitted(embedder)
-    setup = embedder._fitted
+    model = embedder._model
     first = next(embedder.encoder_.parameters(), None)
     device = torch.device("cpu") if first is None else first.device
-    draw = setup.composed(embedder.augmentation_, device)
+    views = model.sampler(embedder.augmentation_, device)
     generator = torch.Generator(device=device).manual_seed(random_state)
-    network = setup.network
-    module = network if setup.similarity.n_extra else setup.projecting(network)
+    network = model.network
+    module = network if model.similarity.n_extra else model.projecting(network)
+
+    def view(samples: Any) -> Any:
+        return views.draw(views.to_batch(samples), generator)
+
     with one_thread(device, blas=False):
-        setup.use_threads()
-        X = setup.read(X, embedder)
-
-        def view(rows: Any) -> Any:
-            return draw(setup.scaler.to_tensor(rows, device), generator)
-
-        return tuple(encode(module, X, setup.schema.kind, view) for _ in range(n_views))
+        model.use_threads()
+        X = model.read(X, embedder)
+        return tuple(model.embed(module, X, device, view) for _ in range(n_views))
 
 
 class Estimate(NamedTuple):

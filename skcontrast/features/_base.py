@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from .._checks import Declared, learned, parameter, validate_parameters
 from .._data._modalities import labeled_output
-from .._network._inference import encode
+from .._inference import encode
 from .._runtime import generator_of, guarded, seeded_everywhere
 from ..augmentation._views import base_of
 from ..encoders import Encoder

@@ -1,6 +1,6 @@
 """Losses: estimates of the expectation over true negatives."""
 
-from ._base import Loss
+from ._base import Loss, PseudoLabels
 from ._bcl import BCL, NonparametricBCL
 from ._checks import check_loss
 from ._debiased import DCL, HCL, PUCL, InfoNCE, PositiveDebiased
@@ -18,6 +18,7 @@ __all__ = [
     "Loss",
     "NonparametricBCL",
     "PositiveDebiased",
+    "PseudoLabels",
     "Ring",
     "Rows",
     "SemiSupCon",

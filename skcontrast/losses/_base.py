@@ -1,13 +1,48 @@
 """``Loss``, the base class of the losses."""
 
+from __future__ import annotations
+
 import math
-from typing import Any, ClassVar, Literal, dataclass_transform
+from numbers import Real
+from typing import ClassVar, Literal, dataclass_transform
 
 import torch.nn.functional as F
 from torch import Tensor
 
-from .._checks import ParameterObject, learned, parameter
+from .._checks import FRACTION, POSITIVE_INT, Interval, ParameterObject, learned, parameter
 from ._rows import Rows
+
+
+class PseudoLabels(ParameterObject):
+    """How `fit` assigns pseudo-labels to unlabeled samples, see :class:`SemiSupCon`.
+
+    Parameters
+    ----------
+    every : int, default=2
+        Epochs between two rounds of pseudo-labels.
+    share : float, default=0.8
+        Share of the pseudo-labels of each class that is used, in [0, 1].
+    labeled_share : float, default=0.2
+        Smallest share of each batch that is drawn from the labeled samples, in [0, 1).
+    n_neighbors : int, default=15
+        Neighbours of each sample in the graph.
+
+    See Also
+    --------
+    Loss.pseudo_labels : Returns it.
+
+    Examples
+    --------
+    >>> from skcontrast.losses import PseudoLabels, Supervised
+    >>> class OfPseudoLabels(Supervised):
+    ...     def pseudo_labels(self):
+    ...         return PseudoLabels(every=5)
+    """
+
+    every: int = parameter(POSITIVE_INT, default=2)
+    share: float = parameter(FRACTION, default=0.8)
+    labeled_share: float = parameter([Interval(Real, 0, 1, closed="left")], default=0.2)
+    n_neighbors: int = parameter(POSITIVE_INT, default=15)
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(parameter, learned))
@@ -170,10 +205,6 @@ class Loss(ParameterObject):
         """
         raise NotImplementedError
 
-    def label_spreading(self) -> Any:
-        """Return settings for pseudo-labels of unlabeled samples in `fit`; None assigns none.
-
-        A custom loss that reads classes may return ``SemiSupCon(every=5)``, whose parameters are
-        used.
-        """
+    def pseudo_labels(self) -> PseudoLabels | None:
+        """Return how `fit` assigns pseudo-labels to unlabeled samples; None assigns none."""
         return None

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from .._checks import FRACTION, POSITIVE_INT, Interval, parameter
-from ._base import Loss
+from ._base import Loss, PseudoLabels
 from ._rows import Rows
 
 
@@ -209,6 +209,6 @@ class SemiSupCon(SupCon):
     labeled_share: float = parameter([Interval(Real, 0, 1, closed="left")], default=0.2)
     n_neighbors: int = parameter(POSITIVE_INT, default=15)
 
-    def label_spreading(self) -> SemiSupCon:
-        """Return the settings of the pseudo-labels in `fit`."""
-        return self
+    def pseudo_labels(self) -> PseudoLabels:
+        """Return how `fit` assigns pseudo-labels."""
+        return PseudoLabels(self.every, self.share, self.labeled_share, self.n_neighbors)

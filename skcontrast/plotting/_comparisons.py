@@ -259,7 +259,7 @@ class ReliabilityDisplay:
         Parameters
         ----------
         embedder : ContrastiveEmbedder
-            Fitted.
+            Model.
         X : array-like or list of graphs
             Samples of the shape seen in `fit`; a few hundred are enough.
         y : array-like of shape (n,)

@@ -104,7 +104,7 @@ class EmbeddingDisplay:
         Parameters
         ----------
         estimator : ContrastiveEmbedder, Pipeline or any other transformer
-            Fitted; its ``transform`` returns the embeddings.
+            Model; its ``transform`` returns the embeddings.
         X : array-like or list of graphs
             Samples as the estimator takes them.
         y : array-like of shape (n_samples,), default=None

@@ -13,8 +13,8 @@ from sklearn.metrics.pairwise import cosine_similarity
 
 from .._checks import Interval, as_numbers, check_argument, naming
 from .._data._metadata import is_unknown
-from .._fit._defaults import defaults_of
-from .._fit._setup import chosen_rows, drawn_views
+from .._model._defaults import defaults_of
+from .._model._model import chosen_rows, drawn_views
 from .._runtime import generator_of, guarded
 from ..augmentation import Augmentation
 from ..embedder import ContrastiveEmbedder
@@ -300,7 +300,7 @@ class RetrievalDisplay:
         Parameters
         ----------
         estimator : ContrastiveEmbedder, Pipeline or any other transformer
-            Fitted; its ``transform`` returns the embeddings.
+            Model; its ``transform`` returns the embeddings.
         X : array-like or list of graphs
             Samples as the estimator takes them; neighbours are searched among them.
         y : array-like of shape (n_samples,), default=None

@@ -395,3 +395,12 @@ def check_hyperparameters(component: ParameterObject) -> None:
                 "number: pass skcontrast.schedules.at_progress(obj, progress)."
             )
     validate_parameters(component)
+
+
+def auto_parameters(loss: Any) -> dict[str, Auto]:
+    """Return the settings of a loss's hyperparameters that are "auto", by name."""
+    return {
+        name: declared.value if isinstance(declared.value, Auto) else Auto()
+        for name, declared in estimable_parameters(loss).items()
+        if is_auto(declared.value)
+    }

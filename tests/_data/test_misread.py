@@ -41,7 +41,7 @@ def test_what_must_be_read_first_is_refused_with_the_line_that_does(X, advice):
 def test_lists_of_unequal_lengths_are_series_of_any_number_of_channels(n_channels):
     X = [RNG.normal(size=(n_channels, n)) for n in RNG.integers(17, 29, 12)]
     fitted = small(augmentation=GaussianNoise()).fit(X)
-    assert fitted._fitted.schema.sample_shape == (n_channels, None)
+    assert fitted._model.schema.sample_shape == (n_channels, None)
     with pytest.raises(ValueError, match=r"\[x.T for x in X\]; if they are batches.*concatenate"):
         small().fit([x.T for x in X])
 

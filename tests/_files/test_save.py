@@ -2,7 +2,6 @@
 
 import os
 import pickle
-from dataclasses import replace
 
 import joblib
 import networkx as nx
@@ -18,8 +17,8 @@ from torch import nn
 
 import skcontrast
 from skcontrast import ContrastiveEmbedder
-from skcontrast._storage._file import pack, read_file
-from skcontrast._storage._values import qualified_name
+from skcontrast._files._values import qualified_name
+from skcontrast._safetensors import pack, read_file
 from skcontrast.augmentation import (
     Augmentation,
     FunctionAugmentation,
@@ -164,12 +163,12 @@ def test_a_file_is_for_inference_and_training_on_starts_with_a_fresh_optimizer(
     framework, method, tmp_path
 ):
     warm = fitted(framework=framework, warm_start=True, augmentation=GaussianNoise(), **SMALL)
-    fresh = warm._as_fitted(replace(warm._fitted, optimizer_state=None, framework_state=None))
-    assert warm._fitted.optimizer_state is not None
+    fresh = warm._as_fitted(warm._model)
+    assert warm._states["optimizer"] is not None
     skcontrast.save(warm, tmp_path / "a")
     assert not any("exp_avg" in name for name in header_of(tmp_path / "a")[1])
     loaded = skcontrast.load(tmp_path / "a")
-    assert loaded._fitted.optimizer_state is loaded._fitted.framework_state is None
+    assert loaded._states is None
     for embedder in (loaded, fresh):
         getattr(embedder, method)(VECTORS)
     assert loaded.n_epochs_ == len(loaded.history_) == 2
@@ -337,7 +336,7 @@ def test_two_functions_of_one_name_have_a_name_each(tmp_path):
     name = qualified_name(functions[0])
     own = {name: functions[0], f"{name}#2": functions[1]}
     loaded = skcontrast.load(tmp_path / "a", custom_objects=own)
-    for chain in (loaded.augmentation, loaded._fitted.augmentation):
+    for chain in (loaded.augmentation, loaded._model.augmentation):
         assert [step.func for step in chain] == functions
 
 

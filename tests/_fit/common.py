@@ -86,7 +86,7 @@ def fit_case(name, callbacks=(), **params):
 
 def left_behind(embedder):
     """Return all that a fit has learned as nested values of which each can be compared."""
-    fitted = embedder._fitted
+    fitted = embedder._model
     rows = [
         {k: v for k, v in row.items() if k not in ("dur", "batches")} for row in fitted.history
     ]
@@ -96,8 +96,7 @@ def left_behind(embedder):
         "weights": {name: tensor.detach().numpy().copy() for name, tensor in tensors.items()},
         "history": rows,
         "estimates": dict(fitted.estimates),
-        "optimizer": _arrays(fitted.optimizer_state),
-        "framework": _arrays(fitted.framework_state),
+        "states": _arrays(embedder._states),
     }
 
 

@@ -53,7 +53,7 @@ def encoder():
 
 def weights(embedder):
     """Return the weights by the names that the user knows."""
-    named = embedder._fitted.network.user_named_parameters()
+    named = embedder._model.network.user_named_parameters()
     return {name: parameter.detach().clone() for name, parameter in named}
 
 
@@ -123,7 +123,7 @@ def test_partial_fit_in_pieces_equals_fit_with_groups():
 def test_a_continued_fit_keeps_every_moment_and_with_other_groups_begins_with_none():
     # The moments hardly decay, so the second fit ends with those of the first.
     def moments(embedder):
-        state = embedder._fitted.optimizer_state["state"]
+        state = embedder._states["optimizer"]["state"]
         return [state[place]["exp_avg"] for place in sorted(state)]
 
     embedder = small(warm_start=True, lr_schedule="constant").fit(X_DIGITS)

@@ -46,7 +46,8 @@ def test_one_line_says_what_is_trained_and_one_how_it_ended(X, encoder, said, ca
         (1, 2.0, "about 03:20 for 2 epochs of 50 steps"),
         (1, 0.05, ""),
         (0, 2.0, ""),
-        (0, 10.0, "about 16:40 for 2 epochs of 50 steps, 10 s each"),
+        (1, 10.0, "about 16:40 for 2 epochs of 50 steps, 10 s each"),
+        (0, 10.0, ""),
     ],
 )
 def test_a_long_fit_is_announced_once_after_its_first_steps(
@@ -72,7 +73,7 @@ def test_the_time_of_a_fit_is_not_estimated_from_a_few_slow_steps(n_slow, capfd,
 def test_an_estimate_needs_ten_steps_after_the_first_three(n_steps, is_said, capfd, monkeypatch):
     clock = itertools.count(0, 100.0)
     monkeypatch.setattr(time, "perf_counter", lambda: next(clock))
-    small(batch_size=4, max_epochs=1).fit(X_DIGITS[: 4 * n_steps])
+    small(batch_size=4, max_epochs=1, verbose=1).fit(X_DIGITS[: 4 * n_steps])
     assert ("steps" in capfd.readouterr().err) == is_said
 
 

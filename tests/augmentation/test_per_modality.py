@@ -43,7 +43,7 @@ def test_fitted_samples_are_brought_to_the_units_of_batches_part_by_part():
     low, high = far.modalities[1].min(0), far.modalities[1].max(0)
     assert ((view.modalities[1] >= low - 1) & (view.modalities[1] <= high + 1)).all()
     np.testing.assert_allclose(view.modalities[0], IMAGES, atol=1e-4)
-    scaler = embedder._fitted.scaler
+    scaler = embedder._model.scaler
     alone = scaler.to_tensor(OneModality(1, far.modalities[1]), "cpu")
     assert alone.equal(scaler.to_tensor(far, "cpu").modalities[1])
 
@@ -52,7 +52,7 @@ def test_parts_are_kept_apart_where_they_have_augmentations_of_their_own():
     pair = Modalities(X[:, :20], X[:, 20:])
     chain = PerModality([GaussianNoise(0.1), MarginalCorruption(0.3)])
     embedder = small(framework=CMC(), augmentation=chain).fit(pair)
-    assert len(embedder._fitted.schema.modalities) == 2
+    assert len(embedder._model.schema.modalities) == 2
     assert embedder.transform((X[:, :20], X[:, 20:])).shape == (101, 256)
 
 

@@ -10,7 +10,7 @@ from torch import nn
 
 from skcontrast import ContrastiveEmbedder
 from skcontrast._checks import InvalidParameterError
-from skcontrast._fit._defaults import default_encoder
+from skcontrast._model._defaults import default_encoder
 from skcontrast.encoders import MLP, ConvNet, PatchNet, ResNet
 from skcontrast.encoders._base import build_encoder, to_channels_last
 from skcontrast.kinds import Images, Vectors

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from skcontrast._fit._defaults import default_encoder
+from skcontrast._model._defaults import default_encoder
 from skcontrast.encoders._base import build_encoder
 from skcontrast.encoders._graph import GINLayer
 from skcontrast.graphs._networks import ForeignNetwork, graph_sum

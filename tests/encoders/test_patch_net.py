@@ -126,7 +126,7 @@ class Seen(Augmentation):
 def test_large_images_are_reduced_before_their_views_and_before_the_network():
     large = images(24, side=50)[:, :, :, :40]
     embedder = small(encoder=PatchNet(6, 3, (4,), largest_side=20), max_epochs=1).fit(large)
-    draw = embedder._fitted.composed(embedder.augmentation_, torch.device("cpu"))
+    draw = embedder._model.sampler(embedder.augmentation_, torch.device("cpu")).draw
     assert draw(torch.from_numpy(large)).shape == (24, 3, 22, 18)
     assert embedder.views(large, rows=[0])[0].shape == (1, 3, 50, 40)
     h = embedder.transform(large)

@@ -2,7 +2,6 @@
 
 import colorsys
 import pickle
-import re
 import sys
 import warnings
 from functools import partial
@@ -20,11 +19,10 @@ from torch import nn
 import skcontrast
 from skcontrast import ContrastiveClassifier, ContrastiveEmbedder
 from skcontrast._checks import InvalidParameterError
-from skcontrast._fit import _defaults
-from skcontrast._fit._settings import resolve_settings
-from skcontrast._layers import _pretrained
+from skcontrast._model import _adapt, _defaults
+from skcontrast._model._settings import resolve_settings
 from skcontrast.datasets import ImageFolder, Modalities
-from skcontrast.encoders import Pretrained
+from skcontrast.encoders import Pretrained, _pretrained_network
 from skcontrast.estimation import project_views
 from skcontrast.features import Frozen, PatchDictionary
 from skcontrast.frameworks import CMC, MoCo
@@ -224,11 +222,17 @@ def test_networks_of_timm_are_read():
     assert module.pixels.size == (96, 96) and isinstance(net.fc, nn.Linear)
 
 
+def adapted(encoder, module, images):
+    """Return the module of an encoder after the decision to train it."""
+    _adapt.adapt(encoder, module, images, np.random.RandomState(0), None)
+    return module
+
+
 def sizes(encoder, shape):
     """Return the size of images for a frozen network, and for one that is adapted."""
     module = encoder.build(shape)
     size = module.pixels.size
-    encoder.set_params(adapt=True).learn(module, torch.rand(3, *shape), np.random.RandomState(0))
+    adapted(encoder.set_params(adapt=True), module, torch.rand(3, *shape))
     return size, module.pixels.size
 
 
@@ -283,11 +287,11 @@ def test_a_network_of_one_size_gets_it_whether_adapted_or_not(declared, side):
     assert sizes(pretrained(net, size=None), (3, side, side)) == ((224, 224), (224, 224))
 
 
-def test_a_network_of_one_size_is_adapted_by_default(capsys):
+def test_a_network_of_one_size_is_adapted_by_default():
     net = FixedSize()
     net.image_size = 224
     embedder = small(encoder=pretrained(net, size=None), max_epochs=1).fit(images(20, side=32))
-    assert embedder.adapted_ and "view retrieval" in capsys.readouterr().err
+    assert embedder.adapted_ and embedder.adaptation_["reason"] == "view retrieval"
 
 
 class Transformer(nn.Module):
@@ -440,7 +444,8 @@ def test_the_network_is_not_changed_and_its_copy_keeps_what_it_must(net):
 
 @pytest.mark.parametrize("share, n_trained", [(0.0, 5), (0.5, 3), (0.99, 1)])
 def test_a_share_of_the_network_is_not_trained(net, share, n_trained):
-    module = pretrained(net, frozen=share).build((3, 32, 32))
+    encoder = pretrained(net, frozen=share, adapt=True)
+    module = adapted(encoder, encoder.build((3, 32, 32)), torch.rand(3, 3, 32, 32))
     assert sum(parameter.requires_grad for parameter in module.parameters()) == n_trained
 
 
@@ -483,14 +488,10 @@ class WithoutNorm(Varied):
 @pytest.mark.parametrize(
     "made, is_adapted, reason",
     [
-        (Net, True, r"adapts the network: view retrieval \d+% \(limit 75%\)\. adapt=False"),
-        (Varied, True, r"adapts the network: view retrieval \d+% \(limit 75%\)\. adapt=False"),
-        (Transformer, True, r"adapts .*, participation ratio [\d.]+ \(limit 9\)\. adapt=False"),
-        (
-            WithoutNorm,
-            False,
-            r"keeps the network frozen: .*, participation ratio [\d.]+ \(limit 9\)\. adapt=True",
-        ),
+        (Net, True, "view retrieval"),
+        (Varied, True, "view retrieval"),
+        (Transformer, True, "view retrieval"),
+        (WithoutNorm, False, "participation ratio"),
     ],
 )
 def test_without_batch_normalisation_a_network_is_trained_if_features_vary_in_few_directions(
@@ -499,7 +500,14 @@ def test_without_batch_normalisation_a_network_is_trained_if_features_vary_in_fe
     noise = images(100, side=32)
     embedder = small(encoder=pretrained(made()), max_epochs=1).fit(noise)
     assert embedder.adapted_ == is_adapted and embedder.n_epochs_ == is_adapted
-    assert re.search(f"Pretrained {reason}", capsys.readouterr().err)
+    found = embedder.adaptation_
+    assert found["adapted"] == is_adapted and found["reason"] == reason
+    assert (found["view_retrieval"] <= found["view_retrieval_limit"] == 0.75) or not is_adapted
+    if made in (Transformer, WithoutNorm):
+        limit = found["participation_ratio_limit"]
+        assert limit == 9 and (found["participation_ratio"] <= limit) == is_adapted
+    assert ("participation_ratio" in found) == (made in (Transformer, WithoutNorm))
+    assert not any(capsys.readouterr())
 
 
 def test_the_decision_looks_at_images_of_the_size_of_the_training():
@@ -514,7 +522,7 @@ def test_the_decision_looks_at_images_of_the_size_of_the_training():
     module = encoder.build((3, 160, 160))
     assert set(sides) == {160}
     sides.clear()
-    encoder.learn(module, torch.rand(12, 3, 160, 160), np.random.RandomState(0))
+    adapted(encoder, module, torch.rand(12, 3, 160, 160))
     assert set(sides[1:]) == {96}  # the first call compares the number of features
     assert module.original is None or module.original.pixels.size == (160, 160)
 
@@ -532,9 +540,9 @@ def test_a_network_that_retrieves_views_stays_frozen(capsys):
     )  # whose default views change colours little
     embedder = small(encoder=pretrained(Hue()), max_epochs=1).fit(plain)
     assert not embedder.adapted_
-    assert re.search(
-        r"frozen: view retrieval \d+% \(limit 75%\)\. adapt=True", capsys.readouterr().err
-    )
+    found = embedder.adaptation_
+    assert found["reason"] == "view retrieval" and found["view_retrieval"] > 0.75
+    assert not any(capsys.readouterr())
 
 
 def test_a_file_holds_the_weights_that_were_not_changed_once(tmp_path):
@@ -551,8 +559,8 @@ def test_a_file_holds_the_weights_that_were_not_changed_once(tmp_path):
 def test_verbose_says_whether_it_is_trained_and_counts_its_parameters_once(net, adapt, capsys):
     small(encoder=pretrained(net, adapt=adapt), max_epochs=1, verbose=1).fit(X)
     printed = capsys.readouterr().err
-    assert ("adapted, added to a frozen copy" in printed) == adapt
-    assert ("features, frozen," in printed) != adapt
+    assert ("adapted: parameter, added to a frozen copy" in printed) == adapt
+    assert ("features, frozen: parameter," in printed) != adapt
     layers = net.stem, net.norm, net.body
     n_parameters = sum(p.numel() for layer in layers for p in layer.parameters())
     assert f"{n_parameters:,} parameters" in printed
@@ -585,6 +593,12 @@ def test_one_image_is_encoded_alone(net):
     assert seen == [1]
 
 
+def test_callbacks_of_a_fit_that_leaves_the_network_frozen_do_not_run_with_a_warning(net):
+    embedder = small(encoder=pretrained(net, adapt=False), callbacks=[Callback()])
+    with pytest.warns(UserWarning, match="'callbacks' of .* do not run.*adapt=True"):
+        embedder.fit(X)
+
+
 @pytest.mark.parametrize("n", [12, 30])
 def test_of_few_images_the_network_is_not_adapted_because_they_are_few(n):
     embedder = small(encoder=pretrained(WithoutNorm()), max_epochs=1)
@@ -611,7 +625,9 @@ def test_labels_and_pairs_are_learned_whatever_the_features(given, y, capsys):
     groups = {} if y is not None else {"groups": np.arange(24) // 2}
     embedder = small(encoder=pretrained(Transformer()), max_epochs=1, **given)
     assert embedder.fit(X, y, **groups).adapted_
-    assert "Pretrained adapts the network to labels or groups." in capsys.readouterr().err
+    reason = "groups" if y is None else "labels"
+    assert embedder.adaptation_ == {"adapted": True, "reason": reason}
+    assert not any(capsys.readouterr())
 
 
 def test_a_projection_of_a_frozen_network_is_trained_alone(net):
@@ -750,7 +766,7 @@ def test_large_batches_are_computed_twice_with_the_same_gradient(net, monkeypatc
     computed = []
     module.network.stem.register_forward_hook(lambda *_: computed.append(1))
     for n in (12, n_allowed):
-        monkeypatch.setattr(_pretrained, "_PIXELS", n * 32 * 32)
+        monkeypatch.setattr(_pretrained_network, "_PIXELS", n * 32 * 32)
         module.zero_grad()
         computed.clear()
         module(batch).square().sum().backward()
@@ -760,7 +776,7 @@ def test_large_batches_are_computed_twice_with_the_same_gradient(net, monkeypatc
 
 
 def test_a_network_is_adapted_in_bf16(net, monkeypatch):
-    monkeypatch.setattr(_pretrained, "_PIXELS", 5 * 32 * 32)
+    monkeypatch.setattr(_pretrained_network, "_PIXELS", 5 * 32 * 32)
     losses = {}
     for precision in ("float32", "bf16"):
         embedder = small(encoder=pretrained(net), max_epochs=2, lr=0.01, precision=precision)
@@ -879,10 +895,10 @@ def test_weights_are_told_to_pass_their_transforms(net, is_called):
         Frozen(Pretrained(net, size=32, processor=processor)).fit(X)
 
 
-def test_equal_images_do_not_train_the_network(net, capsys):
+def test_equal_images_do_not_train_the_network(net):
     same = np.repeat(X[:1], 40, axis=0)
-    assert not small(encoder=pretrained(net), max_epochs=1).fit(same).adapted_
-    assert "all images have equal features" in capsys.readouterr().err
+    embedder = small(encoder=pretrained(net), max_epochs=1).fit(same)
+    assert embedder.adaptation_ == {"adapted": False, "reason": "equal features"}
 
 
 @pytest.mark.parametrize(

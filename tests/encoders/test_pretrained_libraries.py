@@ -7,8 +7,8 @@ import pytest
 import torch
 
 import skcontrast
-from skcontrast._layers._pretrained import build, recipe_of
 from skcontrast.encoders import Pretrained
+from skcontrast.encoders._pretrained_network import build, recipe_of
 from skcontrast.features import Frozen
 from tests.common import images, small
 

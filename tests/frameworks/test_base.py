@@ -62,13 +62,13 @@ def test_partial_fit_in_pieces_is_one_fit(framework):
 
 
 def test_only_fits_that_can_continue_keep_the_queue():
-    assert small(framework=MoCo()).fit(X)._fitted.framework_state is None
-    assert small(warm_start=True).fit(X)._fitted.framework_state is None
+    assert small(framework=MoCo()).fit(X)._states is None
+    assert small(warm_start=True).fit(X)._states["framework"] is None
     embedder = small(framework=MoCo(), warm_start=True).fit(X)
-    assert embedder._fitted.framework_state is not None
+    assert embedder._states["framework"] is not None
     assert vars(embedder.framework_) == MoCo().get_params()
     embedder.set_params(warm_start=False).fit(X)
-    assert embedder._fitted.framework_state is None
+    assert embedder._states is None
 
 
 def test_continuing_with_other_samples_or_a_different_framework():

@@ -113,7 +113,7 @@ def test_warm_start_continues_with_the_same_bank_if_the_samples_are_the_same():
     states = []
     watch = Watches(lambda session: states.append(copy.deepcopy(session.bank.state_dict())))
     embedder.set_params(callbacks=[watch], batch_size=20)
-    last = embedder._fitted.framework_state["state"]["bank.vectors"].clone()
+    last = embedder._states["framework"]["state"]["bank.vectors"].clone()
     embedder.fit(X)
     unmoved = (states[0]["vectors"] == last).all(-1).all(0)
     assert unmoved.sum() == 101 - 17 and states[0]["_extra_state"] == 101

@@ -209,12 +209,10 @@ def test_partial_fit_in_pieces_is_one_fit():
 
 def test_warm_start_continues_with_the_head_of_the_nodes():
     embedder = small(warm_start=True, max_epochs=1).fit(GRAPHS)
-    state = {
-        name: value.clone() for name, value in embedder._fitted.framework_state["state"].items()
-    }
+    state = {name: value.clone() for name, value in embedder._states["framework"]["state"].items()}
     assert state and all(name.startswith("head.") for name in state)
     embedder.set_params(lr=1e-9).fit(GRAPHS[:12])
-    for name, value in embedder._fitted.framework_state["state"].items():
+    for name, value in embedder._states["framework"]["state"].items():
         if value.is_floating_point() and "running" not in name:
             torch.testing.assert_close(value, state[name], atol=1e-6, rtol=0)
     assert embedder.n_epochs_ == 2

@@ -149,7 +149,7 @@ def test_warm_start_continues_with_the_same_queue():
     watch = Watches(lambda session: states.append(copy.deepcopy(session.state_dict())))
     embedder.set_params(callbacks=[watch]).fit(X, None)
     last = states[-1]
-    kept = embedder._fitted.framework_state["state"]
+    kept = embedder._states["framework"]["state"]
     assert kept.keys() == last.keys()
     n_before = len(states)
     embedder.fit(X)
@@ -231,7 +231,7 @@ def test_a_part_that_comes_again_continues_with_the_same_queue(before, expected,
 def test_a_stream_may_have_more_room_than_its_first_part_has_samples():
     embedder = small(framework=MoCo(queue_size=500)).partial_fit(PARTS["A"])
     for n in (50, 100):
-        assert len(embedder._fitted.framework_state["state"]["queue.keys"]) == n
+        assert len(embedder._states["framework"]["state"]["queue.keys"]) == n
         embedder.partial_fit(PARTS["B"])
 
 

@@ -121,11 +121,11 @@ def test_a_kind_shows_only_the_names_that_its_page_tells(kind):
 # By file, the kinds that are tested for outside their room, and why it does not ask the kind.
 TESTED_FOR = {
     # The scale of uint8 images is known without reading them.
-    "_fit/_setup.py": ["Images"],
+    "_model/_model.py": ["Images"],
     # An encoder says whether its images are standardised, and which samples have parts.
-    "_fit/_samples.py": ["Images", "Images", "MultimodalKind"],
+    "_model/_samples.py": ["Images", "Images", "MultimodalKind"],
     # Samples of several parts are none themselves: the parts are asked.
-    "_network/_build.py": ["MultimodalKind"],
+    "_model/_network.py": ["MultimodalKind"],
     "augmentation/_per_modality.py": ["MultimodalKind"],
     "frameworks/_cmc.py": ["MultimodalKind"],
 }

@@ -175,12 +175,12 @@ def test_dataframes_and_graphs_are_parts_too():
 def test_declared_kinds_decide():
     kinds = [Vectors(standardize=False), Vectors()]
     embedder = small(framework=CMC(), kind=MultimodalKind(kinds)).fit(Modalities(X, X))
-    assert [modality.kind.standardize for modality in embedder._fitted.schema.modalities] == [
+    assert [modality.kind.standardize for modality in embedder._model.schema.modalities] == [
         False,
         True,
     ]
     by_name = small(framework=CMC(), kind=MultimodalKind(["vectors", "vectors"])).fit((X, X))
-    assert len(by_name._fitted.schema.modalities) == 2
+    assert len(by_name._model.schema.modalities) == 2
     apart = small(framework=CMC(), kind=MultimodalKind()).fit((X, X))
     np.testing.assert_array_equal(apart.transform((X, X)), by_name.transform((X, X)))
     with pytest.raises(ValueError, match="has 2 kinds, but X has 3 modalities"):
@@ -189,7 +189,7 @@ def test_declared_kinds_decide():
         small(framework=CMC(), kind=MultimodalKind(kinds)).fit(X)
     with pytest.raises(ValueError, match=r"Modality 0 of X: .*may hold grey images"):
         small(framework=CMC()).fit(Modalities(np.zeros((101, 6, 8)), X))
-    modalities = small(framework=CMC()).fit((IMAGES, IMAGES))._fitted.schema.modalities
+    modalities = small(framework=CMC()).fit((IMAGES, IMAGES))._model.schema.modalities
     assert [type(modality.kind) for modality in modalities] == [Images, Images]
 
 

@@ -139,7 +139,7 @@ def test_a_dataframe_of_numbers_and_booleans_is_vectors_with_names(X):
     embedder = small(max_epochs=1).fit(NUMBERS.to_numpy(float))
     named = small(max_epochs=1).fit(X)
     assert named.feature_names_in_.tolist() == list(NUMBERS)
-    assert isinstance(named._fitted.schema.kind, Vectors)
+    assert isinstance(named._model.schema.kind, Vectors)
     np.testing.assert_array_equal(named.transform(X), embedder.transform(NUMBERS.to_numpy(float)))
     with pytest.raises(ValueError, match="Feature names must be in the same order"):
         named.transform(NUMBERS[["b", "a", "c", "flag"]])

@@ -1,4 +1,4 @@
-"""The setup of a fit: a new network, or a copy of a trained one; and the fitted state."""
+"""The model: the fitted state of an embedder, new or continued, and the views that it draws."""
 
 from __future__ import annotations
 
@@ -10,15 +10,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.base import clone
-from skorch.history import History
 from torch import nn
 
 from .._checks import POSITIVE_INT, check_argument, naming
-from .._data._arrays import LazySamples, representative_array, row_blocks
+from .._data._arrays import LazySamples, representative_array
+from .._inference import Measure, embedded_views, encode, on_cpu, on_device, score_views
 from .._layers._images import Reduced
-from .._layers._pretrained import PretrainedNetwork
-from .._network._build import Directions, Network, Widths, build_network
-from .._network._inference import Measure, embedded_views, on_cpu, score_views
 from .._runtime import (
     one_thread,
     resolve_device,
@@ -26,25 +23,26 @@ from .._runtime import (
     seeded_everywhere,
     use_threads_for,
 )
-from .._warnings import say, warn
-from ..augmentation import Augmentation, compose
-from ..augmentation._compose import Composition
-from ..augmentation._symmetries import may_show_symmetries, symmetries_of
+from .._warnings import warn
+from ..augmentation import Augmentation
+from ..augmentation._symmetries import may_show_symmetries
 from ..augmentation._views import base_of
 from ..frameworks import Framework
 from ..frameworks._modalities import NoSplit, Split
-from ..kinds._base import Kind, Request, Schema, in_units_of_X, with_scaler
+from ..kinds._base import Kind, Request, Schema, with_scaler
 from ..kinds._images import Images
 from ..losses import Loss
 from ..similarity import Similarity
-from ._defaults import default_chain, default_encoder, no_default_error
+from ._defaults import default_chain, default_encoder
+from ._network import Directions, Network, Widths, build_network
 from ._samples import read_training_samples
-from ._settings import Settings, augmentations_of, network_parameters, resolve_settings
+from ._settings import Settings, encoders_of, network_parameters, resolve_settings
+from ._views import ViewSampler, augmentations_of, fit_chain, shown_symmetries
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fitted:
-    """The setup of a fit and, after training, the fitted state of an embedder.
+class Model:
+    """What a fit needs and leaves: a network, how X is read, and how views are drawn.
 
     Attributes
     ----------
@@ -67,16 +65,14 @@ class Fitted:
         augmentations; None if images are too few or too small to test, and for other kinds.
     built_from : dict
         The parameters that determine the network.
-    history : History
-        The history, with a row for each epoch.
+    history : list of dict
+        A row for each epoch.
     estimates : dict of str to float
         The last values of the hyperparameters that are estimated from the data.
     n_samples : int
         The number of samples in the largest fit.
-    optimizer_state, framework_state : dict or None
-        The states from which a later fit resumes.
-    interrupted : bool
-        Whether the user interrupted the fit.
+    adaptation : dict, list of (dict or None), or None
+        Whether pretrained networks are trained, and why.
     """
 
     loss: Loss
@@ -90,47 +86,37 @@ class Fitted:
     mixes_channels: bool
     symmetries: tuple[str, ...] | None
     built_from: dict[str, Any]
-    history: History = field(default_factory=History)
+    history: list[dict[str, Any]] = field(default_factory=list)
     estimates: dict[str, float] = field(default_factory=dict)
     n_samples: int = 0
-    optimizer_state: dict[str, Any] | None = None
-    framework_state: dict[str, Any] | None = None
-    interrupted: bool = False
+    adaptation: Any = None
 
-    def on_cpu(self) -> Fitted:
+    def on_cpu(self) -> Model:
         """Return a copy with all tensors on the CPU."""
-        names = ("network", "optimizer_state", "framework_state")
-        return replace(self, **{name: on_cpu(getattr(self, name)) for name in names})
-
-    def read(self, X: Any, owner: Any, min_samples: int = 1) -> Any:
-        """Validate an X, or `Views`, that is passed to a fitted embedder; see `Request`."""
-        return self.schema.kind.read(base_of(X), Request(owner, self.schema, min_samples))[0]
-
-    def composed(
-        self, chain: list[Augmentation], device: torch.device, *, is_for_network: bool = True
-    ) -> Composition:
-        """Return a fitted chain as one function of batches on a device.
-
-        Views for the network are reduced to the size of images that it reads.
-        """
-        draw: Any = compose(
-            chain,
-            self.schema.sample_shape,
-            kind=self.schema.kind,
-            convert=lambda samples: self.scaler.to_tensor(samples, device),
-        )
-        if is_for_network and draw.image_shape and draw.takes_any_size:
-            reducing_layers = (
-                layer for layer in self.network.encoder.modules() if isinstance(layer, Reduced)
-            )
-            draw.sides = next((layer.sides for layer in reducing_layers), None)
-        return draw
+        return replace(self, network=on_cpu(self.network))
 
     def use_threads(self) -> None:
         """Within `one_thread`, compute in all threads if the network is large."""
         schemas = self.schema.modalities or (self.schema,)
         kinds = ((schema.kind, schema.sample_shape) for schema in schemas)
         use_threads_for(self.network.encoder, *kinds)
+
+    def read(self, X: Any, owner: Any, min_samples: int = 1) -> Any:
+        """Validate an X, or `Views`, that is passed to a fitted embedder; see `Request`."""
+        return self.schema.kind.read(base_of(X), Request(owner, self.schema, min_samples))[0]
+
+    def embed(
+        self, module: nn.Module, X: Any, device: torch.device, to_batch: Any = None
+    ) -> NDArray[np.float32]:
+        """Return the output of a module for samples that `read` has validated.
+
+        `to_batch` maps samples to a batch, such as their views; None converts them.
+        """
+
+        def convert(samples: Any) -> Any:
+            return self.scaler.to_tensor(samples, device)
+
+        return encode(on_device(module, device), X, self.schema.kind, to_batch or convert)
 
     def projecting(self, network: Network) -> nn.Sequential:
         """Return the map from samples to projections, without concentrations.
@@ -148,24 +134,66 @@ class Fitted:
         directions = Directions(self.similarity, self.widths.n_modalities)
         return nn.Sequential(network.encoder, network.projector, directions)
 
+    def sampler(
+        self, chain: list[Augmentation], device: torch.device, *, is_for_network: bool = True
+    ) -> ViewSampler:
+        """Return a sampler of views by a fitted chain.
+
+        Views for the network are reduced to the size of images that it reads.
+        """
+        layers = self.network.encoder.modules() if is_for_network else ()
+        sides = next((layer.sides for layer in layers if isinstance(layer, Reduced)), None)
+        return ViewSampler(chain, self.schema, self.scaler, device, sides)
+
+    def scored_chain(self, X: Any, augmentation: Any = None) -> list[Augmentation]:
+        """Return augmentations that draw the views of a score, fitted to samples of `read`.
+
+        None takes the default of the kind, which makes embedders with different augmentations
+        comparable, or, if it has none, the augmentations of the training.
+        """
+        chain, kind = augmentations_of(augmentation, "make_view_scorer"), self.schema.kind
+        if chain is None:
+            symmetries: Any = {"symmetries": self.symmetries}
+            chain = default_chain(
+                kind, self.schema.sample_shape, mixes_channels=self.mixes_channels, **symmetries
+            )
+        if chain is None:
+            return self.augmentation
+        return fit_chain(chain, representative_array(X), self.schema)
+
     def score(
-        self, network: nn.Module, X: Any, measure: Measure, chain: list[Augmentation], device: Any
+        self, module: nn.Module, X: Any, measure: Measure, augmentation: Any, device: Any
     ) -> float:
-        """Return a measure of the embeddings of two views of each sample."""
+        """Return a measure of the embeddings of two views of each sample.
 
-        def read(rows: NDArray) -> Any:
-            return self.scaler.to_tensor(X[rows], device)
-
-        view_blocks = embedded_views(
-            network.eval(), self.composed(chain, device), len(X), read, device
+        Parameters
+        ----------
+        module : torch.nn.Module
+            Maps batches to embeddings.
+        X : array-like of length n_samples
+            Samples that `read` has validated; the augmentations are fitted to them.
+        measure : callable
+            Compares embeddings of two views.
+        augmentation : augmentation, list, Pipeline or None
+            As in `scored_chain`.
+        device : torch.device
+            The device of the computation.
+        """
+        views = self.sampler(self.scored_chain(X, augmentation), device)
+        blocks = embedded_views(
+            on_device(module, device).eval(),
+            views.draw,
+            len(X),
+            lambda rows: views.to_batch(X[rows]),
+            device,
         )
-        return score_views(measure, view_blocks, len(X))
+        return score_views(measure, blocks, len(X))
 
 
-def new_setup(
+def new_model(
     settings: Settings, X: Any, schema: Schema, chain: list[Augmentation] | None
-) -> Fitted:
-    """Return the setup of a first fit.
+) -> Model:
+    """Return the model of a first fit.
 
     Parameters
     ----------
@@ -182,7 +210,7 @@ def new_setup(
     array, scaler, batch = with_scaler(kind, X)
     with seeded_everywhere(settings.seed, settings.device):
         split = settings.framework.split_samples(kind, tuple(batch.shape[1:]))
-        network, widths = _new_network(settings, schema, scaler, batch, split)
+        network, widths, adaptation = _new_network(settings, schema, scaler, batch, split)
     mixes_channels = not (isinstance(split, Split) and split.is_of_channels)
     symmetries = shown_symmetries(array, schema, scaler)
     conditions: Any = {
@@ -190,7 +218,7 @@ def new_setup(
         "takes_one_view": settings.framework.n_views == 1,
         "symmetries": symmetries,
     }
-    return Fitted(
+    return Model(
         loss=settings.loss,
         framework=settings.framework,
         similarity=settings.similarity,
@@ -202,22 +230,14 @@ def new_setup(
         mixes_channels=mixes_channels,
         symmetries=symmetries,
         built_from=network_parameters(settings),
+        adaptation=adaptation,
     )
 
 
-def shown_symmetries(array: Any, schema: Schema, scaler: Any) -> tuple[str, ...] | None:
-    """Return the flips and rotations that X allows, None if they are unknown.
-
-    They depend only on X, so that embedders of the same X are scored by the same views.
-    """
-    is_detectable = may_show_symmetries(len(array), schema.kind.image_shape(schema.sample_shape))
-    return symmetries_of(array, scaler, seed=0).shown if is_detectable else None
-
-
-def continued_setup(
-    settings: Settings, X: Any, chain: list[Augmentation] | None, past: Fitted
-) -> Fitted:
-    """Return the setup of a fit that continues from another, whose network is copied.
+def continued_model(
+    settings: Settings, X: Any, chain: list[Augmentation] | None, past: Model
+) -> Model:
+    """Return the model of a fit that continues from another, whose network is copied.
 
     Parameters
     ----------
@@ -228,8 +248,8 @@ def continued_setup(
     chain : list of Augmentation or None
         The augmentations that draw the views; None keeps the fitted ones. Those that were saved
         without their samples take samples of X.
-    past : Fitted
-        The setup of the earlier fit.
+    past : Model
+        The model of the earlier fit.
     """
     past.use_threads()
     array = representative_array(X)
@@ -250,63 +270,21 @@ def continued_setup(
     )
 
 
-def scored_views(setup: Fitted, X: Any, augmentation: Any = None) -> list[Augmentation]:
-    """Return the fitted augmentations that draw the views.
-
-    Parameters
-    ----------
-    setup : Fitted
-        The fitted state of the embedder.
-    X : array-like of length n_samples
-        The samples to score, validated by their kind; the augmentations are fitted to them.
-    augmentation : augmentation, list, Pipeline or None
-        None takes the default of the kind or, if it has none, the augmentations of the training.
-    """
-    schema = setup.schema
-    chain = augmentations_of(augmentation, "make_view_scorer")
-    if chain is None:  # the default compares embedders that had different augmentations
-        chain = default_chain(
-            schema.kind,
-            schema.sample_shape,
-            mixes_channels=setup.mixes_channels,
-            symmetries=setup.symmetries,
-        )
-    if chain is None:
-        return setup.augmentation
-    return fit_chain(chain, representative_array(X), schema)
-
-
-def fit_chain(
-    chain: list[Augmentation] | None, array: Any, schema: Schema, **conditions: Any
-) -> list[Augmentation]:
-    """Return augmentations fitted to X; None is the default of the kind under the conditions."""
-    if chain is None:
-        chain = default_chain(schema.kind, schema.sample_shape, **conditions)
-    if chain is None:
-        raise no_default_error("augmentation", schema.kind)
-    return [clone(step).fit_checked(array, schema) for step in chain]
-
-
 def _new_network(
     settings: Settings, schema: Schema, scaler: Any, batch: Any, split: Split | NoSplit | None
-) -> tuple[Network, Widths]:
-    """Return a network with new weights, checked to be trainable, and its widths."""
+) -> tuple[Network, Widths, Any]:
+    """Return a network with new weights, checked to be trainable, its widths and adaptation."""
 
     def choose_encoder(index: int, kind: Kind, shape: tuple) -> Any:
         is_list = isinstance(settings.encoder, (list, tuple))
         encoder = settings.encoder[index] if is_list else settings.encoder
-        encoder = default_encoder(kind, shape) if encoder is None else encoder
-        # Labels and pairs are worth adapting a pretrained network to.
-        has_relations = settings.loss.requires_y or settings.same_group == "positive"
-        if getattr(encoder, "adapt", None) == "auto" and has_relations:
-            encoder = copy.copy(encoder)
-            encoder.adapt = True
-            say("Pretrained adapts the network to labels or groups. adapt=False overrides this.")
-        return encoder
+        # The default encoder depends on the kind and shape of each modality.
+        return default_encoder(kind, shape) if encoder is None else encoder
 
     _check_encoders(settings, split, schema)
-    # The default encoder depends on the kind and shape of each modality.
-    network, widths = build_network(
+    # Labels and pairs are worth adapting a pretrained network to.
+    groups = "groups" if settings.same_group == "positive" else None
+    network, widths, adaptation = build_network(
         batch,
         schema.kind,
         scaler,
@@ -316,16 +294,17 @@ def _new_network(
         projection_dim=settings.projection_dim,
         similarity=settings.similarity,
         owner=settings.owner,
+        relations="labels" if settings.loss.requires_y else groups,
     )
     _check_trainable(network, settings)
-    return network, widths
+    return network, widths, adaptation
 
 
 def keeps_pretrained(network: Network, settings: Settings) -> bool:
     """Return whether there is nothing to train: only a frozen pretrained network is used."""
-    encoder = network.encoder
-    is_pretrained = any(isinstance(item, PretrainedNetwork) for item in encoder.modules())
-    is_trainable = any(weights.requires_grad for weights in encoder.parameters())
+    encoders = encoders_of(settings.encoder)
+    is_pretrained = any(getattr(encoder, "is_pretrained", False) for encoder in encoders)
+    is_trainable = any(weights.requires_grad for weights in network.encoder.parameters())
     return is_pretrained and not (is_trainable or _uses_head(settings))
 
 
@@ -398,21 +377,21 @@ def drawn_views(embedder: Any, X: Any, n_views: int, rows: Any, random_state: An
     seed = resolve_seed(random_state)
     device = resolve_device(embedder.device, type(embedder).__name__)
     with one_thread(device):
-        if hasattr(embedder, "_fitted"):
-            setup = embedder._fitted
-            X = setup.read(X, embedder)
+        if hasattr(embedder, "_model"):
+            model = embedder._model
+            X = model.read(X, embedder)
         else:
             settings = resolve_settings(embedder)
             X, schema, chain = read_training_samples(settings, X, embedder, None)
             with torch.inference_mode(False):
                 # Augmentations are fitted as in `fit`; if none is, two samples are enough.
                 subset = X if _needs_all_samples(X, schema, chain) else X[:2]
-                setup = new_setup(settings, subset, schema, chain)
+                model = new_model(settings, subset, schema, chain)
         samples = X[:] if rows is None else X[chosen_rows(rows, len(X))]
         if not len(samples):
             raise ValueError("The 'rows' parameter of views must choose at least one sample.")
-        views = _draw(setup, samples, int(n_views), seed, device)
-    return DrawnViews(views, samples, X, setup.schema)
+        views = _draw(model, samples, int(n_views), seed, device)
+    return DrawnViews(views, samples, X, model.schema)
 
 
 def chosen_rows(rows: Any, n_samples: int) -> NDArray[np.int64]:
@@ -439,16 +418,10 @@ def _needs_all_samples(X: Any, schema: Schema, chain: list[Augmentation] | None)
     return any(step.uses_samples for step in chain)
 
 
-@torch.no_grad()
-def _draw(setup: Fitted, samples: Any, n_views: int, seed: int, device: Any) -> tuple[Any, ...]:
+def _draw(model: Model, samples: Any, n_views: int, seed: int, device: Any) -> tuple[Any, ...]:
     """Return views of samples; the first are the same for any number of views."""
-    batches = list(row_blocks(samples, setup.schema.kind.rows_per_call(samples)))
-    draw = setup.composed(setup.augmentation, device, is_for_network=False)
+    views = model.sampler(model.augmentation, device, is_for_network=False)
     generator = torch.Generator(device=device).manual_seed(seed)
-    views = []
+    n_rows = model.schema.kind.rows_per_call(samples)
     # View by view, not batch by batch, so that the first views do not depend on their number.
-    for _ in range(n_views):
-        drawn = [draw(setup.scaler.to_tensor(batch, device), generator) for batch in batches]
-        concatenated = torch.cat([batch.to("cpu") for batch in drawn])
-        views.append(in_units_of_X(setup.scaler, concatenated, samples))
-    return tuple(views)
+    return tuple(views.in_units_of_X(samples, generator, n_rows) for _ in range(n_views))

@@ -6,8 +6,7 @@ import torch
 from torch.utils.data import Dataset
 
 from skcontrast import load, save
-from skcontrast._fit._defaults import DEFAULTS, default_chain, default_encoder, defaults_of
-from skcontrast._fit._setup import scored_views
+from skcontrast._model._defaults import DEFAULTS, default_chain, default_encoder, defaults_of
 from skcontrast.augmentation import (
     ColorJitter,
     GaussianBlur,
@@ -133,7 +132,7 @@ def test_symmetries_are_found_once_in_fit_whatever_the_seed_and_are_kept(stripes
         for seed, chain in [(0, None), (1, None), (1, [])]
     ]
     chains = [embedder.augmentation_ for embedder in fitted[:2]]
-    chains += [scored_views(embedder._fitted, stripes[:20]) for embedder in fitted]
+    chains += [embedder._model.scored_chain(stripes[:20]) for embedder in fitted]
     flip = RandomFlip(0.5, 0.5)
     assert all(repr(chain) == repr([flip, *GREY]) for chain in chains)
 
@@ -141,10 +140,10 @@ def test_symmetries_are_found_once_in_fit_whatever_the_seed_and_are_kept(stripes
 def test_symmetries_are_kept_by_a_fit_that_continues_and_in_files(stripes, tmp_path):
     embedder = small(encoder=ConvNet(widths=(4,)), max_epochs=1).fit(stripes)
     embedder.partial_fit(stripes[:40])
-    assert embedder._fitted.symmetries == SYMMETRIES[:3]
+    assert embedder._model.symmetries == SYMMETRIES[:3]
     assert isinstance(embedder.augmentation_[0], RandomFlip)
     save(embedder, tmp_path / "embedder")
-    assert load(tmp_path / "embedder")._fitted.symmetries == SYMMETRIES[:3]
+    assert load(tmp_path / "embedder")._model.symmetries == SYMMETRIES[:3]
 
 
 def test_views_drawn_before_a_fit_follow_what_a_dataset_shows(stripes):
@@ -200,11 +199,11 @@ def test_one_view_of_a_graph_is_not_augmented_in_training_and_is_in_score():
     assert default_chain(Graphs(), (None, 4), takes_one_view=True) == []
     embedder = small(framework=InfoGraph(), encoder=None).fit(GRAPHS)
     assert embedder.augmentation_ == []
-    assert isinstance(scored_views(embedder._fitted, pack_graphs(GRAPHS))[0], NodeDrop)
+    assert isinstance(embedder._model.scored_chain(pack_graphs(GRAPHS))[0], NodeDrop)
 
 
 def test_score_draws_the_default_views_whatever_the_chain():
     for X, default in [(vectors(), MarginalCorruption), (images(channels=3), SimCLRAugmentation)]:
         embedder = small(encoder=None, augmentation=[]).fit(X)
-        (scored,) = scored_views(embedder._fitted, X)
+        (scored,) = embedder._model.scored_chain(X)
         assert isinstance(scored, default)

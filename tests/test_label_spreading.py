@@ -8,15 +8,15 @@ import torch
 from sklearn.datasets import load_digits, make_blobs
 from skorch.callbacks import Callback
 
-from skcontrast._fit import _label_spreading
-from skcontrast._fit._label_spreading import (
+from skcontrast import _label_spreading
+from skcontrast._label_spreading import (
     LabelSpreader,
     confident_labels,
     spread_in_chunks,
     summarize,
 )
 from skcontrast.frameworks import CMC, MoCo
-from skcontrast.losses import InfoNCE, Loss, SemiSupCon, SupCon
+from skcontrast.losses import InfoNCE, Loss, PseudoLabels, SemiSupCon, SupCon
 from tests.common import small
 
 X, y = load_digits(return_X_y=True)
@@ -231,8 +231,8 @@ def test_a_loss_of_ones_own_may_ask_for_pseudo_labels():
         def class_weights(self, same_class):
             return ~same_class
 
-        def label_spreading(self):
-            return SemiSupCon(every=1, share=0.5, labeled_share=0, n_neighbors=5)
+        def pseudo_labels(self):
+            return PseudoLabels(every=1, share=0.5, labeled_share=0, n_neighbors=5)
 
     labels = Labels()
     small(loss=OwnClasses(), max_epochs=2, callbacks=[labels]).fit(X, FEW)
@@ -244,7 +244,7 @@ def test_a_loss_of_ones_own_may_ask_for_pseudo_labels():
 )
 def test_there_is_something_to_spread_only_if_some_labels_of_two_classes_are_known(labels):
     labels = None if labels is None else torch.as_tensor(labels)
-    assert not LabelSpreader(SemiSupCon().label_spreading(), labels).has_some_labels
+    assert not LabelSpreader(SemiSupCon().pseudo_labels(), labels).has_some_labels
     assert LabelSpreader(None, torch.tensor([0, 1, -1])).has_some_labels
 
 

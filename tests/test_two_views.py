@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from skcontrast._network._inference import embedded_views, score_views
+from skcontrast._inference import embedded_views, score_views
 from skcontrast.augmentation import GaussianNoise, MarginalCorruption
 from skcontrast.losses import DCL
 from skcontrast.metrics import alignment, make_view_scorer, neighbor_agreement

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from skcontrast._network._inference import encode, on_cpu
+from skcontrast._inference import encode, on_cpu
 from skcontrast.encoders import MLP, ConvNet
 from skcontrast.estimation import project_views
 from skcontrast.kinds import Vectors

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from skcontrast._files._save import classes
-from skcontrast._storage._values import Reader, Writer
+from skcontrast._files._values import Reader, Writer
 from skcontrast.losses import DCL, PositiveDebiased, Ring
 
 

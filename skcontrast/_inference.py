@@ -9,12 +9,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from .._data._arrays import is_lazy, row_blocks
-from .._layers._pretrained import PretrainedNetwork
-from .._warnings import progress
-from ..encoders import Encoder, Pretrained
-from ..kinds._base import Kind
-from ..kinds._recognise import naming_kind
+from ._data._arrays import is_lazy, row_blocks
+from ._warnings import progress
+from .encoders import Encoder
+from .kinds._base import Kind
+from .kinds._recognise import naming_kind
 
 # With fewer rows, AVX-512 uses another kernel, whose rounding differs by more than the 1e-7 that
 # scikit-learn's check_methods_subset_invariance allows.
@@ -124,7 +123,7 @@ def encode_batches(
 def _apply_padded(module: nn.Module, batch: Any) -> Tensor:
     """Apply a module to a batch, whose rows are repeated if it is small and the network, too."""
     n = len(batch)
-    if n >= _MIN_ROWS or any(isinstance(layer, PretrainedNetwork) for layer in module.modules()):
+    if n >= _MIN_ROWS or any(getattr(layer, "is_large", False) for layer in module.modules()):
         return module(batch)
     rows = torch.arange(_MIN_ROWS, device=batch.device) % n
     return module(batch[rows])[:n]
@@ -215,7 +214,7 @@ def trains_in_bf16(precision: str, kind: Kind, encoder: Any, device: torch.devic
         return precision == "bf16"
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
-    if device.type != "cpu" or any(isinstance(item, Pretrained) for item in encoders):
+    if device.type != "cpu" or any(getattr(item, "is_pretrained", False) for item in encoders):
         return False
     # torch has no public function for this; without the private one, float32 is always right.
     return bool(getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)())

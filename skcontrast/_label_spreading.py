@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch import Tensor
 
-from ..losses import SemiSupCon
+from ._checks import validate_parameters
+from .losses import PseudoLabels
 
 # Default number of neighbours in the graph.
 N_NEIGHBORS = 15
@@ -194,8 +195,8 @@ class LabelSpreader:
 
     Parameters
     ----------
-    settings : SemiSupCon or None
-        Settings of the pseudo-labels for the loss; with None, it gets none.
+    settings : PseudoLabels or None
+        How the loss gets pseudo-labels; with None, it gets none.
     labels : Tensor of shape (n,), dtype int64, or None
         Known classes, −1 where unknown. Label spreading needs unlabeled samples, and labels of at
         least two classes.
@@ -208,7 +209,9 @@ class LabelSpreader:
         Smallest share of each batch that is drawn from these rows.
     """
 
-    def __init__(self, settings: SemiSupCon | None, labels: Tensor | None):
+    def __init__(self, settings: PseudoLabels | None, labels: Tensor | None):
+        if settings is not None:
+            validate_parameters(settings)
         self.settings = settings
         self.labels = torch.empty(0, dtype=torch.int64) if labels is None else labels
         self.labeled = (self.labels >= 0).nonzero()[:, 0].cpu()

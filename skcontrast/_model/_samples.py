@@ -21,7 +21,7 @@ from ..augmentation import Augmentation, Views
 from ..kinds._base import Kind, Request, Schema
 from ..kinds._images import Images
 from ..kinds._recognise import MultimodalKind, declared_kind, read_samples
-from ._estimated_parameters import auto_parameters
+from ..schedules._numbers import auto_parameters
 from ._settings import Settings, check_same_network, encoders_of
 
 
@@ -66,7 +66,7 @@ def read_training_data(
         The arguments of `fit`.
     owner : estimator
         Named in messages about X; not changed.
-    past : Fitted or None
+    past : Model or None
         The earlier fit that this one continues.
     """
     X, schema, chain = read_training_samples(settings, X, owner, past)

@@ -9,8 +9,8 @@ import torch
 from sklearn.pipeline import make_pipeline
 from torch import nn
 
-from skcontrast._fit._settings import resolve_settings
-from skcontrast._fit._setup import continued_setup, new_setup
+from skcontrast._model._model import continued_model, new_model
+from skcontrast._model._settings import resolve_settings
 from skcontrast.augmentation import GaussianNoise, MarginalCorruption
 from skcontrast.encoders import MLP
 from skcontrast.frameworks import CMC
@@ -35,7 +35,7 @@ def test_the_seed_alone_decides_the_weights_and_the_global_generator_is_left_alo
     settings, X, schema = parts()
     before = torch.get_rng_state()
     first, same, other = (
-        new_setup(replace(settings, seed=seed), X, schema, None) for seed in (3, 3, 4)
+        new_model(replace(settings, seed=seed), X, schema, None) for seed in (3, 3, 4)
     )
     assert states_equal(first.network, same.network)
     assert not states_equal(first.network, other.network)
@@ -44,11 +44,11 @@ def test_the_seed_alone_decides_the_weights_and_the_global_generator_is_left_alo
 
 def test_widths_are_those_of_the_outputs():
     settings, X, schema = parts(n_components=7, projection_dim=3)
-    setup = new_setup(settings, X, schema, None)
-    batch = setup.scaler.to_tensor(X, "cpu")
-    h = setup.network.encoder(batch)
-    assert h.shape == (60, 7) and setup.network(batch).shape == (60, 3)
-    assert (setup.widths.representation, setup.widths.projection, setup.widths.n_modalities) == (
+    model = new_model(settings, X, schema, None)
+    batch = model.scaler.to_tensor(X, "cpu")
+    h = model.network.encoder(batch)
+    assert h.shape == (60, 7) and model.network(batch).shape == (60, 3)
+    assert (model.widths.representation, model.widths.projection, model.widths.n_modalities) == (
         7,
         3,
         1,
@@ -57,9 +57,9 @@ def test_widths_are_those_of_the_outputs():
 
 def test_with_two_parts_widths_are_those_of_both_and_channels_are_not_mixed():
     settings, X, schema = parts(framework=CMC(split=2), n_components=7, projection_dim=3)
-    setup = new_setup(settings, X, schema, None)
-    assert not setup.mixes_channels
-    assert (setup.widths.representation, setup.widths.projection, setup.widths.n_modalities) == (
+    model = new_model(settings, X, schema, None)
+    assert not model.mixes_channels
+    assert (model.widths.representation, model.widths.projection, model.widths.n_modalities) == (
         14,
         6,
         2,
@@ -68,21 +68,21 @@ def test_with_two_parts_widths_are_those_of_both_and_channels_are_not_mixed():
 
 def test_a_continued_network_is_a_copy():
     settings, X, schema = parts()
-    past = new_setup(settings, X, schema, None)
-    setup = continued_setup(settings, X, None, past)
-    assert setup.network is not past.network and states_equal(setup.network, past.network)
+    past = new_model(settings, X, schema, None)
+    model = continued_model(settings, X, None, past)
+    assert model.network is not past.network and states_equal(model.network, past.network)
     with torch.no_grad():
-        next(setup.network.parameters()).add_(1)
-    assert not states_equal(setup.network, past.network)
-    assert setup.scaler is past.scaler and setup.schema is past.schema
+        next(model.network.parameters()).add_(1)
+    assert not states_equal(model.network, past.network)
+    assert model.scaler is past.scaler and model.schema is past.schema
 
 
-def test_a_continued_setup_takes_the_new_choices_and_keeps_the_chain_unless_one_is_given():
+def test_a_continued_model_takes_the_new_choices_and_keeps_the_chain_unless_one_is_given():
     settings, X, schema = parts()
-    past = new_setup(settings, X, schema, None)
+    past = new_model(settings, X, schema, None)
     changed, _, _ = parts(loss=DCL(tau_plus=0.3), augmentation=GaussianNoise())
     kept, given = (
-        continued_setup(changed, X, chain, past) for chain in (None, changed.augmentation)
+        continued_model(changed, X, chain, past) for chain in (None, changed.augmentation)
     )
     assert repr(kept.loss) == repr(DCL(tau_plus=0.3)) and repr(past.loss) == repr(settings.loss)
     assert all(map(operator.is_, kept.augmentation, past.augmentation))
@@ -104,14 +104,14 @@ def test_a_frozen_encoder_without_a_head_leaves_nothing_to_train():
     frozen = nn.Linear(5, 4).requires_grad_(False)
     settings, X, schema = parts(encoder=frozen, projection_dim=0)
     with pytest.raises(ValueError, match="nothing to train: 'encoder' has no trainable"):
-        new_setup(settings, X, schema, None)
+        new_model(settings, X, schema, None)
 
 
-def test_a_setup_draws_views_from_samples_and_from_batches_alike():
+def test_a_model_draws_views_from_samples_and_from_batches_alike():
     settings, X, schema = parts(encoder=MLP(widths=(4,)), augmentation=GaussianNoise())
-    setup = new_setup(settings, X, schema, settings.augmentation)
-    draw = setup.composed(setup.augmentation, torch.device("cpu"))
-    batch = setup.scaler.to_tensor(X, "cpu")
+    model = new_model(settings, X, schema, settings.augmentation)
+    draw = model.sampler(model.augmentation, torch.device("cpu")).draw
+    batch = model.scaler.to_tensor(X, "cpu")
     views = [draw(batch, torch.Generator().manual_seed(1)) for _ in range(2)]
     assert isinstance(schema.kind, Vectors) and views[0].equal(views[1])
     assert views[0].shape == (60, 5) and not np.array_equal(views[0], batch)

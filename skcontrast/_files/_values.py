@@ -35,7 +35,7 @@ import torch
 from sklearn.base import BaseEstimator
 from torch import Tensor, nn
 
-from .._layers._pretrained import build, recipe_of, remove_head, with_any_size
+from ..encoders._pretrained_network import build, recipe_of, remove_head, with_any_size
 
 # The attributes of every module, and those of them that are saved.
 _MODULE = frozenset(vars(nn.Module()))

@@ -10,8 +10,8 @@ from skorch.callbacks import Callback, EarlyStopping, EpochScoring, LRScheduler
 from torch import nn
 
 from skcontrast import ContrastiveEmbedder
-from skcontrast._fit._samples import kind_hint
-from skcontrast._fit._settings import epoch_progress, resolve_settings
+from skcontrast._model._samples import kind_hint
+from skcontrast._model._settings import epoch_progress, resolve_settings
 from skcontrast.augmentation import GaussianNoise, MarginalCorruption, RandomAffine, Views
 from skcontrast.encoders import MLP, ConvNet, PatchNet, Pretrained
 from skcontrast.frameworks import InfoGraph, SimCLR

@@ -7,7 +7,7 @@ from sklearn.datasets import load_digits
 from torch import nn
 
 from skcontrast import ContrastiveEmbedder
-from skcontrast._network._inference import trains_in_bf16
+from skcontrast._inference import trains_in_bf16
 from skcontrast.augmentation import RandomAffine
 from skcontrast.encoders import ConvNet, Pretrained
 from skcontrast.kinds import Images, Vectors

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import math
-import re
-import zlib
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import Any
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
-from skorch.callbacks import Callback, LRScheduler
-from skorch.callbacks.scoring import ScoringBase
-from torch import Tensor, nn
 
 from .._checks import (
     advice_on,
@@ -23,10 +18,8 @@ from .._checks import (
     parameter_owners,
     validate_parameters,
 )
-from .._data._arrays import fingerprint
 from .._runtime import resolve_device, resolve_seed
 from ..augmentation import Augmentation
-from ..callbacks import Evaluation
 from ..encoders import Encoder
 from ..frameworks import Framework, SimCLR
 from ..kinds._base import Kind, Schema
@@ -36,6 +29,7 @@ from ..optimizers import Optimizer, as_optimizer
 from ..schedules import CosineDecay, Schedule, at_progress
 from ..similarity import Cosine, Similarity
 from ._defaults import fit_defaults
+from ._views import augmentations_of
 
 # role: (base class, default); the framework comes before the similarity, whose default it sets
 COMPONENTS = {
@@ -50,11 +44,11 @@ _UNNAMED = {"framework": "one with one encoder", "similarity": "one without conc
 _EPOCHS = 100
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Settings:
     """The parameters of an embedder, validated and resolved.
 
-    Parameters that are not listed are attributes, too, with the user's values.
+    Those that are not listed are the user's.
 
     Attributes
     ----------
@@ -66,18 +60,18 @@ class Settings:
         Clones, validated.
     kind : Kind or None
         None detects it.
-    max_epochs : int
-        100 for "auto" until the samples are known.
     augmentation : list of Augmentation or None
         None takes the augmentations that come with X, or the default of its kind.
+    lr : float
+        NaN for "auto" until the samples are known.
+    max_epochs : int
+        100 for "auto" until the samples are known.
     optimizer : Optimizer
         A clone, validated.
     lr_schedule : Schedule or None
         None keeps the learning rate constant.
     device : torch.device
         The device of the training.
-    callbacks : list
-        The user's callbacks.
     seed : int
         The seed from `random_state`.
     one_epoch : bool
@@ -91,20 +85,29 @@ class Settings:
     similarity: Similarity
     kind: Kind | None
     augmentation: list[Augmentation] | None
+    lr: float
     max_epochs: int
     optimizer: Optimizer
     lr_schedule: Schedule | None
     device: torch.device
-    callbacks: list[Callback | tuple[str, Callback]]
     seed: int
+    encoder: Any
+    n_components: int | None
+    projection_dim: int
+    output: str
+    same_group: Literal["neutral", "positive"]
+    n_views: int
+    batch_size: int
+    weight_decay: float
+    precision: str
+    memory_budget: float | None
+    n_workers: int
+    callbacks: Sequence[Any] | None
+    warm_start: bool
+    checkpoint: str | os.PathLike | None
+    random_state: int | np.random.RandomState | None
+    verbose: int
     one_epoch: bool = False
-
-    def __getattr__(self, name: str) -> Any:
-        """Return a parameter that is not resolved."""
-        try:
-            return vars(self)["parameters"][name]
-        except KeyError:
-            raise AttributeError(name) from None
 
     def for_samples(self, n_samples: int, schema: Schema) -> Settings:
         """Return settings with the learning rate and the epochs for `n_samples` of a schema."""
@@ -112,10 +115,11 @@ class Settings:
         encoders = encoders_of(self.encoder)
         defaults = (fit_defaults(encoder, schema, n_batches) for encoder in encoders)
         lr, n_epochs = map(min, zip(*defaults, strict=True))
-        parameters = self.parameters | ({"lr": lr} if self.parameters["lr"] == "auto" else {})
-        if parameters["max_epochs"] != "auto" or self.one_epoch:
+        lr = lr if self.parameters["lr"] == "auto" else self.lr
+        if self.parameters["max_epochs"] != "auto" or self.one_epoch:
             n_epochs = self.max_epochs
-        return replace(self, parameters=parameters, max_epochs=n_epochs)
+        parameters = self.parameters | {"lr": lr}
+        return replace(self, parameters=parameters, lr=lr, max_epochs=n_epochs)
 
     @property
     def grouped_optimizer(self) -> Optimizer:
@@ -182,28 +186,30 @@ def resolve_settings(estimator: Any) -> Settings:
             validate_parameters(encoder)
     max_epochs = _EPOCHS if parameters["max_epochs"] == "auto" else parameters["max_epochs"]
     lr_schedule = _lr_schedule(parameters["lr_schedule"], max_epochs, owner)
-    _check_callbacks(plain_callbacks(parameters["callbacks"]), lr_schedule, owner)
     # The framework comes first: the default of the similarity depends on it.
     framework = _component("framework", parameters, owner, max_epochs)
     default = framework.default_similarity
     is_detected = isinstance(parameters["kind"], str) and parameters["kind"] == "auto"
     optimizer = clone(as_optimizer(parameters["optimizer"]))
     validate_parameters(optimizer)
-    return Settings(
-        owner=owner,
-        parameters=parameters,
-        loss=_component("loss", parameters, owner, max_epochs),
-        framework=framework,
-        similarity=_component("similarity", parameters, owner, max_epochs, default),
-        kind=None if is_detected else named_kind(parameters["kind"], owner=owner),
-        augmentation=augmentations_of(parameters["augmentation"], owner),
-        max_epochs=max_epochs,
-        optimizer=optimizer,
-        lr_schedule=lr_schedule,
-        device=resolve_device(parameters["device"], owner),
-        callbacks=list(parameters["callbacks"] or ()),
-        seed=resolve_seed(parameters["random_state"]),
-    )
+    given = {item.name: parameters.get(item.name) for item in fields(Settings)}
+    resolved = {
+        "owner": owner,
+        "parameters": parameters,
+        "loss": _component("loss", parameters, owner, max_epochs),
+        "framework": framework,
+        "similarity": _component("similarity", parameters, owner, max_epochs, default),
+        "kind": None if is_detected else named_kind(parameters["kind"], owner=owner),
+        "augmentation": augmentations_of(parameters["augmentation"], owner),
+        "lr": math.nan if parameters["lr"] == "auto" else parameters["lr"],
+        "max_epochs": max_epochs,
+        "optimizer": optimizer,
+        "lr_schedule": lr_schedule,
+        "device": resolve_device(parameters["device"], owner),
+        "seed": resolve_seed(parameters["random_state"]),
+        "one_epoch": False,
+    }
+    return Settings(**{**given, **resolved})
 
 
 def _component(
@@ -225,64 +231,9 @@ def _component(
     return value
 
 
-def plain_callbacks(callbacks: Any) -> list[Any]:
-    """Return callbacks without their names."""
-    items = callbacks or ()
-    return [item[1] if isinstance(item, tuple) and len(item) == 2 else item for item in items]
-
-
-def _check_callbacks(callbacks: list[Any], lr_schedule: Schedule | None, owner: str) -> None:
-    """Refuse objects that are not callbacks of skorch, and callbacks that need other data."""
-    is_evaluated = any(isinstance(callback, Evaluation) for callback in callbacks)
-    for callback in callbacks:
-        if not isinstance(callback, Callback):
-            raise TypeError(
-                f"The 'callbacks' parameter of {owner} must hold instances of callbacks, such as "
-                f"EarlyStopping(), got {callback!r}."
-            )
-        name = type(callback).__name__
-        # These would run without the data that they need, or override the schedule.
-        if isinstance(callback, ScoringBase):
-            raise ValueError(
-                f"The callback {name} of skorch scores the predictions of a classifier: pass "
-                "skcontrast.callbacks.Evaluation(scoring, X, y) with held-out samples instead."
-            )
-        if str(getattr(callback, "monitor", "")).startswith("valid_") and not is_evaluated:
-            raise ValueError(
-                f"The callback {name} monitors {callback.monitor!r}, but nothing is held back for "
-                "validation: monitor 'train_loss' (EarlyStopping), 'train_loss_best' (Checkpoint) "
-                "or the column of a skcontrast.callbacks.Evaluation."
-            )
-        if isinstance(callback, LRScheduler) and lr_schedule is not None:
-            raise ValueError(
-                f"The callback {name} and the 'lr_schedule' parameter of {owner} both set the "
-                "learning rate: pass lr_schedule='constant' with it."
-            )
-
-
 def encoders_of(encoder: Any) -> list[Any]:
     """Return the encoders of the modalities as a list; one encoder gives a list of one."""
     return list(encoder) if isinstance(encoder, (list, tuple)) else [encoder]
-
-
-def augmentations_of(augmentation: Any, owner: str) -> list[Augmentation] | None:
-    """Return an augmentation, a list or a Pipeline as a validated list; None stays None."""
-    if augmentation is None:
-        return None
-    if isinstance(augmentation, Pipeline):
-        steps = (step for _, step in augmentation.steps if step not in (None, "passthrough"))
-        augmentation = list(steps)
-    if isinstance(augmentation, (list, tuple)):
-        return [part for step in augmentation for part in augmentations_of(step, owner) or ()]
-    if callable(augmentation) and not isinstance(augmentation, (type, Augmentation)):
-        name = getattr(augmentation, "__name__", type(augmentation).__name__)
-        raise TypeError(
-            f"The 'augmentation' parameter of {owner} got {name}, which is not an Augmentation: "
-            f"pass FunctionAugmentation({name}), with per_sample=True if it takes one sample."
-        )
-    check_component(augmentation, Augmentation, owner=owner, parameter="augmentation")
-    validate_parameters(augmentation)
-    return [augmentation]
 
 
 def _lr_schedule(schedule: str | Schedule, n_epochs: int, owner: str) -> Schedule | None:
@@ -298,28 +249,6 @@ def _lr_schedule(schedule: str | Schedule, n_epochs: int, owner: str) -> Schedul
                 f"0, got {factor} in epoch {epoch}."
             )
     return schedule
-
-
-def description_of(value: Any) -> str:
-    """Return a description of an object that is the same in every process.
-
-    It differs for other parameters; for networks, also for other weights. Functions, and objects
-    without parameters, are described by their names.
-    """
-    if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(description_of, value))}]"
-    text = re.sub(" at 0x[0-9a-fA-F]+", "", repr(value))
-    if not isinstance(value, nn.Module):
-        return text
-    structure, weights = zlib.crc32(text.encode()), checksum(value.state_dict().values())
-    return f"{type(value).__name__} with checksum {structure:08x} and weights {weights:08x}"
-
-
-def checksum(values: Iterable[Any]) -> int:
-    """Return a checksum of arrays and tensors; other values are ignored."""
-    tensors = [torch.as_tensor(v) for v in values if isinstance(v, (np.ndarray, Tensor))]
-    known = [tensor for tensor in tensors if not nn.parameter.is_lazy(tensor)]
-    return fingerprint(tensor.detach().cpu().double().numpy() for tensor in known)
 
 
 def network_parameters(settings: Settings) -> dict[str, Any]:

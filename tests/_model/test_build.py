@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from skcontrast._network._build import Widths, build_network
+from skcontrast._model._network import Widths, build_network
 from skcontrast.encoders import MLP
 from skcontrast.frameworks._modalities import Split
 from skcontrast.kinds import Vectors
@@ -40,7 +40,8 @@ def network_of(shape=(5,), split=None, **kwargs):
     X = np.random.default_rng(0).normal(2, 3, size=(20, *shape)).astype(np.float32)
     scaler = Vectors().scaler().fit(X)
     batch = scaler.to_tensor(X, "cpu")
-    return *build_network(batch, Vectors(), scaler, split, **settings | kwargs), batch
+    network, widths, _ = build_network(batch, Vectors(), scaler, split, **settings | kwargs)
+    return network, widths, batch
 
 
 def halves():
@@ -119,7 +120,7 @@ def test_the_encoder_of_a_part_learns_from_that_part():
 
 
 def test_an_encoder_learns_from_2000_samples_at_most(monkeypatch):
-    monkeypatch.setattr("skcontrast._network._build._ENOUGH_SAMPLES", 8)
+    monkeypatch.setattr("skcontrast._model._network._ENOUGH_SAMPLES", 8)
     encoder = Learns((8,))
     network, _, batch = network_of(choose_encoder=lambda *part: encoder)
     assert torch.equal(encoder.seen[0], network.encoder[0](batch[::3])), "evenly spread"

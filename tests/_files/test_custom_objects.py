@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from torch import nn
 
 from skcontrast._files._save import classes
-from skcontrast._storage._values import Reader, Writer, qualified_name
+from skcontrast._files._values import Reader, Writer, qualified_name
 
 
 def written(value):
@@ -77,7 +77,7 @@ class Holds:
 
 def test_a_custom_object_has_the_name_that_python_gives_its_class():
     assert qualified_name(Block()) == qualified_name(Block) == f"{__name__}.Block"
-    assert qualified_name(qualified_name) == "skcontrast._storage._values.qualified_name"
+    assert qualified_name(qualified_name) == "skcontrast._files._values.qualified_name"
 
 
 def test_each_object_of_a_class_has_a_name():

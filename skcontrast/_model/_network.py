@@ -20,6 +20,7 @@ from ..frameworks._modalities import NoSplit, ParallelNetworks, Split
 from ..kinds._base import Kind
 from ..kinds._recognise import MultimodalKind
 from ..similarity import Similarity
+from ._adapt import adapt
 
 # Samples from which an encoder computes what gradients do not train, such as filters.
 _ENOUGH_SAMPLES = 2000
@@ -121,8 +122,12 @@ def build_network(
     projection_dim: int,
     similarity: Similarity,
     owner: str,
-) -> tuple[Network, Widths]:
-    """Return a network with fresh weights, drawn from torch's global generator.
+    relations: str | None = None,
+) -> tuple[Network, Widths, Any]:
+    """Return a network with fresh weights, drawn from torch's global generator; and its widths.
+
+    The third is the decision of `adapt` on a pretrained network, or None; with several encoders,
+    a list of them.
 
     Parameters
     ----------
@@ -142,6 +147,8 @@ def build_network(
         Determines the width of the heads' output.
     owner : str
         The name of the estimator's class, for messages.
+    relations : {"labels", "groups"} or None, default=None
+        What the training knows about samples beyond their views.
     """
     branches = _branches(subset, kind, scaler, split)
     for index, branch in enumerate(branches):
@@ -162,9 +169,12 @@ def build_network(
     ]
     for branch, last in zip(branches, channels_last, strict=True):
         # Modalities in one array share one layer.
-        branch.learn(all(channels_last) if isinstance(split, Split) else last)
+        branch.learn(all(channels_last) if isinstance(split, Split) else last, relations)
     network = _assemble(split, branches, heads).float()
-    return network, Widths(sum(branch.width for branch in branches), sum(widths), len(branches))
+    width = sum(branch.width for branch in branches)
+    decisions = [branch.adaptation for branch in branches]
+    adaptation = decisions if len(decisions) > 1 and any(decisions) else decisions[0]
+    return network, Widths(width, sum(widths), len(branches)), adaptation
 
 
 @dataclass
@@ -185,6 +195,8 @@ class _Branch:
         The layer before the encoder.
     larger : tuple of int or None
         Height and width of images before they are reduced for the encoder.
+    adaptation : dict or None
+        The decision on a pretrained network.
     """
 
     kind: Kind
@@ -198,6 +210,7 @@ class _Branch:
     width: int = 0
     layer: nn.Module | None = None
     larger: tuple | None = None
+    adaptation: dict[str, Any] | None = None
 
     def build(self, n_components: int | None, owner: str) -> None:
         """Build the encoder and try it on zeros, or on two samples if they are not numbers."""
@@ -206,7 +219,7 @@ class _Branch:
             self.parameter, self.shape, n_components, kind=self.kind, example=example, owner=owner
         )
 
-    def learn(self, channels_last: bool) -> None:
+    def learn(self, channels_last: bool, relations: str | None) -> None:
         """Build the layer before the encoder, and compute what gradients do not train."""
         self.layer = self.kind.first_layer(self.subset, self.scaler, channels_last=channels_last)
         if self.larger is not None:
@@ -215,6 +228,8 @@ class _Branch:
             batch = self.samples(_ENOUGH_SAMPLES, self.layer)
             rng = np.random.RandomState(int(torch.randint(2**31, ())))
             self.parameter.learn(self.encoder, batch, rng)
+            if self.parameter.is_pretrained:
+                self.adaptation = adapt(self.parameter, self.encoder, batch, rng, relations)
 
     def samples(self, n: int, layer: nn.Module | None = None) -> Any:
         """Return at most n samples, after a layer if one is passed."""

@@ -8,7 +8,7 @@ import pytest
 import torch
 from safetensors.torch import save
 
-from skcontrast._storage._file import pack, read_file, replace_file
+from skcontrast._safetensors import pack, read_file, replace_file
 
 TENSORS = {
     "a": torch.arange(6.0).view(2, 3),

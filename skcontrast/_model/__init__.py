@@ -1,0 +1,1 @@
+"""What is fitted: settings, samples, defaults, views, and the model that embeds them."""

@@ -1,0 +1,140 @@
+"""Adaptation of pretrained networks: whether to train one, what stays frozen, and the copy."""
+
+import copy
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ..augmentation import compose
+from ..encoders._pretrained import has_batch_norm, image_sizes, output_width
+from ..encoders._pretrained_network import PretrainedNetwork
+from ..kinds import Images
+from ._defaults import default_chain
+
+# For adapt="auto": the number of images and their batch size.
+_N_IMAGES, _BATCH = 300, 32
+# For adapt="auto", at the image size of the training: the largest share of views, of 300 images,
+# whose nearest neighbour is the other view of the same image; with lite0 and lite2, sets that gain
+# have .29 to .73 (but weather .85, satellite tiles .95), sets that lose .79 to .98. Without batch
+# normalisation, also the largest participation ratio of the features: with a vision transformer,
+# adapting gains where it is 3.7 to 8.8 (nine sets; seedlings 10.9), and costs accuracy at 9.6.
+_MOST_RETRIEVED, _MOST_DIRECTIONS = 0.75, 9
+
+
+def adapt(
+    encoder: Any, module: nn.Module, images: Tensor, rng: np.random.RandomState, reason: str | None
+) -> dict[str, Any]:
+    """Decide whether to train a pretrained network, and prepare it; return the decision.
+
+    A network that is trained keeps its first layers and a frozen copy, and gets smaller images.
+
+    Parameters
+    ----------
+    encoder : Pretrained
+        The encoder that has built the module.
+    module : torch.nn.Module
+        The network, followed by a linear layer if there is one. Changed in place.
+    images : Tensor of shape (n, channels, height, width)
+        Training images.
+    rng : RandomState
+        Chooses the images that are measured.
+    reason : {"labels", "groups"} or None
+        Why ``adapt="auto"`` trains the network whatever its features are.
+
+    Returns
+    -------
+    decision : dict
+        ``adapted``, ``reason``, and what was measured with its limits.
+    """
+    network: Any = module[0] if isinstance(module, nn.Sequential) else module
+    is_auto = isinstance(encoder.adapt, str)
+    _freeze(network, encoder.frozen if encoder.adapt else 1.0)
+    if not any(weights.requires_grad for weights in network.parameters()):
+        decision = {"adapted": False, "reason": "parameter"}
+        network.notes.append(describe(decision))
+        return decision
+    native, widths = network.pixels.size, []
+    for size in (native, image_sizes(encoder, network.network, images.shape[-2:])[1]):
+        network.pixels.size = size
+        with torch.no_grad():  # changes the size if the network takes only one
+            widths.append(output_width(encoder, network, images[:2]))
+    if widths[0] != widths[1]:  # the network flattens its feature map
+        network.pixels.size = native
+    decision = {"adapted": True, "reason": (reason if is_auto else None) or "parameter"}
+    if is_auto and reason is None:
+        some = images[torch.from_numpy(rng.permutation(len(images))[:_N_IMAGES])]
+        decision = _measured(network, some)
+    network.notes.append(describe(decision))
+    if not decision["adapted"]:
+        network.requires_grad_(False).pixels.size = native
+        return decision
+    network.original = copy.deepcopy(network).requires_grad_(False)
+    network.original.pixels.size = native
+    network.notes.append(f"added to a frozen copy with {network.original.pixels.input}")
+    return decision
+
+
+def describe(decision: dict[str, Any]) -> str:
+    """Return a decision in words."""
+    text = f"{'adapted' if decision['adapted'] else 'frozen'}: {decision['reason']}"
+    if "view_retrieval" in decision:
+        limit = decision["view_retrieval_limit"]
+        text += f", view retrieval {decision['view_retrieval']:.0%} (limit {limit:.0%})"
+    if "participation_ratio" in decision:
+        limit = decision["participation_ratio_limit"]
+        text += f", participation ratio {decision['participation_ratio']:.3g} (limit {limit})"
+    return text
+
+
+def _freeze(network: PretrainedNetwork, share: float) -> None:
+    """Freeze the first share of the parameter tensors.
+
+    Weights that the user has frozen stay so, unless all of them are.
+    """
+    parameters = list(network.network.parameters())
+    n_frozen = int(share * len(parameters))
+    is_open = any(weights.requires_grad for weights in parameters)
+    for i, weights in enumerate(parameters):
+        weights.requires_grad_(i >= n_frozen and (weights.requires_grad or not is_open))
+
+
+@torch.no_grad()
+def _measured(network: PretrainedNetwork, images: Tensor) -> dict[str, Any]:
+    """Return the decision by the features of images, and of their views."""
+    features = torch.cat([network.eval()(batch) for batch in images.split(_BATCH)]).double()
+    rows = nn.functional.normalize(features - features.mean(0))
+    # Between different images only, so that the ratio does not grow with their number.
+    squares = (rows @ rows.T).square().fill_diagonal_(0)
+    ratio = float((squares.numel() - len(rows)) / squares.sum())
+    if math.isinf(ratio):
+        return {"adapted": False, "reason": "equal features"}
+    draw = compose(default_chain(Images(), tuple(images.shape[1:])) or [], images.shape[1:])
+    retrieved = _share_retrieved(network, draw, images)
+    adapts, reason = retrieved <= _MOST_RETRIEVED, "view retrieval"
+    values: dict[str, Any] = {
+        "view_retrieval": retrieved,
+        "view_retrieval_limit": _MOST_RETRIEVED,
+    }
+    if not has_batch_norm(network):
+        if adapts and ratio > _MOST_DIRECTIONS:
+            adapts, reason = False, "participation ratio"
+        values |= {"participation_ratio": ratio, "participation_ratio_limit": _MOST_DIRECTIONS}
+    return {"adapted": adapts, "reason": reason, **values}
+
+
+def _share_retrieved(
+    network: PretrainedNetwork, draw: Callable[..., Tensor], images: Tensor
+) -> float:
+    """Return the share of images whose views are nearest to each other among all images."""
+    generator = torch.Generator().manual_seed(0)
+    features = [
+        torch.cat([network(draw(batch, generator)) for batch in images.split(_BATCH)])
+        for _ in range(2)
+    ]
+    first, second = (nn.functional.normalize(h - h.mean(0)) for h in features)
+    nearest = (first @ second.T).argmax(1)
+    return float((nearest == torch.arange(len(images))).double().mean())

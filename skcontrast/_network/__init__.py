@@ -1,1 +1,0 @@
-"""Construction of the network, and inference."""

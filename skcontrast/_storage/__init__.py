@@ -1,1 +1,0 @@
-"""Objects as JSON and tensors, in one file."""
