@@ -194,7 +194,7 @@ class ViewWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared)
             array = representative_array(X)
         else:
             hint = declared_kind(self.transformer_, *(chain or ()))
-            X, schema = read_samples(X, hint=hint, owner=self, min_samples=2)
+            X, schema = read_samples(X, hint=hint, estimator=self, min_samples=2)
             array, scaler, _ = with_scaler(schema.kind, X)
         if chain is None and model is not None:
             chain = model.augmentation or None

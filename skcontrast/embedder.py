@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 
     from ._model._model import Model
     from ._model._settings import Settings
+    from ._model._views import Augmentations
 
 
 __all__ = ["ContrastiveEmbedder"]
@@ -523,7 +524,7 @@ class ContrastiveEmbedder(
         return self._score_views(X, neighbor_agreement, min_samples=_FEWEST_SCORED)
 
     def _score_views(
-        self, X: Any, measure: Measure, augmentation: Any = None, *, min_samples: int = 2
+        self, X: Any, measure: Measure, augmentation: Augmentations = None, *, min_samples: int = 2
     ) -> float:
         """Return a measure of two views; by default of the augmentation of the kind of X."""
         module, model = self._transforming(), self._model

@@ -133,7 +133,7 @@ def _as_exported_dtype(embedder: ContrastiveEmbedder, X: Any) -> NDArray[Any]:
     if issparse(X):
         raise ValueError("X must be a dense array, got a sparse matrix: pass X[:2].toarray().")
     # Raises the errors of transform, such as for columns in a different order.
-    validated = embedder._model.read(X, owner=embedder)
+    validated = embedder._model.read(X, embedder)
     X = X if getattr(X, "ndim", 1) > 1 else validated[:]  # lists of series, and Datasets
     array = np.ascontiguousarray(X.detach().cpu() if isinstance(X, Tensor) else X)
     if array.dtype not in (np.uint8, np.float32, np.float64):

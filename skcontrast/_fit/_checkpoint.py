@@ -177,7 +177,7 @@ def _checkpoint_error(path: Path | None, problem: str) -> ValueError:
     return ValueError(f"The checkpoint {path} {problem}. {_ADVICE}")
 
 
-def identity_of(settings: Settings, data: TrainingData, past: Any) -> dict[str, str]:
+def identity_of(settings: Settings, data: TrainingData, past: Model | None) -> dict[str, str]:
     """Return a text for each parameter and argument of a fit, by name.
 
     Parameters
@@ -308,7 +308,7 @@ def _load_callback_state(callback: Callback, state: dict[str, Any]) -> None:
             setattr(callback, name, value)
 
 
-def states_to_resume(net: ContrastiveNet, data: Any) -> dict[str, Any]:
+def states_to_resume(net: ContrastiveNet, data: TrainingData) -> dict[str, Any]:
     """Return the states of the optimizer and of the framework's session.
 
     Parameters
@@ -328,7 +328,7 @@ def states_to_resume(net: ContrastiveNet, data: Any) -> dict[str, Any]:
     return {"optimizer": optimizer, "framework": framework}
 
 
-def resume(net: ContrastiveNet, past: Model, states: dict[str, Any], data: Any) -> None:
+def resume(net: ContrastiveNet, past: Model, states: dict[str, Any], data: TrainingData) -> None:
     """Load the states of an earlier fit into a new net.
 
     Parameters

@@ -118,7 +118,7 @@ class AutoParameters:
 
         auc, parameters = mean_auc(aucs), loss.get_params()
         for name in self._of_quantity("alpha", self.due):
-            is_printed_form = parameters.get(f"{self.declared[name].owner}form") == "printed"
+            is_printed_form = parameters.get(f"{self.declared[name].prefix}form") == "printed"
             self._set({name}, "alpha", (auc if is_printed_form else alpha_from_auc(auc)).value)
 
     def _estimate_from_ranks(self, ranks: NDArray, loss: Loss) -> None:
@@ -126,8 +126,8 @@ class AutoParameters:
         from ..estimation import estimate_alpha_and_tau_plus
 
         present = estimable_parameters(loss)
-        for owner in {self.declared[name].owner for name in self.due}:
-            names = {name for name, declared in self.declared.items() if declared.owner == owner}
+        for prefix in {self.declared[name].prefix for name in self.due}:
+            names = {name for name, declared in self.declared.items() if declared.prefix == prefix}
             # A fixed τ⁺ is a property of the classes, and is used; a fixed α is not.
             fixed = self._of_quantity("tau_plus", names) - set(self.settings)
             estimates = estimate_alpha_and_tau_plus(

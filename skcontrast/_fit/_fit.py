@@ -1,5 +1,7 @@
 """Fit a network: from validated parameters and X to the state of a fitted embedder."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -43,7 +45,7 @@ def fit_network(
     X: Any,
     y: Any,
     metadata: dict[str, Any],
-    owner: Any,
+    estimator: Any,
     past: Model | None = None,
     states: dict[str, Any] | None = None,
 ) -> Trained:
@@ -55,7 +57,7 @@ def fit_network(
         The user's parameters, validated.
     X, y, metadata : array-like or Views, array-like or None, dict
         The arguments of `fit`.
-    owner : ContrastiveEmbedder
+    estimator : ContrastiveEmbedder
         Named in messages about X; reports to scikit-learn's callbacks.
     past : Model or None, default=None
         The model to continue with; None starts with a new network.
@@ -74,11 +76,11 @@ def fit_network(
     callbacks = plain_callbacks(settings.callbacks)
     check_callbacks(callbacks, settings.lr_schedule, settings.owner)
     processes = process_group(settings.device)
-    data = read_training_data(settings, X, y, metadata, owner, past)
+    data = read_training_data(settings, X, y, metadata, estimator, past)
     settings = settings.for_samples(len(data.X), data.schema)
     n_samples = max(len(data.X), 0 if past is None else past.n_samples)
     if past is None:
-        _warn_of_smaller_fit(n_samples, getattr(owner, "_model", None))
+        _warn_of_smaller_fit(n_samples, getattr(estimator, "_model", None))
     epoch_state = _open_state(settings, data, past, processes)
     settings = replace(settings, seed=epoch_state.seed)
     model = _model(settings, data, past)
@@ -96,12 +98,12 @@ def fit_network(
         # A framework's own layers get a different seed than the network.
         with seeded_rng(settings.seed + 1, settings.device):
             net = ContrastiveNet(
-                settings, model, data, epoch_state, processes, owner, estimates
+                settings, model, data, epoch_state, processes, estimator, estimates
             ).initialize()
             if past is not None:
                 resume(net, past, states or {}, data)
         processes.copy_from_first(net.module_, net.criterion_)
-        if hasattr(owner, "set_callbacks") and not settings.one_epoch:
+        if hasattr(estimator, "set_callbacks") and not settings.one_epoch:
             # ScoringMonitor needs a y: -1 is an unknown class.
             y = np.full(len(data.X), -1) if y is None else y
             net.callbacks_.append(("epochs", Epochs(X, y)))

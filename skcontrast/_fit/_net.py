@@ -57,7 +57,7 @@ class ContrastiveNet(NeuralNet):
         Keeps the state at the end of each epoch.
     processes : Processes
         The processes that train the network.
-    owner : ContrastiveEmbedder
+    estimator : ContrastiveEmbedder
         The embedder, of which callbacks get fitted copies; not changed.
     estimates : dict of str to float
         Estimated hyperparameters of an earlier fit.
@@ -87,11 +87,11 @@ class ContrastiveNet(NeuralNet):
         data: TrainingData,
         epoch_state: EpochState,
         processes: Processes,
-        owner: Any,
+        estimator: Any,
         estimates: dict[str, float],
     ):
         self.settings, self.model, self.epoch_state = settings, model, epoch_state
-        self.processes, self.owner = processes, owner
+        self.processes, self.estimator = processes, estimator
         labels = data.metadata.get("labels")
         self.spreader = LabelSpreader(settings.loss.pseudo_labels(), labels)
         self.auto = AutoParameters(settings.loss, labels, estimates)
@@ -178,7 +178,7 @@ class ContrastiveNet(NeuralNet):
             estimates=dict(self.auto.values),
             n_samples=self.sampler_.n_samples,
         )
-        return self.owner._as_fitted(model)
+        return self.estimator._as_fitted(model)
 
     def stop(self) -> None:
         """Stop the training when all callbacks have ended the epoch."""
@@ -390,7 +390,7 @@ def _callbacks(settings: Settings) -> list[Any]:
     return [*callbacks, LongFit(), *([ProgressBar()] if settings.verbose else [])]
 
 
-def plain_callbacks(callbacks: Any) -> list[Any]:
+def plain_callbacks(callbacks: Sequence[Any] | None) -> list[Any]:
     """Return callbacks without their names."""
     items = callbacks or ()
     return [item[1] if isinstance(item, tuple) and len(item) == 2 else item for item in items]

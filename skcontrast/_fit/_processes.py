@@ -12,9 +12,11 @@ import numpy as np
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch.autograd.function import FunctionCtx
 from torch.nn.functional import pad
 
 from .._objective._contrast import Contrast
+from ..frameworks import Framework
 from ..frameworks._moco import BATCH_NORM
 
 T = TypeVar("T")
@@ -25,13 +27,13 @@ class _Sum(torch.autograd.Function):
     """The sum of a tensor over all processes, differentiable."""
 
     @staticmethod
-    def forward(ctx: Any, tensor: Tensor) -> Tensor:
+    def forward(ctx: FunctionCtx | None, tensor: Tensor) -> Tensor:
         total = tensor.clone(memory_format=torch.contiguous_format)
         dist.all_reduce(total)
         return total
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+    def backward(ctx: FunctionCtx, gradient: Tensor) -> Tensor:
         return _Sum.apply(gradient)
 
 
@@ -73,7 +75,7 @@ class Processes:
         """Return the rows of this process."""
         return rows[self._rows_of_process(len(rows))]
 
-    def anchors_of_process(self, contrast: Contrast, framework: Any) -> Contrast:
+    def anchors_of_process(self, contrast: Contrast, framework: Framework) -> Contrast:
         """Return the contrast of this process's share of the anchors."""
         if self.size == 1:
             return contrast
@@ -81,7 +83,7 @@ class Processes:
             raise _framework_error(framework)
         return contrast.take(self._rows_of_process(len(contrast.anchors)))
 
-    def prepare(self, module: Callable, framework: Any) -> Callable:
+    def prepare(self, module: Callable, framework: Framework) -> Callable:
         """Return a function that encodes this process's share and returns the rows of all."""
         if self.size == 1:
             return module
@@ -208,7 +210,7 @@ def checksum_in_memory(arrays: Iterable[Any]) -> str:
     return f"an array with checksum {checksum:08x}"
 
 
-def _framework_error(framework: Any) -> ValueError:
+def _framework_error(framework: Framework) -> ValueError:
     return ValueError(
         f"{type(framework).__name__} cannot be fitted in several processes: use SimCLR(), "
         "MoCo() or CMC(), or one process."

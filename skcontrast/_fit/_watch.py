@@ -14,7 +14,8 @@ from tqdm import tqdm
 from .._data._arrays import spectral_rank
 from .._inference import encode_batches
 from .._model._defaults import default_encoder
-from .._model._settings import encoders_of
+from .._model._model import Model
+from .._model._settings import Settings, encoders_of
 from .._warnings import CollapseWarning, progress, say, warn
 from ..callbacks import Evaluation
 
@@ -180,7 +181,7 @@ class ProgressBar(Callback):
         say(f"{net.settings.owner}: {text}. {scores or ''}")
 
 
-def describe_fit(settings: Any, model: Any, n_samples: int) -> str:
+def describe_fit(settings: Settings, model: Model, n_samples: int) -> str:
     """Return a line on the data, the encoder, its size and the device."""
     # Pretrained networks describe their preprocessing.
     names = [m.description for m in model.network.modules() if hasattr(m, "description")]
@@ -212,7 +213,7 @@ class Epochs(Callback):
 
     def on_train_begin(self, net: Any, **kwargs: Any) -> None:
         """Begin the fit."""
-        self.fit = net.owner._init_callback_context(max_subtasks=net.max_epochs)
+        self.fit = net.estimator._init_callback_context(max_subtasks=net.max_epochs)
         self.fit.call_on_fit_task_begin(**self._data(net))
 
     def on_epoch_begin(self, net: Any, **kwargs: Any) -> None:
@@ -231,4 +232,4 @@ class Epochs(Callback):
     def _data(self, net: Any) -> dict[str, Any]:
         """Return the arguments of callbacks; a function returns a fitted embedder on demand."""
         fitted = {"reconstruction_attributes": lambda: vars(net.as_estimator())}
-        return {"estimator": net.owner, "X": self.X, "y": self.y, **fitted}
+        return {"estimator": net.estimator, "X": self.X, "y": self.y, **fitted}

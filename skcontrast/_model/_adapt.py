@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ..augmentation import compose
-from ..encoders._pretrained import has_batch_norm, image_sizes, output_width
+from ..encoders._pretrained import Pretrained, has_batch_norm, image_sizes, output_width
 from ..encoders._pretrained_network import PretrainedNetwork
 from ..kinds import Images
 from ._defaults import default_chain
@@ -26,7 +26,11 @@ _MOST_RETRIEVED, _MOST_DIRECTIONS = 0.75, 9
 
 
 def adapt(
-    encoder: Any, module: nn.Module, images: Tensor, rng: np.random.RandomState, reason: str | None
+    encoder: Pretrained,
+    module: nn.Module,
+    images: Tensor,
+    rng: np.random.RandomState,
+    reason: str | None,
 ) -> dict[str, Any]:
     """Decide whether to train a pretrained network, and prepare it; return the decision.
 

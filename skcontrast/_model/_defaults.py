@@ -140,7 +140,7 @@ def _features_of_images(seed: int) -> dict[str, Features]:
 
 
 def _views_of_modalities(
-    kind: MultimodalKind, sample_shape: tuple, *, takes_one_view: bool = False, **_: Any
+    kind: MultimodalKind, sample_shape: tuple, *, takes_one_view: bool = False, **_: object
 ) -> list[Augmentation] | None:
     """Return the augmentations of all modalities, None if one has no default."""
     modalities = zip(kind.kinds_, sample_shape, strict=True)
@@ -150,7 +150,12 @@ def _views_of_modalities(
 
 
 def _views_of_images(
-    kind: Kind, shape: tuple, *, mixes_channels: bool = True, symmetries: Any = None, **_: Any
+    kind: Kind,
+    shape: tuple,
+    *,
+    mixes_channels: bool = True,
+    symmetries: tuple[str, ...] | None = None,
+    **_: object,
 ) -> list[Augmentation]:
     """Return the augmentations of images.
 

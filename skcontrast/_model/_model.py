@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
-from sklearn.base import clone
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, clone
 from torch import nn
 
 from .._checks import POSITIVE_INT, check_argument, naming
@@ -29,7 +30,7 @@ from ..augmentation._symmetries import may_show_symmetries
 from ..augmentation._views import base_of
 from ..frameworks import Framework
 from ..frameworks._modalities import NoSplit, Split
-from ..kinds._base import Kind, Request, Schema, with_scaler
+from ..kinds._base import Kind, Request, Scaler, Schema, with_scaler
 from ..kinds._images import Images
 from ..losses import Loss
 from ..similarity import Similarity
@@ -37,7 +38,7 @@ from ._defaults import default_chain, default_encoder
 from ._network import Directions, Network, Widths, build_network
 from ._samples import read_training_samples
 from ._settings import Settings, encoders_of, network_parameters, resolve_settings
-from ._views import ViewSampler, augmentations_of, fit_chain, shown_symmetries
+from ._views import Augmentations, ViewSampler, augmentations_of, fit_chain, shown_symmetries
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +80,7 @@ class Model:
     framework: Framework
     similarity: Similarity
     schema: Schema
-    scaler: Any
+    scaler: Scaler
     network: Network
     widths: Widths
     augmentation: list[Augmentation]
@@ -101,12 +102,12 @@ class Model:
         kinds = ((schema.kind, schema.sample_shape) for schema in schemas)
         use_threads_for(self.network.encoder, *kinds)
 
-    def read(self, X: Any, owner: Any, min_samples: int = 1) -> Any:
+    def read(self, X: Any, estimator: BaseEstimator, min_samples: int = 1) -> Any:
         """Validate an X, or `Views`, that is passed to a fitted embedder; see `Request`."""
-        return self.schema.kind.read(base_of(X), Request(owner, self.schema, min_samples))[0]
+        return self.schema.kind.read(base_of(X), Request(estimator, self.schema, min_samples))[0]
 
     def embed(
-        self, module: nn.Module, X: Any, device: torch.device, to_batch: Any = None
+        self, module: nn.Module, X: Any, device: torch.device, to_batch: Callable | None = None
     ) -> NDArray[np.float32]:
         """Return the output of a module for samples that `read` has validated.
 
@@ -145,7 +146,7 @@ class Model:
         sides = next((layer.sides for layer in layers if isinstance(layer, Reduced)), None)
         return ViewSampler(chain, self.schema, self.scaler, device, sides)
 
-    def scored_chain(self, X: Any, augmentation: Any = None) -> list[Augmentation]:
+    def scored_chain(self, X: Any, augmentation: Augmentations = None) -> list[Augmentation]:
         """Return augmentations that draw the views of a score, fitted to samples of `read`.
 
         None takes the default of the kind, which makes embedders with different augmentations
@@ -162,7 +163,12 @@ class Model:
         return fit_chain(chain, representative_array(X), self.schema)
 
     def score(
-        self, module: nn.Module, X: Any, measure: Measure, augmentation: Any, device: Any
+        self,
+        module: nn.Module,
+        X: Any,
+        measure: Measure,
+        augmentation: Augmentations,
+        device: torch.device,
     ) -> float:
         """Return a measure of the embeddings of two views of each sample.
 
@@ -271,7 +277,7 @@ def continued_model(
 
 
 def _new_network(
-    settings: Settings, schema: Schema, scaler: Any, batch: Any, split: Split | NoSplit | None
+    settings: Settings, schema: Schema, scaler: Scaler, batch: Any, split: Split | NoSplit | None
 ) -> tuple[Network, Widths, Any]:
     """Return a network with new weights, checked to be trainable, its widths and adaptation."""
 
@@ -363,7 +369,13 @@ class DrawnViews(NamedTuple):
     schema: Schema
 
 
-def drawn_views(embedder: Any, X: Any, n_views: int, rows: Any, random_state: Any) -> DrawnViews:
+def drawn_views(
+    embedder: Any,
+    X: Any,
+    n_views: int,
+    rows: ArrayLike | slice | None,
+    random_state: int | np.random.RandomState | None,
+) -> DrawnViews:
     """Draw the views that `ContrastiveEmbedder.views` returns.
 
     Parameters
@@ -394,10 +406,11 @@ def drawn_views(embedder: Any, X: Any, n_views: int, rows: Any, random_state: An
     return DrawnViews(views, samples, X, model.schema)
 
 
-def chosen_rows(rows: Any, n_samples: int) -> NDArray[np.int64]:
+def chosen_rows(rows: ArrayLike | slice, n_samples: int) -> NDArray[np.int64]:
     """Return the row numbers that an index, a slice, indices or a mask choose."""
     with naming("rows", f"a slice, ints below {n_samples} or a mask of {n_samples} bools", rows):
-        numbers = np.arange(n_samples)[rows]
+        index: Any = rows
+        numbers = np.arange(n_samples)[index]
         if np.ndim(numbers) > 1:
             raise TypeError(f"got {rows!r}")
         return np.atleast_1d(numbers)
@@ -418,7 +431,9 @@ def _needs_all_samples(X: Any, schema: Schema, chain: list[Augmentation] | None)
     return any(step.uses_samples for step in chain)
 
 
-def _draw(model: Model, samples: Any, n_views: int, seed: int, device: Any) -> tuple[Any, ...]:
+def _draw(
+    model: Model, samples: Any, n_views: int, seed: int, device: torch.device
+) -> tuple[Any, ...]:
     """Return views of samples; the first are the same for any number of views."""
     views = model.sampler(model.augmentation, device, is_for_network=False)
     generator = torch.Generator(device=device).manual_seed(seed)

@@ -17,7 +17,7 @@ from ..encoders._base import build_encoder, to_channels_last
 from ..encoders._mlp import projection_head
 from ..frameworks._moco import BATCH_NORM
 from ..frameworks._modalities import NoSplit, ParallelNetworks, Split
-from ..kinds._base import Kind
+from ..kinds._base import Kind, Scaler
 from ..kinds._recognise import MultimodalKind
 from ..similarity import Similarity
 from ._adapt import adapt
@@ -114,7 +114,7 @@ class Widths:
 def build_network(
     subset: Any,
     kind: Kind,
-    scaler: Any,
+    scaler: Scaler,
     split: Split | NoSplit | None,
     *,
     choose_encoder: Callable[[int, Kind, tuple], Any],

@@ -1,5 +1,7 @@
 """The training samples: read once and validated."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -8,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from torch import Tensor
 
 from .._data._arrays import LazySamples, fingerprint
@@ -54,7 +56,12 @@ class TrainingData:
 
 
 def read_training_data(
-    settings: Settings, X: Any, y: Any, metadata: dict[str, Any], owner: Any, past: Any
+    settings: Settings,
+    X: Any,
+    y: Any,
+    metadata: dict[str, Any],
+    estimator: BaseEstimator,
+    past: Any,
 ) -> TrainingData:
     """Validate the arguments of `fit`.
 
@@ -64,12 +71,12 @@ def read_training_data(
         The user's parameters, validated.
     X, y, metadata : array-like or Views, array-like or None, dict
         The arguments of `fit`.
-    owner : estimator
+    estimator : ContrastiveEmbedder
         Named in messages about X; not changed.
     past : Model or None
         The earlier fit that this one continues.
     """
-    X, schema, chain = read_training_samples(settings, X, owner, past)
+    X, schema, chain = read_training_samples(settings, X, estimator, past)
     X = _load_into_memory(settings, X)
     uses_classes = bool(auto_parameters(settings.loss))
     tensors = read_metadata(y, metadata, len(X), settings.loss, uses_classes=uses_classes)
@@ -86,18 +93,18 @@ def read_training_data(
 
 
 def read_training_samples(
-    settings: Settings, X: Any, owner: Any, past: Any
+    settings: Settings, X: Any, estimator: BaseEstimator, past: Any
 ) -> tuple[Any, Schema, list[Augmentation] | None]:
     """Return X validated by its kind, its schema, and the augmentations that draw views."""
     X, chain = _split_views(settings, X)
     if past is not None:
         check_same_network(settings, past)
         schema = past.schema
-        X, schema = schema.kind.read(X, Request(owner, schema, min_samples=2))
+        X, schema = schema.kind.read(X, Request(estimator, schema, min_samples=2))
         return X, schema, chain
     X = Modalities(*X) if isinstance(X, tuple) and settings.framework.takes_modalities else X
     hint = kind_hint(settings, X, chain)
-    X, schema = read_samples(X, settings.kind, hint=hint, owner=owner, min_samples=2)
+    X, schema = read_samples(X, settings.kind, hint=hint, estimator=estimator, min_samples=2)
     for encoder in encoders_of(settings.encoder):
         encoder_kind = getattr(encoder, "kind", None)
         if isinstance(encoder_kind, Images) and type(schema.kind) is Images:

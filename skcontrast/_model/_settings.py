@@ -13,6 +13,7 @@ import torch
 from sklearn.base import clone
 
 from .._checks import (
+    Declared,
     advice_on,
     check_component,
     parameter_owners,
@@ -140,7 +141,7 @@ def epoch_progress(epoch: int, n_epochs: int) -> float:
     return min(epoch / max(1, n_epochs - 1), 1.0)
 
 
-def default_with(role: str, parameters: dict[str, Any], framework: Any = None) -> Any:
+def default_with(role: str, parameters: dict[str, Any], framework: Framework | None = None) -> Any:
     """Return the default loss, framework or similarity with some parameters set.
 
     The default similarity depends on the embedder's framework.
@@ -164,7 +165,7 @@ def default_with(role: str, parameters: dict[str, Any], framework: Any = None) -
     return default().set_params(**parameters)
 
 
-def resolve_settings(estimator: Any) -> Settings:
+def resolve_settings(estimator: Declared) -> Settings:
     """Validate the parameters of an embedder and resolve them.
 
     Raises

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeAlias, cast
 
 import torch
 from sklearn.base import clone
@@ -12,8 +13,11 @@ from .._checks import check_component, validate_parameters
 from .._data._arrays import row_blocks
 from ..augmentation import Augmentation, compose
 from ..augmentation._symmetries import may_show_symmetries, symmetries_of
-from ..kinds._base import Schema, in_units_of_X
+from ..kinds._base import Scaler, Schema, in_units_of_X
 from ._defaults import default_chain, no_default_error
+
+# What a user may pass as augmentation.
+Augmentations: TypeAlias = Augmentation | Sequence["Augmentations"] | Pipeline | None
 
 
 class ViewSampler:
@@ -42,9 +46,9 @@ class ViewSampler:
         self,
         chain: list[Augmentation],
         schema: Schema,
-        scaler: Any,
+        scaler: Scaler,
         device: torch.device | str = "cpu",
-        sides: Any = None,
+        sides: Sequence[int] | None = None,
     ):
         self.scaler, self.device = scaler, torch.device(device)
         shape, kind = schema.sample_shape, schema.kind
@@ -67,7 +71,7 @@ class ViewSampler:
         return in_units_of_X(self.scaler, batch, samples)
 
 
-def augmentations_of(augmentation: Any, owner: str) -> list[Augmentation] | None:
+def augmentations_of(augmentation: Augmentations, owner: str) -> list[Augmentation] | None:
     """Return an augmentation, a list or a Pipeline as a validated list; None stays None."""
     if augmentation is None:
         return None
@@ -84,7 +88,7 @@ def augmentations_of(augmentation: Any, owner: str) -> list[Augmentation] | None
         )
     check_component(augmentation, Augmentation, owner=owner, parameter="augmentation")
     validate_parameters(augmentation)
-    return [augmentation]
+    return [cast(Augmentation, augmentation)]
 
 
 def fit_chain(
@@ -98,7 +102,7 @@ def fit_chain(
     return [clone(step).fit_checked(array, schema) for step in chain]
 
 
-def shown_symmetries(array: Any, schema: Schema, scaler: Any) -> tuple[str, ...] | None:
+def shown_symmetries(array: Any, schema: Schema, scaler: Scaler) -> tuple[str, ...] | None:
     """Return the flips and rotations that X allows, None if they are unknown.
 
     They depend only on X, so that embedders of the same X are scored by the same views.

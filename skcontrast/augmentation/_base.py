@@ -232,7 +232,7 @@ class Augmentation(Transformer):
         validate_parameters(self)
         # The steps before this one may have declared the kind of X.
         hint = declared_kind(self, *(X.chain if isinstance(X, Views) else ()))
-        return read_samples(base_of(X), hint=hint, owner=self)
+        return read_samples(base_of(X), hint=hint, estimator=self)
 
     def _fit_checked(self, X: Any, schema: Schema) -> Self:
         validate_parameters(self)
@@ -280,7 +280,7 @@ def _unchanged_or(X: Any, checked: Any) -> Any:
     return label_rows(checked, row_labels(X))
 
 
-def checked_views(views: Any, batch: Any, owner: type) -> Any:
+def checked_views(views: Any, batch: Any, cls: type) -> Any:
     """Return the output of `augment`, validated if the class is defined by a user.
 
     Raises
@@ -288,9 +288,9 @@ def checked_views(views: Any, batch: Any, owner: type) -> Any:
     TypeError, ValueError
         If the views are invalid; the message names the class.
     """
-    if belongs_to_package(owner):
+    if belongs_to_package(cls):
         return views
-    name = f"{owner.__name__}.augment"
+    name = f"{cls.__name__}.augment"
     if isinstance(batch, Tensor):
         views = check_returned(name, views, batch.shape)
         if batch.is_floating_point():

@@ -62,8 +62,8 @@ def check_augmentation(augmentation: Augmentation, X: Any) -> None:
     ...
     ValueError: FunctionAugmentation(<lambda>) draws the same random numbers for all samples of...
     """
-    X, owner = base_of(X), augmentation
-    X, schema = read_samples(X, hint=declared_kind(owner), owner=owner, min_samples=2)
+    hint = declared_kind(augmentation)
+    X, schema = read_samples(base_of(X), hint=hint, estimator=augmentation, min_samples=2)
     fitted = clone(augmentation).fit_checked(representative_array(X), schema)
     _, scaler, batch = with_scaler(schema.kind, X)
 

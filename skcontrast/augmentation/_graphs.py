@@ -184,14 +184,14 @@ class EdgePerturb(_GraphAugmentation):
         once, ptr = edges_once(topology)
         counts = rounded(self.rate, ptr.diff())
         rows = once.nonzero()[:, 0]
-        owners = batch.batch[all_edges[1, rows]]
-        removed = random_subset(owners, ptr, counts, generator)
+        groups = batch.batch[all_edges[1, rows]]
+        removed = random_subset(groups, ptr, counts, generator)
         edges, like = all_edges[:, rows[~removed]], rows[~removed]
         if self.add:
             added = random_pairs(topology.node_ptr, counts, generator)
             edges = torch.cat([edges, added], dim=1)
             # The same number per graph, in the same order, except for graphs of one node.
-            replaced = rows[removed][(topology.sizes > 1)[owners[removed]]]
+            replaced = rows[removed][(topology.sizes > 1)[groups[removed]]]
             like = torch.cat([like, replaced])
         if topology.symmetric:
             back = edges[0] != edges[1]
@@ -272,22 +272,22 @@ def random_nodes(batch: GraphBatch, rate: float, generator: Generator, spared: i
     return random_subset(batch.batch, batch.topology.node_ptr, counts, generator)
 
 
-def random_subset(owners: Tensor, ptr: Tensor, counts: Tensor, generator: Generator) -> Tensor:
+def random_subset(groups: Tensor, ptr: Tensor, counts: Tensor, generator: Generator) -> Tensor:
     """Return a mask (n,) that is true for `counts` items of each group, chosen uniformly."""
-    return first_of_each(_random_bits(owners, generator), owners, ptr, counts)
+    return first_of_each(_random_bits(groups, generator), groups, ptr, counts)
 
 
-def first_of_each(keys: Tensor, owners: Tensor, ptr: Tensor, counts: Tensor) -> Tensor:
+def first_of_each(keys: Tensor, groups: Tensor, ptr: Tensor, counts: Tensor) -> Tensor:
     """Return a mask (n,) that is true for the `counts` items with the smallest keys of each group.
 
-    Groups follow one another, in `owners` (n,) and `ptr` (n_groups + 1,), and so do their keys,
+    Groups follow one another, in `groups` (n,) and `ptr` (n_groups + 1,), and so do their keys,
     which are integers below 2³² or float32, and at least 0.
     """
     # Nonnegative floats have the order of their bits.
     bits = keys if keys.dtype == torch.int64 else keys.view(torch.int32)
-    order = ((owners << 32) | bits).argsort()
+    order = ((groups << 32) | bits).argsort()
     ranks = torch.arange(len(keys), device=keys.device)
-    is_first = ranks < (ptr[:-1] + counts)[owners]
+    is_first = ranks < (ptr[:-1] + counts)[groups]
     return torch.empty_like(is_first).index_put_((order,), is_first)
 
 

@@ -427,8 +427,11 @@ def check_encoder(encoder: Any, X: Any, kind: Kind | None = None) -> None:
     ...
     ValueError: The encoder Centred must be deterministic, treat samples independently in...
     """
-    owner, hint = encoder if isinstance(encoder, Encoder) else Encoder(), declared_kind(encoder)
-    X, schema = read_samples(X, kind, hint=hint, owner=owner, min_samples=2)
+    estimator, hint = (
+        encoder if isinstance(encoder, Encoder) else Encoder(),
+        declared_kind(encoder),
+    )
+    X, schema = read_samples(X, kind, hint=hint, estimator=estimator, min_samples=2)
     kind, cpu = schema.kind, torch.device("cpu")
     with seeded_rng(0, cpu):
         array, scaler, batch = with_scaler(kind, X)

@@ -131,7 +131,7 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
             If a parameter is outside its range, or X is invalid for its kind.
         """
         validate_parameters(self)
-        X, schema = read_samples(base_of(X), hint=declared_kind(self), owner=self)
+        X, schema = read_samples(base_of(X), hint=declared_kind(self), estimator=self)
         holds = f"but X holds {schema.kind.name}"
         for declared in (self._expected_kind, self._declared_kind):
             check_fits(self, declared, lambda kind: isinstance(schema.kind, type(kind)), holds)

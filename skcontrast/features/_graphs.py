@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from .._checks import FRACTION, POSITIVE_INT, Interval, parameter
 from ..graphs import GraphBatch
 from ..graphs._networks import graph_sum, run_sum
-from ..graphs._packed import Topology, owners
+from ..graphs._packed import Topology, group_of_each
 from ._base import Features
 
 # More rounds do not distinguish more graphs; a damaged file may have any number.
@@ -162,13 +162,13 @@ def _statistics(x: Tensor, ptr: Tensor) -> Tensor:
     Runs start at ``ptr[:-1]``; the statistics of an empty one are 0.
     """
     sizes = ptr.diff()
-    owner = owners(sizes, len(x))
+    group = group_of_each(sizes, len(x))
     mean = run_sum(x, ptr) / sizes.clamp_min(1)[:, None]
-    variance = run_sum((x - mean[owner]).square(), ptr) / sizes.clamp_min(1)[:, None]
+    variance = run_sum((x - mean[group]).square(), ptr) / sizes.clamp_min(1)[:, None]
     # Deviations within the rounding error of the mean are set to 0.
     deviation = variance.sqrt()
     deviation = torch.where(deviation > 1e-5 * (1 + mean.abs()), deviation, 0.0)
-    rows, empty = owner[:, None].expand_as(x), x.new_zeros(len(sizes), x.shape[1])
+    rows, empty = group[:, None].expand_as(x), x.new_zeros(len(sizes), x.shape[1])
     ends = [empty.scatter_reduce(0, rows, x, how, include_self=False) for how in ("amin", "amax")]
     return torch.cat([mean, deviation, *ends], 1)
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from .._checks._arguments import are_rows, got
 from ._batch import GraphBatch
-from ._packed import Topology, owners
+from ._packed import Topology, group_of_each
 
 # Names of arguments for the features of edges.
 _OF_EDGES = ("edge_attr", "edge_weight")
@@ -66,12 +66,12 @@ class _RunSum(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, ptr: Tensor) -> Tensor:
-        ctx.owner = owners(ptr.diff(), len(x))
+        ctx.group = group_of_each(ptr.diff(), len(x))
         return _bags(x, torch.arange(len(x), device=x.device), ptr)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        return grad[ctx.owner], None
+        return grad[ctx.group], None
 
 
 def _bags(x: Tensor, rows: Tensor, ptr: Tensor) -> Tensor:

@@ -73,12 +73,12 @@ class Topology(NamedTuple):
     @property
     def graph_of_node(self) -> Tensor:
         """The graph of each node, shape (n_nodes,)."""
-        return owners(self.sizes, self.n_nodes)
+        return group_of_each(self.sizes, self.n_nodes)
 
     @property
     def targets(self) -> Tensor:
         """The target node of each edge, shape (n_edges,)."""
-        return owners(self.in_degrees, len(self.sources))
+        return group_of_each(self.in_degrees, len(self.sources))
 
     @property
     def edge_index(self) -> Tensor:
@@ -152,7 +152,7 @@ def ranges(starts: Tensor, lengths: Tensor, ptr: Tensor) -> Tensor:
     return moved + torch.arange(n, device=starts.device)
 
 
-def owners(counts: Tensor, total: int) -> Tensor:
+def group_of_each(counts: Tensor, total: int) -> Tensor:
     """Return k = 0, 1, …, each repeated ``counts[k]`` times; `total` is the sum of counts."""
     numbers = torch.arange(len(counts), device=counts.device)
     return torch.repeat_interleave(numbers, counts, output_size=total)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import torch
@@ -56,13 +56,21 @@ class Schema:
                 setattr(estimator, f"{name}_", value)
 
 
+class Scaler(Protocol):
+    """Converts samples that `Kind.read` returns to batches, after `fit`."""
+
+    def fit(self, X: Any) -> Any: ...
+
+    def to_tensor(self, X: Any, device: torch.device) -> Any: ...
+
+
 @dataclass(frozen=True)
 class Request:
     """Requirements on X, and validation that several kinds share.
 
     Attributes
     ----------
-    owner : estimator
+    estimator : object
         Named in messages; never changed.
     seen : Schema or None
         The schema of `fit`; None in `fit` itself.
@@ -70,18 +78,18 @@ class Request:
         The minimum number of samples.
     """
 
-    owner: Any
+    estimator: Any
     seen: Schema | None = None
     min_samples: int = 1
 
     @property
     def name(self) -> str:
-        """Name of the class of the owner."""
-        return type(self.owner).__name__
+        """Name of the class of the estimator."""
+        return type(self.estimator).__name__
 
     def convert(self, X: Any, **options: Any) -> Any:
         """Return X as an array of any number of dimensions, validated by scikit-learn."""
-        return check_array(X, allow_nd=True, estimator=self.owner, input_name="X", **options)
+        return check_array(X, allow_nd=True, estimator=self.estimator, input_name="X", **options)
 
     def check_length(self, X: Any) -> None:
         """Raise ValueError if X has too few samples."""
@@ -142,7 +150,7 @@ class Unscaled:
         return batch
 
 
-def _checked_batch(batch: Any, n: int, owner: Any) -> Any:
+def _checked_batch(batch: Any, n: int, scaler: Any) -> Any:
     """Return the output of `to_tensor`; raise TypeError unless it is a batch of n samples."""
     is_array = isinstance(batch, np.ndarray)
     is_batch = hasattr(batch, "device") and hasattr(batch, "shape") and not is_array
@@ -150,7 +158,7 @@ def _checked_batch(batch: Any, n: int, owner: Any) -> Any:
         return batch
     got = f"{len(batch)} samples" if is_batch else f"a {type(batch).__name__}"
     raise TypeError(
-        f"{type(owner).__name__}.to_tensor must return a batch of {n} samples: a tensor, or a "
+        f"{type(scaler).__name__}.to_tensor must return a batch of {n} samples: a tensor, or a "
         f"skcontrast.kinds.TensorBatch of several, got {got}."
     )
 

@@ -34,7 +34,12 @@ KINDS: dict[str, Any] = {kind.name: kind for kind in (Graphs, Series, Images, Ve
 
 
 def read_samples(
-    X: Any, kind: Kind | None = None, *, hint: Kind | None = None, owner: Any, min_samples: int = 1
+    X: Any,
+    kind: Kind | None = None,
+    *,
+    hint: Kind | None = None,
+    estimator: Any,
+    min_samples: int = 1,
 ) -> tuple[Any, Schema]:
     """Return X, validated by its kind, and its schema.
 
@@ -47,7 +52,7 @@ def read_samples(
     hint : Kind, default=None
         The kind that an augmentation or an encoder is for. A custom kind reads X; a kind of the
         package decides if X is ambiguous.
-    owner : estimator
+    estimator : estimator
         Named in messages; never changed.
     min_samples : int, default=1
         The minimum number of samples.
@@ -64,7 +69,7 @@ def read_samples(
         kind = MultimodalKind(kind)
     if kind is None:
         kind, X = recognised(X, hint)
-    return kind.read(X, Request(owner, min_samples=min_samples))
+    return kind.read(X, Request(estimator, min_samples=min_samples))
 
 
 def recognised(X: Any, hint: Kind | None = None) -> tuple[Any, Any]:

@@ -82,9 +82,9 @@ class Vectors(ArrayKind):
                 f"X must hold vectors, shape (n_samples, n_features), got shape {X.shape}: pass "
                 "X.reshape(len(X), -1)."
             )
-        # scikit-learn sets the names of columns on a copy of the owner.
-        copy = object.__new__(type(request.owner))
-        vars(copy).update(vars(request.owner))
+        # scikit-learn sets the names of columns on a copy of the estimator.
+        copy = object.__new__(type(request.estimator))
+        vars(copy).update(vars(request.estimator))
         (request.seen or Schema(self, ())).assign_names(copy)
         convert = partial(validate_data, copy, accept_sparse="csr", reset=request.seen is None)
         if hasattr(X, "columns"):

@@ -249,27 +249,27 @@ class Estimable(NamedTuple):
     ----------
     quantity : {"alpha", "tau_plus"}
         The quantity that is estimated.
-    owner : str
+    prefix : str
         The prefix of its name, such as ``"negatives__"``.
     value : object
         Its current value.
     """
 
     quantity: str
-    owner: str
+    prefix: str
     value: Any
 
 
-def estimable_parameters(obj: ParameterObject, owner: str = "") -> dict[str, Estimable]:
+def estimable_parameters(obj: ParameterObject, prefix: str = "") -> dict[str, Estimable]:
     """Return by name the hyperparameters of an object with an `Estimated` constraint."""
     estimable = {}
     for name, value in obj.get_params(deep=False).items():
         constraints = obj._parameter_constraints.get(name)
         declared = [c for c in constraints or () if isinstance(c, Estimated)]
         if declared:
-            estimable[owner + name] = Estimable(declared[0].quantity, owner, value)
+            estimable[prefix + name] = Estimable(declared[0].quantity, prefix, value)
         elif isinstance(value, ParameterObject):
-            estimable.update(estimable_parameters(value, f"{owner}{name}__"))
+            estimable.update(estimable_parameters(value, f"{prefix}{name}__"))
     return estimable
 
 

@@ -23,7 +23,7 @@ from tests.common import small, vectors
 def parts(**kwargs):
     """Return the choices of an embedder, X as its kind reads it, and what X is."""
     settings = resolve_settings(small(**kwargs))
-    return settings, *read_samples(vectors(), owner=small())
+    return settings, *read_samples(vectors(), estimator=small())
 
 
 def states_equal(first, second):

@@ -10,7 +10,7 @@ UNEQUAL = [x[:, : 25 - 3 * k] for k, x in enumerate(X)]
 
 
 def read(X):
-    return read_samples(X, owner=ContrastiveEmbedder())[0]
+    return read_samples(X, estimator=ContrastiveEmbedder())[0]
 
 
 def test_integers_keep_their_type_and_get_floats_where_they_end():

@@ -105,7 +105,7 @@ def test_floats_of_any_precision_become_float32():
 
 
 def test_a_pair_of_series_is_not_silently_a_pair_of_images():
-    _, schema = read_samples((series(), series()), MultimodalKind(), owner=small())
+    _, schema = read_samples((series(), series()), MultimodalKind(), estimator=small())
     assert [type(part.kind) for part in schema.modalities] == [Series, Series]
 
 
@@ -136,13 +136,13 @@ def test_series_are_not_silently_images(shape):
 
 @pytest.mark.parametrize("shape", [(20, 3, 200), (20, 8, 32), (20, 1, 3), (20, 64, 256)])
 def test_a_long_side_makes_series(shape):
-    assert read_samples(np.zeros(shape), owner=small())[1].sample_shape == (shape[1], None)
+    assert read_samples(np.zeros(shape), estimator=small())[1].sample_shape == (shape[1], None)
 
 
 def test_a_declared_kind_of_arrays_is_asked_first():
     for X in (np.zeros((20, 8, 8)), np.zeros((20, 8, 32)), np.zeros((20, 3, 4))):
         for kind in (Images(), Series()):
-            assert type(read_samples(X, hint=kind, owner=small())[1].kind) is type(kind)
+            assert type(read_samples(X, hint=kind, estimator=small())[1].kind) is type(kind)
 
 
 def test_what_names_images_settles_the_question():
@@ -217,7 +217,7 @@ def test_a_kind_of_ones_own_is_not_detected_and_takes_X_as_it_is():
             return np.zeros(2)
 
     X, taken = object(), []
-    read_samples(X, hint=Own(), owner=small())
+    read_samples(X, hint=Own(), estimator=small())
     assert taken == [X]
 
 

@@ -55,7 +55,7 @@ def small(**kwargs):
 
 
 def read(X, kind=None):
-    return read_samples(X, kind, owner=small())[0]
+    return read_samples(X, kind, estimator=small())[0]
 
 
 def scaled(X, **kwargs):
