@@ -1,8 +1,10 @@
 """A safetensors file with JSON in its header and a checksum, replaced atomically."""
 
+import glob
 import hashlib
 import json
 import os
+import platform
 import shutil
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -10,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import psutil
 import safetensors.torch
 import torch
 from safetensors import SafetensorError, safe_open
@@ -106,7 +109,8 @@ def replace_file(path: Path, data: bytes) -> None:
         If the file cannot be written, with its path. An existing file is kept.
     """
     target = Path(os.path.realpath(path))
-    temporary = target.with_name(f".{target.name}.{uuid4().hex}.part")
+    writer = f"{platform.node()}.{os.getpid()}"
+    temporary = target.with_name(f".{target.name}.{writer}.{uuid4().hex[:8]}.part")
     try:
         with temporary.open("wb") as file:
             file.write(data)
@@ -120,6 +124,15 @@ def replace_file(path: Path, data: bytes) -> None:
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def remove_parts(path: Path) -> None:
+    """Remove the temporary files of `replace_file` whose writers on this machine were killed."""
+    start = f".{path.name}.{platform.node()}."
+    for part in path.parent.glob(f"{glob.escape(start)}*.part"):
+        pid = part.name.removeprefix(start).partition(".")[0]
+        if pid.isdigit() and not psutil.pid_exists(int(pid)):
+            part.unlink(missing_ok=True)
 
 
 def without_batches(history: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -1,14 +1,16 @@
 """A file is whole at every moment, and says whose it is."""
 
 import os
+import platform
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
 import torch
 from safetensors.torch import save
 
-from skcontrast._safetensors import pack, read_file, replace_file
+from skcontrast._safetensors import pack, read_file, remove_parts, replace_file
 
 TENSORS = {
     "a": torch.arange(6.0).view(2, 3),
@@ -142,3 +144,19 @@ def test_without_room_the_old_file_stays_and_the_error_names_it(tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, handler)
     assert info.value.errno and path.read_bytes() == b"old" and os.listdir(tmp_path) == ["a"]
+
+
+def test_parts_that_killed_writers_have_left_are_removed_and_no_others(tmp_path):
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    host, gone = platform.node(), ended.pid
+    names = {
+        f".a.{host}.{gone}.1234.part": False,
+        f".a.{host}.{os.getpid()}.1234.part": True,
+        f".a.elsewhere.{gone}.1234.part": True,
+        f".b.{host}.{gone}.1234.part": True,
+    }
+    for name in names:
+        (tmp_path / name).touch()
+    remove_parts(tmp_path / "a")
+    assert {name: (tmp_path / name).exists() for name in names} == names

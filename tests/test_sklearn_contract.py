@@ -14,6 +14,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
+from torch import nn
 
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import (
@@ -28,7 +29,7 @@ from skcontrast.kinds import Vectors
 from skcontrast.losses import BCL, DCL, HCL, InfoNCE, Supervised
 from skcontrast.optimizers import Optimizer
 from skcontrast.similarity import Cosine, VonMisesFisher
-from tests.common import LOSSES, check_sklearn_contract, small
+from tests.common import LOSSES, check_sklearn_contract, small, vectors
 
 brief = partial(small, max_epochs=1)
 # One loss of each path through the engine: no weights, weights by rank, weights by label. What
@@ -289,3 +290,18 @@ def test_repr_shows_what_differs_from_the_defaults():
         "ContrastiveEmbedder(loss=DCL(tau_plus=0.2), similarity=Cosine(temperature=0.2))"
     )
     assert "ContrastiveEmbedder" in embedder._repr_html_()
+
+
+def test_a_pipeline_with_memory_trains_once_per_fold_whatever_the_encoder(tmp_path, monkeypatch):
+    trained, train = [], ContrastiveEmbedder._train
+
+    def count(self, *args, **kwargs):
+        trained.append(self)
+        return train(self, *args, **kwargs)
+
+    monkeypatch.setattr(ContrastiveEmbedder, "_train", count)
+    steps = [("embed", small(encoder=nn.Linear(5, 8))), ("classify", LogisticRegression())]
+    pipe = Pipeline(steps, memory=joblib.Memory(tmp_path, verbose=0))
+    search = GridSearchCV(pipe, {"classify__C": [0.1, 1, 10]}, cv=2)
+    search.fit(vectors(), np.arange(60) % 2)
+    assert len(trained) == 3  # two folds and one for refit

@@ -1,10 +1,13 @@
 """Parameters, declared in the body of a class with their type, default and range."""
 
+import copy
 import functools
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, ClassVar, Literal, Self, dataclass_transform
 
+import torch
 from sklearn.base import BaseEstimator
+from torch import Tensor, nn
 
 from .._sklearn_compat import StrOptions
 from ._constraints import brief, check_values
@@ -38,6 +41,64 @@ def learned(*, init: Literal[False] = False) -> Any:
     return field(init=init)
 
 
+class _Portable:
+    """A module in the state of an object: its pickle depends on its numbers alone.
+
+    The pickle of a tensor holds its address, so that joblib would take each clone for another
+    object, and a Pipeline with `memory` would fit it again.
+    """
+
+    def __init__(self, module: nn.Module):
+        self.module = module
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> nn.Module:
+        return copy.deepcopy(self.module, memo)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        tensors = [*self.module.parameters(), *self.module.buffers()]
+        numbers: Any = {id(t): _Numbers(t) for t in tensors if type(t) in (nn.Parameter, Tensor)}
+        try:
+            return _unchanged, (copy.deepcopy(self.module, numbers),)
+        except Exception:  # a module that cannot be copied may still be pickled
+            return _unchanged, (self.module,)
+
+
+class _Numbers:
+    """A tensor that is pickled as an array."""
+
+    def __init__(self, tensor: Tensor):
+        self.tensor = tensor
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        return copy.deepcopy(self.tensor, memo)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        tensor, values = self.tensor, self.tensor.detach().cpu().contiguous()
+        is_parameter = isinstance(tensor, nn.Parameter)
+        array = values.reshape(-1).view(torch.uint8).numpy()
+        return _tensor_of, (array, values.shape, values.dtype, tensor.requires_grad, is_parameter)
+
+
+def _unchanged(module: nn.Module) -> nn.Module:
+    return module
+
+
+def _tensor_of(
+    array: Any, shape: Any, dtype: torch.dtype, requires_grad: bool, is_parameter: bool
+) -> Tensor:
+    values = torch.from_numpy(array.copy()).view(dtype).reshape(shape)
+    if is_parameter:
+        return nn.Parameter(values, requires_grad)
+    return values.requires_grad_(requires_grad)
+
+
+def _in_lists(convert: Any, value: Any) -> Any:
+    """Apply a function to a value, or to the entries of a list or tuple."""
+    if type(value) in (list, tuple):
+        return type(value)(map(convert, value))
+    return convert(value)
+
+
 @dataclass_transform(field_specifiers=(parameter, learned))
 class Declared(BaseEstimator):
     """Base class of objects whose classes declare parameters in their body.
@@ -66,6 +127,26 @@ class Declared(BaseEstimator):
     @names_checked
     def __init__(self) -> None:
         super().__init__()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the attributes, with modules in parameters so that equal ones pickle equally."""
+
+        def portable(value: Any) -> Any:
+            return _Portable(value) if isinstance(value, nn.Module) else value
+
+        state = dict(super().__getstate__())  # type: ignore[no-untyped-call]
+        for name in self._parameter_constraints.keys() & state.keys():
+            state[name] = _in_lists(portable, state[name])
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Set the attributes."""
+
+        def original(value: Any) -> Any:
+            return value.module if isinstance(value, _Portable) else value
+
+        state = {name: _in_lists(original, value) for name, value in state.items()}
+        super().__setstate__(state)  # type: ignore[no-untyped-call]
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name; ``component__parameter`` reaches into a component."""

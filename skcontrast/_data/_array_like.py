@@ -12,6 +12,7 @@ from scipy.sparse import issparse
 from torch.utils.data import DataLoader, Dataset
 
 from .._checks import check_entries, naming
+from .._warnings import warn
 from ._arrays import LazySamples, as_array, refuse_nonfinite, row_blocks
 from ._modalities import Modalities
 from ._pictures import is_picture, pictures_in
@@ -42,6 +43,7 @@ def as_array_like(X: Any, *, one_shape: bool = True, size: int | None = None) ->
         If X is None, an iterator, a mapping or a set, or holds images of several shapes, or has
         more dimensions than images.
     """
+    X = _as_list(X)
     if (pictures := pictures_in(X)) is not None:
         return LazySamples(pictures, size)
     _refuse_other(X)
@@ -59,13 +61,27 @@ def as_array_like(X: Any, *, one_shape: bool = True, size: int | None = None) ->
         with naming("X", "a dense tensor of numbers"):
             X = as_array(X)
     check_dimensions(X)
+    _warn_of_panel(X)
     return X
+
+
+def _as_list(X: Any) -> Any:
+    """Return an array of Arrow, or a Series of polars whose cells hold lists, as a list."""
+    if hasattr(X, "to_pylist") and not hasattr(X, "column_names"):
+        return X.to_pylist()
+    is_polars = hasattr(X, "to_list") and type(X).__module__.startswith("polars")
+    return X.to_list() if is_polars and str(X.dtype).startswith(("List", "Array", "B")) else X
 
 
 def _refuse_other(X: Any) -> None:
     """Raise ValueError or TypeError for anything but samples."""
     if X is None:
         raise ValueError("X must be an array of samples, got None.")
+    if np.ma.is_masked(X):
+        raise ValueError(
+            "X is a masked array with masked values. Pass X.filled(value), with numpy.nan for "
+            "gaps of series."
+        )
     refuse_unordered(X)
     # Two arrays in a tuple may be samples with classes, or two modalities.
     is_pair = isinstance(X, tuple) and len(X) == 2
@@ -98,12 +114,18 @@ def _refuse_flat(X: Any) -> None:
 
 def _as_one_array(X: Any, one_shape: bool) -> Any:
     """Return a list of samples as one array, or as a list if shapes differ and may differ."""
-    if _is_nested(X) and _is_nested(X[0]):
+    # Rectangular lists are vectors.
+    is_ragged = not one_shape and _is_nested(X) and len({len(x) for x in X if _is_row(x)}) > 1
+    if is_ragged or (_is_nested(X) and _is_nested(X[0])):
         with naming("X", "lists of samples, each of one shape"):
             X = [np.asarray(x) for x in X]
     if not one_shape and len({getattr(x, "shape", None) for x in X}) > 1:
         return list(X)
     return _stacked(X) if getattr(X[0], "ndim", 0) > 1 else X
+
+
+def _is_row(x: Any) -> bool:
+    return isinstance(x, (list, tuple))
 
 
 def _is_nested(X: Any) -> bool:
@@ -115,6 +137,8 @@ def refuse_unordered(X: Any) -> None:
     """Raise TypeError for iterators, mappings, sets and the like, which have no rows."""
     is_unordered = isinstance(X, (Iterator, Mapping, Set, DataLoader))
     # scikit-learn refuses a dok_matrix, which is a mapping too, as a sparse matrix.
+    if type(X).__name__ == "LazyFrame":
+        raise TypeError("X must hold samples, got a LazyFrame: pass X.collect().")
     if hasattr(X, "map_partitions") or (is_unordered and not hasattr(X, "shape")):
         raise TypeError(
             f"X must be an array, a sequence of samples or a Dataset, got a {type(X).__name__}. "
@@ -138,6 +162,11 @@ def _refuse_unread(X: Any) -> None:
         raise TypeError(
             "X is a list of dicts: pass pandas.DataFrame(X) if they are rows of a table, "
             "[networkx.node_link_graph(x) for x in X] if they are graphs."
+        )
+    if issparse(first):
+        raise TypeError(
+            "X is a list of sparse matrices. If they are adjacency matrices of graphs, pass "
+            "[networkx.from_scipy_sparse_array(A) for A in X], else scipy.sparse.vstack(X)."
         )
     if isinstance(first, str):
         raise TypeError(
@@ -187,6 +216,19 @@ def check_dimensions(X: Any) -> None:
         raise ValueError(
             "X must have 2 dimensions (vectors), 3 (series or grey images) or 4 (images: "
             f"n_samples, channels, height, width), got an array of shape {X.shape}."
+        )
+
+
+def _warn_of_panel(X: Any) -> None:
+    """Warn of a table of pandas whose index ends with times, as panels of series have."""
+    index: Any = getattr(X, "index", None)
+    levels: Any = getattr(index, "levels", ())
+    if len(levels) > 1 and (
+        levels[-1].dtype.kind in "mM" or str(index.names[-1]).lower().startswith("time")
+    ):
+        warn(
+            f"X has an index that ends with times, but its {len(X)} rows are read as vectors. For "
+            "one series per item, pass [part.to_numpy().T for _, part in X.groupby(level=0)]."
         )
 
 

@@ -1,7 +1,8 @@
 """Reading of image files and images of Pillow as arrays."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
+from io import BytesIO
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -38,6 +39,27 @@ def is_picture(item: Any) -> bool:
     return hasattr(item, "getbands")
 
 
+def is_encoded(item: Any) -> bool:
+    """Return whether an item is the content of an image file, also as Hugging Face stores it."""
+    return isinstance(item, bytes) or (isinstance(item, Mapping) and "bytes" in item)
+
+
+def _decoded(item: Any) -> Any:
+    """Return an encoded image as an image of Pillow; other items unchanged."""
+    if not is_encoded(item):
+        return item
+    from PIL import Image
+
+    data = item["bytes"] if isinstance(item, Mapping) else item
+    return Image.open(item["path"] if data is None else BytesIO(data), formats=_readable(Image))
+
+
+def _readable(Image: Any) -> list[str]:
+    """Return the formats of `_FORMATS` that this build of Pillow reads."""
+    Image.init()
+    return [name for name in _FORMATS if name in Image.OPEN]
+
+
 def pictures_in(X: Any) -> Sequence[Any] | None:
     """Return X as a sequence of paths or of images of Pillow; None if it holds anything else.
 
@@ -61,8 +83,11 @@ def pictures_in(X: Any) -> Sequence[Any] | None:
         items = column.ravel().tolist()
     if isinstance(items, str) or not isinstance(items, Sequence) or not len(items):
         return None
-    first = items[0]
-    if is_picture(first[0] if isinstance(first, tuple) and first else first):
+    # Missing paths are refused by their row.
+    first = next((item for item in items if item is not None), None)
+    first = first[0] if isinstance(first, tuple) and first else first
+    if is_picture(first) or is_encoded(first):
+        check_pillow()
         return items
     return existing_files(items) if names_image(first) else None
 
@@ -70,6 +95,11 @@ def pictures_in(X: Any) -> Sequence[Any] | None:
 def existing_files(files: Sequence[Any], folder: Path | None = None) -> list[Path]:
     """Return paths, relative to a folder if there is one, or raise an error."""
     check_pillow()
+    for row, file in enumerate(files):
+        if not isinstance(file, (str, PurePath)):
+            raise TypeError(
+                f"X must hold paths of images, but item {row} is {file!r}: leave it out."
+            )
     paths = [Path(file) if folder is None else folder / file for file in files]
     missing = [path for path in paths if not path.is_file()]
     if missing:
@@ -103,6 +133,7 @@ def as_pixels(item: Any, size: int | None) -> Any:
     """
     if names_image(item):
         return read_image(Path(item), (size or DEFAULT_SIZE,) * 2, "RGB", "crop")
+    item = _decoded(item)
     if not is_picture(item):
         return item
     from PIL import ImageOps
@@ -117,10 +148,8 @@ def read_image(path: Path, size: tuple[int, int], mode: str, resize: str) -> NDA
     """Read an image file as an array (channels, height, width), upright, or raise OSError."""
     from PIL import Image, ImageOps
 
-    Image.init()
     try:
-        # Not every build of Pillow reads every format.
-        with Image.open(path, formats=[name for name in _FORMATS if name in Image.OPEN]) as image:
+        with Image.open(path, formats=_readable(Image)) as image:
             # A JPEG file is decoded to half, a quarter or an eighth if that is still large enough.
             image.draft(None, (2 * max(size),) * 2)
             is_deep = _has_16_bits(image)
@@ -149,7 +178,10 @@ def _in_8_bits(image: Any, mode: str, is_deep: bool) -> Any:
     if is_deep:
         image = Image.fromarray(((np.asarray(image, np.int32) + 128) // 257).astype(np.uint8))
     elif image.mode in ("I", "F"):
-        raise ValueError("32-bit images have no defined white level")
+        raise ValueError(
+            "32-bit images have no defined white level. Read them as numbers, "
+            "numpy.stack([numpy.asarray(PIL.Image.open(file)) for file in files])"
+        )
     if image.mode in ("LA", "La", "PA", "RGBA", "RGBa") or "transparency" in image.info:
         image = image if image.mode == "RGBA" else image.convert("RGBA")
         image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)

@@ -28,7 +28,7 @@ from .._inference import map_leaves
 from .._model._model import Model
 from .._model._samples import TrainingData
 from .._model._settings import Settings
-from .._safetensors import MALFORMED, replace_file, without_batches
+from .._safetensors import MALFORMED, remove_parts, replace_file, without_batches
 from ._net import ContrastiveNet
 
 # Increased when other versions would misread the files of this one.
@@ -127,6 +127,7 @@ def open_state(settings: Settings, identity: dict[str, str] | None, n_epochs: in
     if identity is None:
         return EpochState(settings.seed)
     path = _folder(settings, identity) / f"from_epoch_{n_epochs}.pt"
+    remove_parts(path)
     if not path.exists():
         return EpochState(settings.seed, path, identity)
     try:
@@ -371,6 +372,11 @@ def description_of(value: Any) -> str:
         return text
     structure, weights = zlib.crc32(text.encode()), checksum(value.state_dict().values())
     return f"{type(value).__name__} with checksum {structure:08x} and weights {weights:08x}"
+
+
+def without_weights(text: str) -> str:
+    """Return a text of `description_of` without the checksum of weights."""
+    return re.sub(" and weights [0-9a-f]{8}", "", text)
 
 
 def checksum(values: Iterable[Any]) -> int:

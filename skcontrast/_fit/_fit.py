@@ -13,7 +13,14 @@ from .._model._samples import TrainingData, read_training_data
 from .._model._settings import Settings
 from .._runtime import seeded_rng
 from .._warnings import say, warn
-from ._checkpoint import EpochState, identity_of, open_state, resume, states_to_resume
+from ._checkpoint import (
+    EpochState,
+    identity_of,
+    open_state,
+    resume,
+    states_to_resume,
+    without_weights,
+)
 from ._net import ContrastiveNet, check_callbacks, plain_callbacks
 from ._processes import Processes, checksum_in_memory, process_group
 from ._watch import Epochs, check_trained_embeddings, describe_fit
@@ -149,7 +156,9 @@ def _open_state(
             "max_epochs": str(settings.max_epochs),
             "the method": "partial_fit" if settings.one_epoch else "fit",
         }
-        processes.check_same(identity | process_identity)
+        # The weights of modules are those of the first process.
+        texts = (identity | process_identity).items()
+        processes.check_same({name: without_weights(text) for name, text in texts})
     # If there is a checkpoint of the same fit, its seed replaces the drawn one.
     n_before, checkpoint_identity = (
         0 if past is None else len(past.history),

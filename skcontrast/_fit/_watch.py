@@ -36,28 +36,42 @@ class CollapseCheck(Callback):
     def on_train_begin(self, net: Any, **kwargs: Any) -> None:
         """Reset the state of an earlier fit."""
         self.rows_: Any = None
-        self.rank_ = np.nan
+        self.rank_, self.warned_ = np.nan, False
 
     def on_batch_begin(self, net: Any, batch: Any = None, **kwargs: Any) -> None:
         """Choose samples of the first batch, and compute the rank of their embeddings."""
         if self.rows_ is None:
             self.rows_ = batch.rows[:_SAMPLES].cpu()
             if net.max_epochs > 1 or _is_due(net):
-                self.rank_ = _rank(net, self.rows_)
+                self.rank_ = _rank_of(_encoded(net, self.rows_))
 
     def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
-        """Warn once if the rank has become low."""
-        if not (self.rank_ >= 1 and _is_due(net)):
+        """Warn once if the rank has become low, or all embeddings are equal at the end."""
+        if self.warned_ or not _is_due(net):
             return
-        rank = _rank(net, self.rows_)
+        h = _encoded(net, self.rows_)
+        rank = _rank_of(h) if self.rank_ >= 1 else np.nan
         if rank < min(_LOWEST_RANK, self.rank_ / 2):
+            self.warned_ = True
             warn(
                 f"The representation has collapsed in or before epoch {len(net.history)}: nearly "
                 f"all samples are alike (effective rank {rank:.1f}). Lower 'lr' or "
                 "'weight_decay', use a different 'optimizer' or batch norm in 'encoder'.",
                 CollapseWarning,
             )
-            self.rank_ = np.nan
+        elif _ends_first_fit(net) and len(h) > 1 and bool((h == h[0]).all()):
+            self.warned_ = True
+            warn(
+                "The representation is the same for all samples: the fit has learned nothing. "
+                "Check that the rows of X differ, and that 'encoder' does not end in a constant, "
+                "such as a ReLU of negative inputs.",
+                CollapseWarning,
+            )
+
+
+def _ends_first_fit(net: Any) -> bool:
+    """Return whether the epoch is the last of a fit that continues no other."""
+    return net.first_epoch_ == 0 and (net.is_last_epoch or net.settings.one_epoch)
 
 
 def _is_due(net: Any) -> bool:
@@ -66,12 +80,16 @@ def _is_due(net: Any) -> bool:
     return epoch & (epoch - 1) == 0 or net.is_last_epoch
 
 
-def _rank(net: Any, rows: torch.Tensor) -> float:
-    """Return the effective rank of the representations of samples, NaN if they are not finite."""
-    encoder, samples = net.module_.encoder, net.sampler_.source.take(rows)
-    h = encode_batches(encoder, [samples])
+def _encoded(net: Any, rows: torch.Tensor) -> torch.Tensor:
+    """Return the representations of samples, on the CPU."""
+    h = encode_batches(net.module_.encoder, [net.sampler_.source.take(rows)])
     net.module_.train()
-    return spectral_rank(h.cpu().double().numpy()) if bool(h.isfinite().all()) else np.nan
+    return h.cpu()
+
+
+def _rank_of(h: torch.Tensor) -> float:
+    """Return the effective rank of representations, NaN if they are not finite."""
+    return spectral_rank(h.double().numpy()) if bool(h.isfinite().all()) else np.nan
 
 
 # Training samples that are embedded after the last step.

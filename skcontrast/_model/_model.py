@@ -40,6 +40,9 @@ from ._samples import read_training_samples
 from ._settings import Settings, encoders_of, network_parameters, resolve_settings
 from ._views import Augmentations, ViewSampler, augmentations_of, fit_chain, shown_symmetries
 
+# Libraries of pretrained networks.
+_LIBRARIES = ("timm", "torchvision", "transformers")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Model:
@@ -284,6 +287,14 @@ def _new_network(
     def choose_encoder(index: int, kind: Kind, shape: tuple) -> Any:
         is_list = isinstance(settings.encoder, (list, tuple))
         encoder = settings.encoder[index] if is_list else settings.encoder
+        if type(encoder).__module__.partition(".")[0] in _LIBRARIES:
+            name = type(encoder).__name__
+            warn(
+                f"The encoder {name} is passed without Pretrained, so it gets X standardised in "
+                "another way than in its pretraining, and its classifier is not removed. Pass "
+                "skcontrast.encoders.Pretrained(network); networks with random weights, as "
+                "torch.nn.Sequential(network)."
+            )
         # The default encoder depends on the kind and shape of each modality.
         return default_encoder(kind, shape) if encoder is None else encoder
 

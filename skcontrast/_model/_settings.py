@@ -226,6 +226,8 @@ def _component(
     )
     value = clone(value)
     validate_parameters(value)
+    if role == "loss":
+        value.check_overrides()
     if any(isinstance(v, Schedule) for v in value.get_params().values()):
         for epoch in range(n_epochs):
             at_progress(value, epoch_progress(epoch, n_epochs))

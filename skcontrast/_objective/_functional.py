@@ -149,6 +149,7 @@ def contrastive_loss(
     similarity = check_component(
         similarity, Similarity, owner=owner, parameter="similarity", default=Cosine
     )
+    loss.check_overrides()
     for component in (loss, similarity):
         check_hyperparameters(component)
     check_argument(owner, "same_group", same_group, _SAME_GROUP)

@@ -2,7 +2,7 @@
 
 import inspect
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -20,6 +20,11 @@ from ._packed import PackedGraphs, assemble, is_symmetric, offsets, take_rows
 
 # Attributes in networkx.
 _READ = {"node": {"x", "label"}, "edge": {"x", "label", "weight"}}
+# Attributes of PyTorch Geometric that are read, or say nothing about the nodes and edges.
+_KNOWN = {
+    "x", "label", "edge_index", "edge_attr", "edge_weight", "adj_t", "y", "batch", "ptr", "face",
+    "num_nodes", "n_id", "e_id", "idx",
+}  # fmt: skip
 
 
 class Described(NamedTuple):
@@ -67,7 +72,7 @@ def pack_graphs(graphs: Any) -> PackedGraphs:
     edges, of all graphs have it or none does. Edges may also have a ``weight``, which is 1 where
     it is missing. From PyTorch Geometric's ``Data``, ``x``, ``label``, ``edge_index``,
     ``edge_attr`` and ``edge_weight`` are read, or ``adj_t`` and its values as weights. Names of
-    nodes and all other attributes are ignored; `fit` warns of attributes in networkx that are.
+    nodes and all other attributes are ignored; `fit` warns of attributes that are.
 
     Parameters
     ----------
@@ -152,7 +157,15 @@ def is_graphs(X: Any) -> bool:
 def _read(graph: Any, index: int) -> GraphParts:
     """Return the arrays of the graph at an index of X."""
     if not is_graph(graph):
-        raise TypeError(f"X must hold graphs only: item {index} is a {type(graph).__name__}.")
+        advice = ""
+        if getattr(graph, "ndim", 0) == 2:
+            name = (
+                "from_numpy_array" if isinstance(graph, np.ndarray) else "from_scipy_sparse_array"
+            )
+            advice = f": if it is an adjacency matrix, pass [networkx.{name}(A) for A in X]"
+        raise TypeError(
+            f"X must hold graphs only: item {index} is a {type(graph).__name__}{advice}."
+        )
     try:
         if isinstance(graph, getattr(sys.modules.get("networkx"), "Graph", ())):
             return read_networkx(graph)
@@ -360,7 +373,17 @@ def read_pyg(data: Any) -> GraphParts:
     is_directed = not is_symmetric(edges, n_nodes, *known)
     of_nodes = Described(x, labels=_labels_of_pyg(data, n_nodes))
     of_edges = Described(edge_attributes, None if weights is None else weights.reshape(-1))
-    return GraphParts(n_nodes, edges.numpy(), is_directed, False, of_nodes, of_edges)
+    ignored = list(_ignored_by_pyg(data, n_nodes, n_edges))
+    return GraphParts(n_nodes, edges.numpy(), is_directed, False, of_nodes, of_edges, ignored)
+
+
+def _ignored_by_pyg(data: Any, n_nodes: int, n_edges: int) -> Iterator[str]:
+    """Yield the attributes with a row for each node, or for each edge, that are not read."""
+    for name in set(data.keys()) - _KNOWN:
+        n_rows = np.shape(data[name])[:1] if hasattr(data[name], "shape") else ()
+        if n_rows and n_rows[0] in (n_nodes, n_edges) and not name.endswith(("mask", "index")):
+            is_edge = n_rows[0] != n_nodes or name.startswith("edge")
+            yield f"the {'edge' if is_edge else 'node'} attribute {name!r}"
 
 
 def _labels_of_pyg(data: Any, n_nodes: int) -> list | None:

@@ -20,6 +20,10 @@ from ._base import Kind, Request, Schema
 _NODES_PER_CALL = 2**15
 
 
+# In smaller graphs, each node may have its own category.
+_FEWEST_NAMED = 3
+
+
 class Graphs(Kind):
     """Graphs: a list of networkx graphs or of PyTorch Geometric's ``Data``, or `PackedGraphs`.
 
@@ -76,7 +80,13 @@ class Graphs(Kind):
         return X, Schema(self, X.shape[1:])
 
     def check_unusual(self, X: Any, *, is_declared: bool) -> None:
-        """Warn about attributes of nodes and edges that are ignored."""
+        """Warn about attributes that are ignored, and about labels that are names of nodes."""
+        if X.labels is not None and _are_names(X):
+            warn(
+                "The node attribute 'label' has another value at every node of each graph, as "
+                "names have. To remove it: for g in X: [d.pop('label') for _, d in "
+                "g.nodes(data=True)]."
+            )
         if X.ignored:
             warn(
                 f"Some attributes of the graphs in X are ignored: {', '.join(X.ignored)}. Remove "
@@ -112,3 +122,9 @@ class Graphs(Kind):
     def arrays(self, X: Any) -> Sequence[np.ndarray]:
         """Return edges, sizes, and the features of nodes and edges."""
         return X.arrays()
+
+
+def _are_names(X: Any) -> bool:
+    """Return whether no two nodes of a graph have the same label, with three nodes or more."""
+    pairs = np.stack([X.topology.graph_of_node.numpy(), X.labels.numpy()])
+    return X.sizes.min() >= _FEWEST_NAMED and len(np.unique(pairs, axis=1).T) == pairs.shape[1]

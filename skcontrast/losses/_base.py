@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from numbers import Real
 from typing import ClassVar, Literal, dataclass_transform
@@ -9,8 +10,19 @@ from typing import ClassVar, Literal, dataclass_transform
 import torch.nn.functional as F
 from torch import Tensor
 
-from .._checks import FRACTION, POSITIVE_INT, Interval, ParameterObject, learned, parameter
+from .._checks import (
+    FRACTION,
+    POSITIVE_INT,
+    Interval,
+    ParameterObject,
+    belongs_to_package,
+    learned,
+    parameter,
+)
 from ._rows import Rows
+
+# Methods of a loss, of which a custom one overrides at least one.
+HOOKS = ("coefficients", "hardness", "rank_weights", "class_weights", "losses")
 
 
 class PseudoLabels(ParameterObject):
@@ -110,6 +122,27 @@ class Loss(ParameterObject):
     def overrides(self, method: str) -> bool:
         """Return whether the class of this loss has its own version of a method of Loss."""
         return getattr(type(self), method) is not getattr(Loss, method)
+
+    def check_overrides(self, *, strictly: bool = False) -> None:
+        """Raise TypeError if a custom class has methods, but none that a loss calls.
+
+        With `strictly`, also if it has no methods.
+        """
+        cls = type(self)
+        if belongs_to_package(cls) or any(map(self.overrides, HOOKS)):
+            return
+        own = {
+            name
+            for base in cls.__mro__
+            if not belongs_to_package(base) and issubclass(base, Loss)
+            for name, value in vars(base).items()
+            if inspect.isfunction(value) and name not in ("__init__", "validate")
+        }
+        if own - {"pseudo_labels"} or (strictly and not own):
+            raise TypeError(
+                f"{cls.__name__} overrides none of {', '.join(HOOKS)}, so it is InfoNCE. Is a "
+                "name misspelled?"
+            )
 
     @property
     def is_estimate(self) -> bool:

@@ -10,7 +10,6 @@ from .._checks import (
     NON_NEGATIVE,
     POSITIVE_INT,
     StrOptions,
-    belongs_to_package,
     check_argument,
     check_returned,
     validated,
@@ -24,7 +23,6 @@ from ._tape import Tape
 _TOTALS = [StrOptions({"N", "free", "replaces N"})]
 # Synthetic anchors, whose scores are between −2 and 2.
 _N_ANCHORS, _TOP = 6, 2.0
-_HOOKS = ("coefficients", "hardness", "rank_weights", "class_weights", "losses")
 
 
 @guarded()
@@ -75,11 +73,7 @@ def check_loss(loss: Loss, n_candidates: int = 254, n_positives: int = 1) -> Non
     """
     check_hyperparameters(loss)
     loss = copy.copy(loss)
-    if not belongs_to_package(type(loss)) and not any(map(loss.overrides, _HOOKS)):
-        raise TypeError(
-            f"{type(loss).__name__} overrides none of {', '.join(_HOOKS)}, so it is InfoNCE. Is a "
-            "name misspelled?"
-        )
+    loss.check_overrides(strictly=True)
     _check_numbers(loss)
     numbers = torch.arange(_N_ANCHORS * (n_candidates + n_positives)).sin().view(_N_ANCHORS, -1)
     # The anchors have different means, and so have halves of their scores.

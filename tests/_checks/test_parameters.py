@@ -1,13 +1,18 @@
 """Parameters that are declared in the body of a class."""
 
+import copy
 import inspect
 import pickle
 from dataclasses import dataclass
 from numbers import Integral
 
+import joblib
 import pytest
+import torch
 from sklearn.base import clone
+from torch import nn
 
+from skcontrast import ContrastiveEmbedder
 from skcontrast._checks import (
     POSITIVE_INT,
     InvalidParameterError,
@@ -17,6 +22,7 @@ from skcontrast._checks import (
     parameter,
     validate_parameters,
 )
+from skcontrast.encoders import Pretrained
 
 
 class Piece(ParameterObject):
@@ -139,3 +145,32 @@ def test_parameters_inside_parameters_are_checked_and_combinations_too():
         validate_parameters(Outer(Sized(depth=3)))
     with pytest.raises(ValueError, match="not both"):
         validate_parameters(Outer(Sized(depth=50)))
+
+
+def test_equal_modules_in_parameters_are_pickled_equally_and_copied_as_before():
+    tied = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3), nn.LSTM(3, 2))
+    tied.append(tied[0])
+    tied[0].bias.requires_grad_(False)
+    for made in (
+        ContrastiveEmbedder(tied),
+        ContrastiveEmbedder([tied, None]),
+        Pretrained(tied.to(torch.bfloat16), mean=0.5, std=0.5),
+    ):
+        assert joblib.hash(made) == joblib.hash(clone(made)) == joblib.hash(copy.deepcopy(made))
+        name = "network" if isinstance(made, Pretrained) else "encoder"
+        original = getattr(made, name)
+        shallow = getattr(copy.copy(made), name)
+        assert shallow is original or shallow == original
+        for copied in (pickle.loads(pickle.dumps(made)), copy.deepcopy(made)):
+            values = getattr(copied, name), original
+            module, first = (m[0] if isinstance(m, list) else m for m in values)
+            expected = first.state_dict()
+            for key, value in module.state_dict().items():
+                assert torch.equal(value, expected[key]), key
+            assert module[3] is module[0] and not module[0].bias.requires_grad
+            assert module[0].weight.requires_grad and isinstance(module[0].weight, nn.Parameter)
+
+
+def test_a_pickle_of_a_module_is_no_larger():
+    layer = nn.Linear(300, 300)
+    assert len(pickle.dumps(ContrastiveEmbedder(layer))) < 1.02 * len(pickle.dumps(layer)) + 4000

@@ -6,6 +6,8 @@ from pathlib import Path
 import networkx as nx
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 import torch
 from scipy.sparse import csr_matrix, dok_matrix
@@ -15,6 +17,8 @@ from torch.utils.data import DataLoader, Dataset, TensorDataset
 from skcontrast._data._array_like import as_array_like, check_dimensions, checked_numbers
 from skcontrast._data._arrays import LazySamples
 from skcontrast.frameworks import CMC, MoCo
+from skcontrast.kinds import Series, Vectors
+from skcontrast.kinds._recognise import read_samples
 from tests.common import small
 from tests.frameworks.common import X
 
@@ -171,3 +175,43 @@ def test_pairs_of_samples_are_refused_with_the_line_to_write(convert):
         as_array_like([(*pair, pair[0]) for pair in pairs])
     with_classes = [(convert(np.ones(5)), 1) for _ in range(4)]
     assert len(as_array_like(with_classes)) == 4
+
+
+UNEQUAL = [list(range(n)) for n in (5, 7, 4)]
+
+
+@pytest.mark.parametrize(
+    "convert", [list, pd.Series, pl.Series, pa.array], ids=["list", "pandas", "polars", "Arrow"]
+)
+def test_lists_of_unequal_lengths_are_series_and_of_equal_lengths_vectors(convert):
+    expected = [np.array(row) for row in UNEQUAL]
+    for kind in (None, Series()):
+        series, schema = read_samples(convert(UNEQUAL), kind, estimator=small())
+        np.testing.assert_array_equal(series, read_samples(expected, estimator=small())[0])
+        assert isinstance(schema.kind, Series)
+    vectors, schema = read_samples(convert([[1, 2], [3, 5]]), estimator=small())
+    assert isinstance(schema.kind, Vectors) and np.array_equal(vectors, [[1, 2], [3, 5]])
+
+
+def test_masked_values_are_refused_and_a_mask_without_any_is_no_mask():
+    for ones in (np.ones((4, 3)), np.ones((4, 1, 30)), np.ones((4, 1, 8, 8))):
+        masked = np.ma.MaskedArray(ones, np.zeros(ones.shape, bool))
+        np.testing.assert_array_equal(as_array_like(masked), ones)
+        masked.mask.flat[3] = True
+        with pytest.raises(ValueError, match=r"masked values\. Pass X\.filled\(value\)"):
+            as_array_like(masked)
+
+
+def test_a_panel_of_series_in_a_table_is_warned_of():
+    for times in (pd.date_range("2020", periods=5), pd.Index(range(5), name="timepoints")):
+        index = pd.MultiIndex.from_product([range(4), times])
+        table = pd.DataFrame(np.ones((20, 2)), index, ["a", "b"])
+        with pytest.warns(UserWarning, match=r"20 rows are read as vectors.*groupby\(level=0\)"):
+            as_array_like(table)
+    as_array_like(table.reset_index(drop=True))
+    as_array_like(table.set_index(pd.MultiIndex.from_product([range(10), ["a", "b"]])))
+
+
+def test_a_lazy_table_is_refused_with_the_method_that_reads_it():
+    with pytest.raises(TypeError, match=r"LazyFrame: pass X\.collect\(\)"):
+        as_array_like(pl.DataFrame({"a": [1.0, 2.0]}).lazy())

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 import torch
 from PIL import Image
@@ -26,6 +27,7 @@ from skcontrast.datasets import ImageFolder
 from skcontrast.encoders import Pretrained
 from skcontrast.features import Raw
 from skcontrast.kinds import Images
+from skcontrast.kinds._recognise import read_samples
 from tests.common import small, small_images
 
 RNG = np.random.default_rng(0)
@@ -320,10 +322,12 @@ def test_a_classifier_takes_paths(paths):
     ("spoil", "error", "message"),
     [
         (lambda paths: [*paths, "no/a.png"], FileNotFoundError, r"1 of 25 files .*no.a\.png"),
-        (lambda paths: [*paths, None], TypeError, "NoneType"),
+        (lambda paths: [*paths, None], TypeError, "item 24 is None"),
+        (lambda paths: [np.nan, *paths][::-1], TypeError, "item 24 is nan"),
+        (lambda paths: [None, *paths], TypeError, "item 0 is None"),
         (lambda paths: Path(paths[3]).write_bytes(b"-"), OSError, r"03\.png cannot be read as an"),
     ],
-    ids=["missing", "none", "damaged"],
+    ids=["missing", "none", "nan", "none first", "damaged"],
 )
 def test_files_that_cannot_be_read_are_named(paths, spoil, error, message):
     spoiled = spoil(paths)
@@ -409,3 +413,19 @@ def test_datasets_of_torchvision_and_hugging_face_are_read():
         np.testing.assert_array_equal(small_images().fit(X).transform(X), expected)
     with pytest.raises(TypeError, match=r"images in a column: pass X\['image'\], .* as y"):
         small_images().fit(Table())
+
+
+def test_encoded_images_and_paths_in_columns_are_the_images(paths):
+    data = [Path(path).read_bytes() for path in paths]
+    kind = Images(size=16)
+    expected = read_samples(paths, kind, estimator=small())[0][:]
+    for X in (
+        data,
+        pl.Series(data),
+        pa.array(data),
+        [{"bytes": one, "path": None} for one in data],
+        [{"bytes": None, "path": path} for path in paths],
+        pa.array(paths),
+        pl.Series(paths),
+    ):
+        np.testing.assert_array_equal(read_samples(X, kind, estimator=small())[0][:], expected)

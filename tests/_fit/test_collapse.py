@@ -89,7 +89,6 @@ HEALTHY = {
     "one binary feature": ((vectors(60, 1) > 0).astype(float), {}),
     "two samples": (vectors(2, 5), {}),
     "ten samples": (vectors(10, 5), {}),
-    "equal samples": (ONES, {}),
     "two different samples": (np.vstack([ONES, np.zeros((30, 4))]), {}),
     "one component": (X_DIGITS, {"n_components": 1}),
     "two components": (X_DIGITS, {"n_components": 2}),
@@ -151,3 +150,15 @@ def test_the_check_is_warned_of_at_the_line_of_the_caller():
 
 def test_the_default_encoder_starts_far_from_collapse():
     assert not collapses(small(encoder=MLP(widths=(8,)), max_epochs=1), X_DIGITS)
+
+
+@pytest.mark.parametrize("params", [{}, {"max_epochs": 1}, {"framework": MoCo()}], ids=str)
+def test_a_fit_that_has_learned_nothing_is_warned_of_once(params):
+    dead = nn.Sequential(nn.Linear(64, 8), nn.ReLU())
+    nn.init.constant_(dead[0].bias, -1e3)
+    for embedder, X in (
+        (small(encoder=dead, **params), X_DIGITS),
+        (small(augmentation=[], **params), np.ones((40, 64))),
+    ):
+        (message,) = collapses(embedder, X)
+        assert "the same for all samples: the fit has learned nothing" in message

@@ -115,3 +115,13 @@ def test_a_model_draws_views_from_samples_and_from_batches_alike():
     views = [draw(batch, torch.Generator().manual_seed(1)) for _ in range(2)]
     assert isinstance(schema.kind, Vectors) and views[0].equal(views[1])
     assert views[0].shape == (60, 5) and not np.array_equal(views[0], batch)
+
+
+@pytest.mark.parametrize("library", ["timm", "torchvision", "transformers"])
+def test_a_network_of_a_library_of_pretrained_ones_is_warned_of(library):
+    class Net(nn.Linear):
+        __module__ = f"{library}.models"
+
+    with pytest.warns(UserWarning, match="Net is passed without Pretrained.*Pretrained\\(network"):
+        small(encoder=Net(5, 4)).fit(vectors())
+    small(encoder=nn.Sequential(Net(5, 4))).fit(vectors())

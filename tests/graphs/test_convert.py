@@ -10,6 +10,7 @@ import torch
 
 from skcontrast.graphs import pack_graphs
 from skcontrast.graphs._convert import is_graphs
+from tests.common import small
 from tests.graphs.common import check_topology, edges_of, with_attributes
 
 # pack_graphs, from networkx
@@ -240,3 +241,35 @@ def test_labels_that_are_tensors_are_categories_by_their_values():
     packed = pack_graphs(graphs)
     assert packed.categories == (0, 1)
     assert packed.labels.tolist() == [0, 1, 0, 0, 1]
+
+
+@pytest.mark.parametrize("name", ["z", "pos", "node_feat", "feat"])
+def test_fit_warns_of_attributes_of_pyg_that_are_not_read(name, Data):
+    edges = [torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]), torch.tensor([[0, 1], [1, 0]])]
+    known = {"y": torch.zeros(3), "train_mask": torch.ones(3), "n_id": torch.arange(3)}
+    ignored = {name: torch.ones(3, 2)}
+    graphs = [Data(edge_index=one, num_nodes=3, **known, **ignored) for one in edges] * 4
+    with pytest.warns(UserWarning, match=rf"ignored: the node attribute '{name}'\."):
+        small(encoder=None).fit(graphs)
+    x = torch.arange(3.0)[:, None]
+    graphs = [Data(x, one, edge_feat=torch.ones(one.shape[1], 2), **known) for one in edges] * 4
+    with pytest.warns(UserWarning, match=r"ignored: the edge attribute 'edge_feat'\."):
+        small(encoder=None).fit(graphs)
+
+
+def test_labels_that_are_names_of_nodes_are_warned_of():
+    graphs = [nx.gnp_random_graph(4 + k % 3, 0.6, seed=k) for k in range(8)]
+    for graph in graphs:
+        nx.set_node_attributes(graph, {node: str(node) for node in graph}, "label")
+    with pytest.warns(UserWarning, match="'label' has another value at every node"):
+        small(encoder=None).fit(graphs)
+    graphs[3].nodes[0]["label"] = "1"  # now a category
+    small(encoder=None).fit(graphs)
+
+
+def test_adjacency_matrices_are_refused_with_the_line_that_converts_them():
+    matrices = [nx.to_numpy_array(nx.path_graph(4))] * 4
+    with pytest.raises(TypeError, match=r"\[networkx.from_numpy_array\(A\) for A in X\]"):
+        small(encoder=None, kind="graphs").fit(matrices)
+    with pytest.raises(TypeError, match="from_scipy_sparse_array"):
+        small(encoder=None).fit([nx.to_scipy_sparse_array(nx.path_graph(4))] * 4)

@@ -7,8 +7,9 @@ import math
 import pytest
 import torch
 
+from skcontrast import contrastive_loss
 from skcontrast.losses import HCL, Loss, SupCon, check_loss
-from tests.common import LOSSES
+from tests.common import LOSSES, small, vectors
 
 
 def custom(base=Loss, **members):
@@ -75,3 +76,17 @@ def test_a_loss_may_draw_random_numbers_and_inherit_the_rest():
     check_loss(custom(losses=losses))
     check_loss(custom(HCL))
     check_loss(custom(SupCon, pulls=True))
+
+
+@pytest.mark.parametrize("name", ["loses", "hardnes", "forward", "__call__"])
+def test_a_misspelt_method_is_refused_by_fit_and_by_the_function_too(name):
+    loss = custom(**{name: lambda rows: rows.scores.amax(1)})
+    for use in (
+        lambda: small(loss=loss).fit(vectors()),
+        lambda: contrastive_loss(torch.eye(4), torch.eye(4), loss=loss),
+    ):
+        with pytest.raises(
+            TypeError, match=r"Custom overrides none of .*InfoNCE\. Is a name missp"
+        ):
+            use()
+    contrastive_loss(torch.eye(4), torch.eye(4), loss=custom())  # InfoNCE by another name
