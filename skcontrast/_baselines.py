@@ -17,6 +17,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import check_is_fitted
 
 from ._checks import POSITIVE_INT, Interval, StrOptions, check_argument, validated
 from ._data._metadata import validate_labels
@@ -46,6 +47,14 @@ _N_NEIGHBORS = 20
 _MOST_COMPONENTS = 64
 # Differences with a smaller p-value are significant.
 LEVEL = 0.05
+# Accuracies that differ by less count as the same.
+_SAME = 0.02
+# The rows without training.
+_ROWS = {
+    "raw", "PCA", "pretrained", "patches", "gradients", "kernels", "profile", "colours",
+    "whitened", "untrained",
+}  # fmt: skip
+_MORE = " More repeats decide it for few labels, more labeled samples for the others."
 
 # The name of a row, a function that returns its features, and whether to standardise them.
 _Row = tuple[str, Callable[[], NDArray], bool]
@@ -67,12 +76,15 @@ class BaselineComparison:
         Labels per class in the column "few labels".
     n_labeled : int
         Number of labeled samples.
+    baseline : str or None
+        The row with which `verdict` compares; None is the one with the highest mean.
     """
 
     scores: dict[str, dict[str, NDArray[np.float64]]]
     seconds: dict[str, float]
     n_labels: int
     n_labeled: int
+    baseline: str | None = None
 
     def compare(self, row: str, column: str) -> PairedComparison:
         """Compare the embedder with a row, repeat by repeat.
@@ -92,9 +104,12 @@ class BaselineComparison:
         """
         check_argument("compare", "row", row, [StrOptions(set(self.scores))])
         check_argument("compare", "column", column, [StrOptions(set(COLUMNS))])
+        return self._compare(row, column)
+
+    def _compare(self, row: str, column: str, **options: float) -> PairedComparison:
         ours, theirs = self.scores[OURS][column], self.scores[row][column]
         ratio = None if column == COLUMNS[0] else 1.0
-        return compare_paired(ours, theirs, test_train_ratio=ratio)
+        return compare_paired(ours, theirs, test_train_ratio=ratio, **options)
 
     def best_baseline(self, column: str) -> str:
         """Return the training-free row with the highest mean.
@@ -131,23 +146,40 @@ class BaselineComparison:
 
     @property
     def verdict(self) -> str:
-        """Whether the embedding is better than the best training-free row, by column."""
-        results = {column: self._against_best(column) for column in COLUMNS}
-        signs = {sign for sign, _ in results.values()}
-        is_ahead, is_behind = 1 in signs, -1 in signs
-        helps = "helps in part" if is_ahead and is_behind else "helps"
-        summary = f"The embedding {helps if is_ahead else 'does not help'}"
-        return f"{summary}: " + "; ".join(f"{c} {text}" for c, (_, text) in results.items()) + "."
+        """Whether the embedding helps, does not, or whether that is undecided; by column.
 
-    def _against_best(self, column: str) -> tuple[int, str]:
-        """Return 1 if the embedder is ahead, −1 if behind, 0 otherwise; and a description."""
-        row = self.best_baseline(column)
-        comparison = self.compare(row, column)
-        # If all repeats have the same difference, p_t is NaN.
-        sign = int(np.sign(comparison.mean)) if comparison.p_t < LEVEL else 0
-        name = ("not significantly different from", "ahead of", "behind")[sign]
-        p = "" if np.isnan(comparison.p_t) else f", p = {comparison.p_t:.2g}"
-        return sign, f"{name} {row} ({comparison.mean:+.3f}{p})"
+        Of each column, with the 95 % interval of the difference. It is wider than that of
+        `compare` where the row with the highest mean is chosen, on the same data, from several.
+        """
+        outcomes = {column: self._outcome(column) for column in COLUMNS}
+        found = {outcome for outcome, _ in outcomes.values()}
+        if "ahead of" in found:
+            summary = f"The embedding helps{' in part' if 'behind' in found else ''}"
+        elif "behind" in found or "undecided against" not in found:
+            summary = "The embedding does not help"
+        else:
+            summary = "It is undecided whether the embedding helps"
+        text = "; ".join(f"{column} {what}" for column, (_, what) in outcomes.items())
+        advice = "" if "undecided against" not in found else _MORE
+        return f"{summary}: {text}.{advice}"
+
+    def _outcome(self, column: str) -> tuple[str, str]:
+        """Return how the embedder compares with the baseline, and the same with its interval."""
+        rows = [row for row in self.scores if row not in (OURS, BOTH)]
+        row = self.baseline or self.best_baseline(column)
+        level = LEVEL if self.baseline else LEVEL / len(rows)  # by Bonferroni
+        found = self._compare(row, column, confidence=1 - level)
+        outcome = "undecided against"
+        if found.low > 0:
+            outcome = "ahead of"
+        elif found.high < 0:
+            outcome = "behind"
+        elif found.low > -_SAME and found.high < _SAME:
+            outcome = "as good as"
+        return (
+            outcome,
+            f"{outcome} {row} ({found.mean:+.3f}, {found.low:+.3f} to {found.high:+.3f})",
+        )
 
     def _record(self, row: str) -> dict[str, Any]:
         record: dict[str, Any] = {"row": row}
@@ -179,6 +211,7 @@ class BaselineComparison:
 @validated(
     n_labels=POSITIVE_INT,
     n_repeats=[Interval(Integral, 2, None, closed="left")],
+    baseline=[StrOptions(_ROWS), None],
     random_state=[Interval(Integral, 0, 2**32 - 1, closed="both"), np.random.RandomState, None],
 )
 def compare_with_baselines(
@@ -188,6 +221,7 @@ def compare_with_baselines(
     *,
     n_labels: int = 5,
     n_repeats: int = 10,
+    baseline: str | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> BaselineComparison:
     r"""Compare an embedder with training-free baselines on your data.
@@ -227,6 +261,9 @@ def compare_with_baselines(
     n_repeats : int, default=10
         Number of draws of labels and halves, at least 2; repeat i has the seed
         ``random_state + i``.
+    baseline : str, default=None
+        The row with which the verdict compares, such as "raw". None is the one with the highest
+        mean, which widens the intervals, because it is chosen on the same data.
     random_state : int, RandomState or None, default=None
         Seeds the draws and the baselines.
 
@@ -270,7 +307,10 @@ def compare_with_baselines(
     _check_classes(codes[known], n_labels)
     start = process_time()
     given = last
-    if not all(step is None or step.__sklearn_is_fitted__() for step in (before, last)):
+    is_fitted = all(step is None or step.__sklearn_is_fitted__() for step in (before, last))
+    if isinstance(embedder, FrozenEstimator):
+        check_is_fitted(last)
+    if not is_fitted:
         before, last = split_at_embedder(clone(embedder).fit(X), "embedder")
     samples = X if before is None else before.transform(X)
     ours = _flat(last.transform(samples))
@@ -294,7 +334,9 @@ def compare_with_baselines(
         whitened = PartialWhitening(random_state=0).fit_transform(H)[known]
         scaled = (StandardScaler().fit_transform(H) if scale else H)[known]
         scores[name] = _accuracies(scaled, whitened, y, halves, n_labels, seed)
-    return BaselineComparison(scores, seconds, n_labels, len(known))
+    if baseline is not None:
+        check_argument("compare_with_baselines", "baseline", baseline, [StrOptions(set(scores))])
+    return BaselineComparison(scores, seconds, n_labels, len(known), baseline)
 
 
 def _check_classes(y: NDArray[np.int64], n_labels: int) -> None:
@@ -355,7 +397,7 @@ def _representations(
             yield "PCA", partial(make_pipeline(StandardScaler(), pca).fit_transform, raw), False
     features = defaults_of(schema.kind).features(seed)
     features.pop("raw", None)  # has its own row
-    if getattr(embedder.encoder, "is_pretrained", False):
+    if getattr(embedder.encoder, "adapts", False):
         features = {"pretrained": Frozen(embedder.encoder), **features}
     for name, block in features.items():
         yield name, partial(of, block), True

@@ -15,6 +15,7 @@ from ._model._defaults import Defaults, defaults_of
 from ._whitening import ViewWhitening
 from .augmentation._views import base_of
 from .embedder import ContrastiveEmbedder
+from .encoders._base import is_pretrained
 from .kinds._recognise import is_custom
 from .metrics._scorers import thawed
 
@@ -29,7 +30,7 @@ _BATCH = 8192
 def block_defaults(embedder: ContrastiveEmbedder) -> Defaults:
     """Return the defaults of the kind of data; custom kinds and pretrained networks have none."""
     kind = embedder._model.schema.kind
-    has_none = is_custom(kind) or getattr(embedder.encoder, "is_pretrained", False)
+    has_none = is_custom(kind) or is_pretrained(embedder.encoder)
     return Defaults() if has_none else defaults_of(kind)
 
 

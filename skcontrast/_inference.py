@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from ._data._arrays import is_lazy, row_blocks
 from ._warnings import progress
 from .encoders import Encoder
+from .encoders._base import is_pretrained
 from .kinds._base import Kind
 from .kinds._recognise import naming_kind
 
@@ -214,7 +215,7 @@ def trains_in_bf16(precision: str, kind: Kind, encoder: Any, device: torch.devic
         return precision == "bf16"
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
-    if device.type != "cpu" or any(getattr(item, "is_pretrained", False) for item in encoders):
+    if device.type != "cpu" or is_pretrained(encoder):
         return False
     # torch has no public function for this; without the private one, float32 is always right.
     return bool(getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)())

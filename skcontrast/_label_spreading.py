@@ -211,6 +211,11 @@ class LabelSpreader:
 
     def __init__(self, settings: PseudoLabels | None, labels: Tensor | None):
         if settings is not None:
+            if not hasattr(settings, "labeled_share") or isinstance(settings, type):
+                raise TypeError(
+                    f"pseudo_labels of the loss must return PseudoLabels(...) or None, got "
+                    f"{settings!r}."
+                )
             validate_parameters(settings)
         self.settings = settings
         self.labels = torch.empty(0, dtype=torch.int64) if labels is None else labels

@@ -32,13 +32,15 @@ def resolve_device(device: Any, owner: str) -> torch.device:
         if torch.cuda.is_available():
             return torch.device("cuda")
         return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+    hint = " Write 'cuda'." if str(device).lower().startswith("gpu") else ""
     name = f"cuda:{device}" if isinstance(device, Integral) else str(device).lower()
     try:
-        torch.empty(0, device=name)
+        if torch.empty(0, device=name).is_meta:
+            raise NotImplementedError("A meta device holds no numbers.")
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise ValueError(
             f"The 'device' parameter of {owner} must be 'auto', 'cpu', 'cuda', 'cuda:N' or 'mps' "
-            f"and available, got {device!r}. device='auto' uses what this machine has."
+            f"and available, got {device!r}. device='auto' uses what this machine has.{hint}"
         ) from error
     return torch.device(name)
 
@@ -190,10 +192,10 @@ def guarded(*, gradients: bool = True) -> Iterator[None]:
 
     Every public function and method that computes enters it first: ``torch.autocast``,
     ``torch.set_default_device``, ``torch.set_default_dtype`` and scikit-learn's
-    ``transform_output`` of the caller have no effect within. A nested context changes nothing.
-    scikit-learn converts the output of `transform` after it, so that users get what they have
-    configured. The default dtype belongs to the process: where it is not float32, computations
-    must not overlap in threads.
+    ``transform_output`` and ``array_api_dispatch`` of the caller have no effect within. A nested
+    context changes nothing. scikit-learn converts the output of `transform` after it, so that
+    users get what they have configured. The default dtype belongs to the process: where it is not
+    float32, computations must not overlap in threads.
 
     Parameters
     ----------
@@ -210,8 +212,10 @@ def guarded(*, gradients: bool = True) -> Iterator[None]:
         if (dtype := torch.get_default_dtype()) != torch.float32:
             modes.callback(torch.set_default_dtype, dtype)
             torch.set_default_dtype(torch.float32)
-        if get_config()["transform_output"] != "default":
-            modes.enter_context(config_context(transform_output="default"))
+        config = get_config()
+        if config["transform_output"] != "default" or config["array_api_dispatch"]:
+            plain: Any = {"transform_output": "default", "array_api_dispatch": False}
+            modes.enter_context(config_context(**plain))
         if gradients and (torch.is_inference_mode_enabled() or not torch.is_grad_enabled()):
             modes.enter_context(torch.inference_mode(False))
             modes.enter_context(torch.enable_grad())

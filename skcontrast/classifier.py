@@ -14,11 +14,18 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score
 from sklearn.utils import Tags, check_consistent_length, get_tags
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ._blocks import WeightedBlocks, default_blocks, fit_to_known, predict_in_batches
-from ._checks import Declared, check_component, naming, parameter, validate_parameters
+from ._checks import (
+    Declared,
+    available_unless_refused,
+    check_component,
+    naming,
+    parameter,
+    validate_parameters,
+)
+from ._checks._constraints import brief
 from ._data._arrays import as_tensor
 from ._data._metadata import NAMES, checked_weights, known_classes
 from ._label_spreading import spread_in_chunks
@@ -51,11 +58,13 @@ _MANY_ROWS = 20_000
 def _if_classifier_has(method: str) -> Any:
     """Return a decorator of a method that exists only if the classifier has it."""
 
-    def check(model: ContrastiveClassifier) -> bool:
+    def reason(model: ContrastiveClassifier) -> str | None:
         fallback = LogisticRegression if model.classifier is None else model.classifier
-        return hasattr(getattr(model, "classifier_", fallback), method)
+        classifier = getattr(model, "classifier_", fallback)
+        has_it = hasattr(classifier, method)
+        return None if has_it else f"its classifier {brief(classifier)} has none"
 
-    return available_if(check)
+    return available_unless_refused(reason)
 
 
 class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMixin, Declared):
@@ -235,6 +244,12 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         if self.classifier is None:
             return LogisticRegression(max_iter=1000)
         is_class = isinstance(self.classifier, type)
+        if isinstance(thawed(self.classifier), ContrastiveEmbedder):
+            owner = type(self).__name__
+            raise TypeError(
+                f"The 'classifier' parameter of {owner} got an embedder. The embedder comes "
+                f"first: write {owner}(embedder, classifier)."
+            )
         has_tags = not is_class and hasattr(self.classifier, "__sklearn_tags__")
         if not (has_tags and is_classifier(self.classifier)):
             advice = f" Write {self.classifier.__name__}()." if is_class else ""
@@ -256,6 +271,12 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         if embedder is None:
             n_epochs = epochs_of(_STEPS, math.ceil(len(codes) / 128), *_EPOCHS)
             embedder = ContrastiveEmbedder(max_epochs=n_epochs, verbose=self.verbose)
+        has_tags = hasattr(embedder, "__sklearn_tags__") and not isinstance(embedder, type)
+        if has_tags and is_classifier(embedder):
+            raise TypeError(
+                f"The 'embedder' parameter of {owner} got a classifier, {embedder!r}. The "
+                f"embedder comes first: write {owner}(embedder, classifier)."
+            )
         check_component(embedder, ContrastiveEmbedder, owner=owner, parameter="embedder")
         if is_frozen or embedder.__sklearn_is_fitted__():
             check_is_fitted(embedder)

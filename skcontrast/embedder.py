@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +15,6 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils import Tags
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
@@ -25,6 +25,7 @@ from ._checks import (
     Declared,
     Interval,
     StrOptions,
+    available_unless_refused,
     learned,
     parameter,
     validate_parameters,
@@ -64,9 +65,11 @@ _OUTPUTS = {"representation", "projection"}
 _FEWEST_SCORED, _FEW_SCORED = 12, 100
 
 
-def _has_concentrations(embedder: ContrastiveEmbedder) -> bool:
+def _without_concentrations(embedder: ContrastiveEmbedder) -> str | None:
+    """Return how to get concentrations, None if the embedder has them."""
     similarity = getattr(embedder, "similarity_", embedder.similarity)
-    return getattr(similarity, "n_extra", 0) > 0
+    has_some = getattr(similarity, "n_extra", 0) > 0
+    return None if has_some else "pass similarity=VonMisesFisher(), and fit again"
 
 
 class ContrastiveEmbedder(
@@ -186,12 +189,14 @@ class ContrastiveEmbedder(
     n_epochs_ : int
         Epochs trained in total.
     adapted_ : bool
-        Whether weights of the encoder were trained; ``Pretrained`` may leave its network frozen.
+        Whether weights of the encoder were trained, also if only the linear layer of
+        `n_components` was; ``Pretrained`` may leave its network frozen.
     adaptation_ : dict, list of (dict or None), or None
         Why a ``Pretrained`` network was trained or stayed frozen: ``adapted``, and as ``reason``
-        "view retrieval", "participation ratio", "equal features", "labels", "groups" or
-        "parameter"; what was measured, with its limit. With several encoders, a list; None
-        without ``Pretrained``.
+        "view retrieval", "participation ratio", "equal features", "labels", "groups",
+        "adapt=True", "adapt=False" or "no trainable weights"; what was measured, with its limit.
+        With several encoders, a list; None without ``Pretrained``, and in files of earlier
+        versions.
     n_features_in_ : int
         Numbers per sample: features, or channels × height × width. Absent for graphs and series.
     feature_names_in_ : ndarray of str
@@ -429,7 +434,7 @@ class ContrastiveEmbedder(
             projector_=model.network.projector,
             n_epochs_=len(model.history),
             adapted_=any(p.requires_grad for p in model.network.encoder.parameters()),
-            adaptation_=model.adaptation,
+            adaptation_=copy.deepcopy(model.adaptation),
             estimates_=model.estimates,
         )
         model.schema.assign_names(self)
@@ -442,7 +447,7 @@ class ContrastiveEmbedder(
             raise AttributeError(f"{type(self).__name__} has no history_ before fit.")
         from skorch.history import History
 
-        return History(self._model.history)
+        return History(map(dict, self._model.history))
 
     if TYPE_CHECKING:  # scikit-learn, which defines it, has no annotations
 
@@ -463,7 +468,8 @@ class ContrastiveEmbedder(
         h : ndarray of shape (n_samples, n_components), dtype float32
             Representations, or projections if ``output="projection"``; with concentrations these
             are mean directions, of length 1 for each encoder. The row of a sample does not depend
-            on the other samples, up to rounding.
+            on the other samples, up to rounding. For a tensor, under scikit-learn's
+            ``config_context(array_api_dispatch=True)``, a tensor on its device.
         """
         return labeled_output(self._encode(X, self._transforming()), X, self)
 
@@ -602,7 +608,7 @@ class ContrastiveEmbedder(
 
         return drawn_views(self, X, n_views, rows, random_state).views
 
-    @available_if(_has_concentrations)
+    @available_unless_refused(_without_concentrations)
     @guarded()
     def concentration(self, X: Any) -> NDArray[np.float32]:
         """Return the concentration of the embedding of each sample, a measure of certainty.
@@ -639,7 +645,7 @@ class ContrastiveEmbedder(
         """
         return self._distributions(X)[1].float().numpy()
 
-    @available_if(_has_concentrations)
+    @available_unless_refused(_without_concentrations)
     @guarded()
     def log_score(self, X1: Any, X2: Any = None) -> NDArray[np.float64]:
         r"""Return the mutual likelihood scores of all pairs of samples, for retrieval.

@@ -5,6 +5,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -12,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from torch import nn
 
 from skcontrast import ContrastiveEmbedder, ViewWhitening, _baselines
+from skcontrast._checks import InvalidParameterError
 from skcontrast._model import _defaults
 from skcontrast.augmentation import FunctionAugmentation, RandomAffine, Unflatten
 from skcontrast.encoders import GIN, PatchNet, Pretrained, SeriesNet
@@ -233,7 +236,7 @@ def made(**rows):
 
 
 LOW, HIGH = [0.70, 0.72, 0.71, 0.70], [0.80, 0.83, 0.82, 0.80]
-NO_HELP, CHANCE = "The embedding does not help:", "not significantly different from raw"
+NO_HELP, UNDECIDED = "The embedding does not help:", "It is undecided whether the embedding helps:"
 
 
 @pytest.mark.parametrize(
@@ -241,11 +244,12 @@ NO_HELP, CHANCE = "The embedding does not help:", "not significantly different f
     [
         (HIGH, LOW, "The embedding helps:", "ahead of raw"),
         (LOW, HIGH, NO_HELP, "behind raw"),
-        (LOW, [0.69, 0.73, 0.71, 0.70], NO_HELP, CHANCE),
-        (HIGH, np.subtract(HIGH, 0.1), NO_HELP, f"{CHANCE} (+0.100)"),
-        (LOW, LOW, NO_HELP, CHANCE),
+        (LOW, [0.60, 0.83, 0.71, 0.70], UNDECIDED, "undecided against raw"),
+        (HIGH, np.subtract(HIGH, 0.1), UNDECIDED, "undecided against raw (+0.100, +nan to +nan)"),
+        (LOW, [0.701, 0.719, 0.711, 0.699], NO_HELP, "as good as raw (+0.000, "),
+        (LOW, LOW, NO_HELP, "as good as raw (+0.000, +0.000 to +0.000)"),
     ],
-    ids=["ahead", "behind", "chance", "always by the same", "equal"],
+    ids=["ahead", "behind", "chance", "always by the same", "nearly equal", "equal"],
 )
 def test_the_verdict_follows_from_the_best_row_without_training(ours, theirs, begin, place):
     found = made(raw=theirs, PCA=[0.1] * 4, embedder=ours, concatenated=[0.9] * 4)
@@ -341,3 +345,29 @@ def test_a_long_comparison_shows_a_bar(embedder, monkeypatch, capfd):
     monkeypatch.setattr("skcontrast._warnings._SILENT", 1e-9)
     compared(embedder)
     assert "row [" in capfd.readouterr().err
+
+
+def test_the_choice_of_the_best_row_widens_the_interval_and_a_named_row_does_not():
+    rows = {"raw": [0.70, 0.74, 0.71, 0.72], "PCA": [0.5] * 4, "embedder": HIGH}
+    scores = {
+        row: {column: np.array(values) for column in (FEW, NEAR, LINEAR)}
+        for row, values in rows.items()
+    }
+    chosen, named = (
+        BaselineComparison(scores, dict.fromkeys(rows, 1.0), 5, 60, baseline)
+        for baseline in (None, "raw")
+    )
+    for found, confidence in ((chosen, 0.975), (named, 0.95)):
+        low = compare_paired(HIGH, rows["raw"], confidence=confidence).low
+        assert f"few labels ahead of raw (+0.095, {low:+.3f} to " in found.verdict
+
+
+def test_a_baseline_is_named_before_and_an_unfitted_frozen_embedder_refused(embedder):
+    assert compared(embedder, baseline="raw").baseline == "raw"
+    with pytest.raises(InvalidParameterError, match="'baseline' parameter of compare_with"):
+        compared(embedder, baseline="row")
+    with pytest.raises(ValueError, match="'baseline'"):
+        compared(embedder, baseline="colours")  # of graphs
+    with pytest.raises(NotFittedError):
+        compare_with_baselines(FrozenEstimator(clone(embedder)), X, Y)
+    assert compare_with_baselines(FrozenEstimator(embedder), X, Y, n_labels=3, n_repeats=2)

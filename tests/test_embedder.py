@@ -1,5 +1,9 @@
 """The embedder: what is learned, transform, projection, score, refusals."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -116,3 +120,28 @@ def test_a_subclass_may_take_fewer_parameters(tmp_path):
     assert (
         "untrained" in compare_with_baselines(found, X, np.arange(len(X)) % 2, n_repeats=2).scores
     )
+
+
+def test_a_tensor_gives_a_tensor_where_scikit_learn_dispatches():
+    code = """
+import numpy as np, sklearn, torch
+from sklearn.linear_model import RidgeClassifier
+from sklearn.pipeline import make_pipeline
+from skcontrast import ContrastiveClassifier, ContrastiveEmbedder
+X = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
+t, y = torch.from_numpy(X), torch.arange(40) % 2
+embedder = ContrastiveEmbedder(max_epochs=1, random_state=0)
+h = embedder.fit(X).transform(X)
+with sklearn.config_context(array_api_dispatch=True):
+    found = embedder.fit(t).transform(t)
+    assert isinstance(found, torch.Tensor) and np.array_equal(found, h)
+    assert type(make_pipeline(embedder, RidgeClassifier()).fit(t, y).predict(t)) is torch.Tensor
+    assert type(embedder.transform(X)) is np.ndarray
+    few = np.where(np.arange(40) < 20, y, -1)
+    assert len(ContrastiveClassifier(embedder).fit(t, few).predict(t)) == 40
+assert type(embedder.transform(t)) is np.ndarray
+"""
+    environment = {**os.environ, "SCIPY_ARRAY_API": "1"}
+    command = [sys.executable, "-c", code]
+    found = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert not found.returncode, found.stderr

@@ -9,18 +9,22 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC
 from torch import nn
 
 from skcontrast import (
     ContrastiveClassifier,
     ContrastiveEmbedder,
     augmentation,
+    contrastive_loss,
     encoders,
     features,
     frameworks,
     kinds,
     losses,
     optimizers,
+    save,
     schedules,
     similarity,
 )
@@ -53,7 +57,6 @@ class Complex(torch.utils.data.Dataset):
     ("X", "message"),
     [
         ([[1, 2], [3, "a"]], r"X must be .*item 1 is \[3, 'a'\]"),
-        ([[1.0, 2.0], [3.0]], r"X must be .*item 1 has shape \(1,\), item 0 \(2,\)"),
         ([PICTURES[0], None], r"X must have one shape, got .* 'NoneType'\]"),
         ([PICTURES[0], "a"], r"X must have one shape, got .* 'str'\]"),
         ([GRAPHS[0], "a"], "X must hold graphs only: item 1 is a str"),
@@ -172,3 +175,43 @@ def test_what_is_none_of_the_declared_values_is_refused_by_the_name_of_the_param
                     validate_parameters(wrong)
                 tried += 1
     assert tried > 80
+
+
+def test_arguments_in_the_wrong_place_are_refused_with_the_right_one():
+    z, images = torch.eye(4), PICTURES.reshape(-1, *PICTURES.shape[-2:])
+    few = np.where(np.arange(len(VECTORS)) < 40, np.arange(len(VECTORS)) % 2, -1)
+    fitted, pair = tiny().fit(VECTORS), [VECTORS, VECTORS]
+
+    class Drops(nn.Linear):
+        def forward(self, x):
+            return super().forward(x)[: len(x) - (len(x) > 2)]
+
+    drops = Drops(VECTORS.shape[1], 3)
+    cases = {
+        r"by name: pass loss=BCL\(\)": lambda: contrastive_loss(z, z, losses.BCL()),
+        r"by name: pass similarity=Cos": lambda: contrastive_loss(z, z, similarity.Cosine()),
+        r"no concentration: pass similarity=VonMisesFisher\(\)": lambda: fitted.concentration(z),
+        r"got an embedder.*Classifier\(embedder, classifier\)": lambda: ContrastiveClassifier(
+            None, tiny()
+        ).fit(VECTORS, few),
+        r"got a classifier, SVC\(\).*Classifier\(embedder, cl": lambda: ContrastiveClassifier(
+            SVC()
+        ).fit(VECTORS, few),
+        r"no predict_proba: its classifier SVC\(\) has none": lambda: (
+            ContrastiveClassifier(tiny(), SVC()).predict_proba
+        ),
+        "got 'gpu'.* Write 'cuda'": lambda: tiny(device="gpu").fit(VECTORS),
+        "must be 'auto'.*got 'meta'": lambda: tiny(device="meta").fit(VECTORS),
+        r"save the embedder, pipe.named_steps\[name\]": lambda: save(make_pipeline(fitted), "a"),
+        r"a list of 2 arrays of .* tuple\(X\)": lambda: tiny(framework=frameworks.CMC()).fit(pair),
+        r"returned \d+ rows for \d+ samples": lambda: tiny(encoder=drops).fit(VECTORS),
+        r"\(1, 8, 8\): pass X\[:, None\]": lambda: (
+            tiny(encoder=None).fit(images[:, None]).transform(images)
+        ),
+        r"\(8, 8\): pass X\[:, 0\]": lambda: (
+            tiny(encoder=None).fit(images).transform(images[:, None])
+        ),
+    }
+    for message, use in cases.items():
+        with pytest.raises((TypeError, ValueError, AttributeError), match=message):
+            use()

@@ -6,8 +6,9 @@ With :class:`~skcontrast.similarity.VonMisesFisher`, each embedding has a concen
 without labels. Here an embedder is trained on digits with crops as views. It then gets images of a
 kind that it was not trained on: blurred, occluded, rotated, pale and noisy ones.
 
-The result: on digits, κ falls when the image gets much worse, and a classifier that abstains where
-κ is low makes fewer errors. This does not hold for all images: a rotated sneaker is as easy to
+The result: on digits, κ falls when the image gets much worse, and a classifier of such images that
+abstains where κ is low makes fewer errors. Among clean images, κ does not find the errors: the
+margin of the classifier does. Not every bad image has a low κ: a rotated sneaker is as easy to
 distinguish from other garments as before, and keeps its κ.
 """
 

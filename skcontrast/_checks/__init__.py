@@ -13,5 +13,12 @@ from ._arguments import (
     validated,
 )
 from ._constraints import FRACTION, NON_NEGATIVE, POSITIVE, POSITIVE_INT, Interval, Numbers, Pair
-from ._names import advice_on, belongs_to_package, choices_instead, names_checked, parameter_owners
+from ._names import (
+    advice_on,
+    available_unless_refused,
+    belongs_to_package,
+    choices_instead,
+    names_checked,
+    parameter_owners,
+)
 from ._parameters import Declared, ParameterObject, learned, parameter, validate_parameters

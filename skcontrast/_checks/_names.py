@@ -5,6 +5,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Iterable
+from types import MethodType
 from typing import Any, TypeVar, cast
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -122,6 +123,34 @@ def choices_instead(value: str, base: type, parameter: str) -> str:
     if close:
         return f" Write {parameter}={' or '.join(f'{names[name]}()' for name in close)} instead."
     return f" Choose from {', '.join(f'{name}()' for name in names.values())}." if names else ""
+
+
+class available_unless_refused:
+    """Decorator of a method that exists only if a function does not say why not.
+
+    Unlike ``available_if`` of scikit-learn, the AttributeError has the reason.
+
+    Parameters
+    ----------
+    reason : callable
+        ``reason(obj)`` returns None if the method exists, else how to get it.
+    """
+
+    def __init__(self, reason: Callable[[Any], str | None]):
+        self.reason = reason
+
+    def __call__(self, method: Callable[..., Any]) -> Any:
+        self.method = method
+        functools.update_wrapper(self, method)  # type: ignore[arg-type]
+        return self
+
+    def __get__(self, obj: Any, cls: type | None = None) -> Any:
+        if obj is None:
+            return self.method
+        if (reason := self.reason(obj)) is not None:
+            name = f"{type(obj).__name__} has no {self.method.__name__}"
+            raise AttributeError(f"This {name}: {reason}.")
+        return MethodType(self.method, obj)
 
 
 def parameter_owners(base: type, name: str) -> list[str]:

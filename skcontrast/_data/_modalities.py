@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from sklearn import get_config
 from torch import Tensor
 
 from .._checks._constraints import brief
@@ -291,8 +292,11 @@ def label_rows(array: Any, labels: Any) -> Any:
 def labeled_output(h: NDArray, X: Any, estimator: Any) -> Any:
     """Return the output of `transform` for X, as a DataFrame if it has to keep row labels.
 
-    With ``set_output(transform="pandas")``, scikit-learn takes the index of DataFrames only.
+    With ``set_output(transform="pandas")``, scikit-learn takes the index of DataFrames only. With
+    scikit-learn's ``array_api_dispatch``, a tensor gives a tensor on its device.
     """
+    if isinstance(X, Tensor) and get_config()["array_api_dispatch"]:
+        return torch.from_numpy(h).to(X.device)
     labels = row_labels(X)
     if labels is None or get_output_config("transform", estimator)["dense"] != "pandas":
         return h

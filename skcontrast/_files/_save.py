@@ -62,7 +62,9 @@ def check_model(model: Any, function: str) -> None:
         models += ", features or a ViewWhitening" if function == "save" else ""
         raise TypeError(
             f"{function} writes {models} of skcontrast, got "
-            f"{type(model).__name__}. From a Pipeline, {function} its last step."
+            f"{type(model).__name__}. From a Pipeline, {function} the embedder, "
+            "pipe.named_steps[name]; with its classifier, fit a "
+            "ContrastiveClassifier(embedder, classifier)."
         )
     check_is_fitted(model)
 

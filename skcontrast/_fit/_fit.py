@@ -92,9 +92,9 @@ def fit_network(
     settings = replace(settings, seed=epoch_state.seed)
     model = _model(settings, data, past)
     if keeps_pretrained(model.network, settings):
-        if callbacks:
+        if callbacks or getattr(estimator, "_skl_callbacks", []):
             warn(
-                f"The 'callbacks' of {settings.owner} do not run, because the pretrained network "
+                f"The callbacks of {settings.owner} do not run, because the pretrained network "
                 "stays frozen, see adaptation_. Pretrained(adapt=True) trains it."
             )
         if settings.verbose:
@@ -172,7 +172,13 @@ def _open_state(
 def _model(settings: Settings, data: TrainingData, past: Model | None) -> Model:
     """Return the model of a new or continued fit, not trained yet."""
     if past is None:
-        model = new_model(settings, data.X, data.schema, data.chain)
+        # Labels and pairs are worth adapting a pretrained network to.
+        known, relations = data.metadata, None
+        if settings.loss.requires_y and bool((known["labels"] >= 0).any()):
+            relations = "labels"
+        elif settings.same_group == "positive" and "groups" in known:
+            relations = "groups"
+        model = new_model(settings, data.X, data.schema, data.chain, relations)
     else:
         model = continued_model(settings, data.X, data.chain, past)
     width = model.widths.projection // model.widths.n_modalities

@@ -137,12 +137,12 @@ class ContrastiveNet(NeuralNet):
         device, groups = settings.device, data.metadata.get("groups")
         bf16 = trains_in_bf16(settings.precision, kind, settings.encoder, device)
 
-        def prepare(module: Callable) -> Callable:
-            run = partial(in_bf16, module) if bf16 else module
+        def prepare(module: Callable, checked: Callable = lambda run: run) -> Callable:
+            run = checked(partial(in_bf16, module) if bf16 else module)
             return self.processes.prepare(run, settings.framework)
 
         module = self.model.network.to(device)
-        network = prepare(module)
+        network = prepare(module, _checked)
         # The width counts projections and concentrations of all modalities.
         return FitContext(
             module=module,
@@ -371,6 +371,21 @@ class ContrastiveNet(NeuralNet):
         # Groups that callbacks add keep their own rate.
         for group, lr in zip(self.optimizer_.param_groups, self.base_lr_, strict=False):
             group["lr"] = lr * factor
+
+
+def _checked(network: Callable) -> Callable:
+    """Return a network that refuses to return another number of rows than it gets samples."""
+
+    def run(x: Any) -> Any:
+        z = network(x)
+        if isinstance(z, Tensor) and len(z) != len(x):
+            raise ValueError(
+                f"'encoder' returned {len(z)} rows for {len(x)} samples in training: it must "
+                "return one for each, in their order."
+            )
+        return z
+
+    return run
 
 
 def epoch_seeds(seed: int, epoch: int, rank: int = 0) -> list[int]:

@@ -58,7 +58,8 @@ def adapt(
     is_auto = isinstance(encoder.adapt, str)
     _freeze(network, encoder.frozen if encoder.adapt else 1.0)
     if not any(weights.requires_grad for weights in network.parameters()):
-        decision = {"adapted": False, "reason": "parameter"}
+        why = "no trainable weights" if encoder.adapt else "adapt=False"
+        decision = {"adapted": False, "reason": why}
         network.notes.append(describe(decision))
         return decision
     native, widths = network.pixels.size, []
@@ -68,7 +69,7 @@ def adapt(
             widths.append(output_width(encoder, network, images[:2]))
     if widths[0] != widths[1]:  # the network flattens its feature map
         network.pixels.size = native
-    decision = {"adapted": True, "reason": (reason if is_auto else None) or "parameter"}
+    decision = {"adapted": True, "reason": (reason if is_auto else None) or "adapt=True"}
     if is_auto and reason is None:
         some = images[torch.from_numpy(rng.permutation(len(images))[:_N_IMAGES])]
         decision = _measured(network, some)
@@ -84,14 +85,13 @@ def adapt(
 
 def describe(decision: dict[str, Any]) -> str:
     """Return a decision in words."""
-    text = f"{'adapted' if decision['adapted'] else 'frozen'}: {decision['reason']}"
-    if "view_retrieval" in decision:
-        limit = decision["view_retrieval_limit"]
-        text += f", view retrieval {decision['view_retrieval']:.0%} (limit {limit:.0%})"
-    if "participation_ratio" in decision:
-        limit = decision["participation_ratio_limit"]
-        text += f", participation ratio {decision['participation_ratio']:.3g} (limit {limit})"
-    return text
+    parts = [decision["reason"]] if "view_retrieval" not in decision else []
+    for name, form in (("view_retrieval", ".0%"), ("participation_ratio", ".3g")):
+        if name in decision:
+            value, limit = decision[name], decision[f"{name}_limit"]
+            words = name.replace("_", " ")
+            parts.append(f"{words} {value:{form}} (limit {limit:{form}})")
+    return f"{'adapted' if decision['adapted'] else 'frozen'}: {', '.join(parts)}"
 
 
 def _freeze(network: PretrainedNetwork, share: float) -> None:

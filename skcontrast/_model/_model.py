@@ -28,6 +28,7 @@ from .._warnings import warn
 from ..augmentation import Augmentation
 from ..augmentation._symmetries import may_show_symmetries
 from ..augmentation._views import base_of
+from ..encoders._base import is_pretrained
 from ..frameworks import Framework
 from ..frameworks._modalities import NoSplit, Split
 from ..kinds._base import Kind, Request, Scaler, Schema, with_scaler
@@ -37,7 +38,7 @@ from ..similarity import Similarity
 from ._defaults import default_chain, default_encoder
 from ._network import Directions, Network, Widths, build_network
 from ._samples import read_training_samples
-from ._settings import Settings, encoders_of, network_parameters, resolve_settings
+from ._settings import Settings, network_parameters, resolve_settings
 from ._views import Augmentations, ViewSampler, augmentations_of, fit_chain, shown_symmetries
 
 # Libraries of pretrained networks.
@@ -133,7 +134,7 @@ class Model:
         if not self.history and any(True for _ in network.projector.parameters()):
             raise ValueError(
                 "The projection head is not trained, because the pretrained network stayed "
-                "frozen: pass output='projection' or Pretrained(adapt=True), and fit again."
+                "frozen: fit again with output='projection' or Pretrained(adapt=True)."
             )
         directions = Directions(self.similarity, self.widths.n_modalities)
         return nn.Sequential(network.encoder, network.projector, directions)
@@ -200,7 +201,11 @@ class Model:
 
 
 def new_model(
-    settings: Settings, X: Any, schema: Schema, chain: list[Augmentation] | None
+    settings: Settings,
+    X: Any,
+    schema: Schema,
+    chain: list[Augmentation] | None,
+    relations: str | None = None,
 ) -> Model:
     """Return the model of a first fit.
 
@@ -214,12 +219,16 @@ def new_model(
         The schema of X.
     chain : list of Augmentation or None
         The augmentations that draw the views; None is the default of the kind.
+    relations : {"labels", "groups"} or None, default=None
+        What is known of the samples beyond their views.
     """
     kind = schema.kind
     array, scaler, batch = with_scaler(kind, X)
     with seeded_everywhere(settings.seed, settings.device):
         split = settings.framework.split_samples(kind, tuple(batch.shape[1:]))
-        network, widths, adaptation = _new_network(settings, schema, scaler, batch, split)
+        network, widths, adaptation = _new_network(
+            settings, schema, scaler, batch, split, relations
+        )
     mixes_channels = not (isinstance(split, Split) and split.is_of_channels)
     symmetries = shown_symmetries(array, schema, scaler)
     conditions: Any = {
@@ -280,7 +289,12 @@ def continued_model(
 
 
 def _new_network(
-    settings: Settings, schema: Schema, scaler: Scaler, batch: Any, split: Split | NoSplit | None
+    settings: Settings,
+    schema: Schema,
+    scaler: Scaler,
+    batch: Any,
+    split: Split | NoSplit | None,
+    relations: str | None,
 ) -> tuple[Network, Widths, Any]:
     """Return a network with new weights, checked to be trainable, its widths and adaptation."""
 
@@ -299,8 +313,6 @@ def _new_network(
         return default_encoder(kind, shape) if encoder is None else encoder
 
     _check_encoders(settings, split, schema)
-    # Labels and pairs are worth adapting a pretrained network to.
-    groups = "groups" if settings.same_group == "positive" else None
     network, widths, adaptation = build_network(
         batch,
         schema.kind,
@@ -311,7 +323,7 @@ def _new_network(
         projection_dim=settings.projection_dim,
         similarity=settings.similarity,
         owner=settings.owner,
-        relations="labels" if settings.loss.requires_y else groups,
+        relations=relations,
     )
     _check_trainable(network, settings)
     return network, widths, adaptation
@@ -319,10 +331,8 @@ def _new_network(
 
 def keeps_pretrained(network: Network, settings: Settings) -> bool:
     """Return whether there is nothing to train: only a frozen pretrained network is used."""
-    encoders = encoders_of(settings.encoder)
-    is_pretrained = any(getattr(encoder, "is_pretrained", False) for encoder in encoders)
     is_trainable = any(weights.requires_grad for weights in network.encoder.parameters())
-    return is_pretrained and not (is_trainable or _uses_head(settings))
+    return is_pretrained(settings.encoder) and not (is_trainable or _uses_head(settings))
 
 
 def _uses_head(settings: Settings) -> bool:

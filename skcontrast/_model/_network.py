@@ -228,7 +228,7 @@ class _Branch:
             batch = self.samples(_ENOUGH_SAMPLES, self.layer)
             rng = np.random.RandomState(int(torch.randint(2**31, ())))
             self.parameter.learn(self.encoder, batch, rng)
-            if self.parameter.is_pretrained:
+            if self.parameter.adapts:
                 self.adaptation = adapt(self.parameter, self.encoder, batch, rng, relations)
 
     def samples(self, n: int, layer: nn.Module | None = None) -> Any:

@@ -26,6 +26,9 @@ from ..kinds._recognise import MultimodalKind, declared_kind, read_samples
 from ..schedules._numbers import auto_parameters
 from ._settings import Settings, check_same_network, encoders_of
 
+# A list of fewer arrays of one length may be modalities.
+_FEW = 4
+
 
 @dataclass(frozen=True)
 class TrainingData:
@@ -102,6 +105,12 @@ def read_training_samples(
         schema = past.schema
         X, schema = schema.kind.read(X, Request(estimator, schema, min_samples=2))
         return X, schema, chain
+    if _lists_modalities(X) and settings.framework.takes_modalities:
+        raise ValueError(
+            f"X is a list of {len(X)} arrays of {len(X[0])} samples. If they are the "
+            f"modalities for framework={settings.framework!r}, pass tuple(X) or "
+            "skcontrast.datasets.Modalities(*X)."
+        )
     X = Modalities(*X) if isinstance(X, tuple) and settings.framework.takes_modalities else X
     hint = kind_hint(settings, X, chain)
     X, schema = read_samples(X, settings.kind, hint=hint, estimator=estimator, min_samples=2)
@@ -113,6 +122,14 @@ def read_training_samples(
             schema = replace(schema, kind=kind)
     schema.kind.check_unusual(X, is_declared=settings.kind is not None)
     return X, schema, chain
+
+
+def _lists_modalities(X: Any) -> bool:
+    """Return whether X is a list of two or three arrays with the same number of rows."""
+    if not (isinstance(X, list) and 1 < len(X) < _FEW):
+        return False
+    shapes = [tuple(getattr(x, "shape", ())) for x in X]
+    return min(map(len, shapes)) > 1 and len({len(x) for x in X}) == 1
 
 
 def _load_into_memory(settings: Settings, X: Any) -> Any:

@@ -145,6 +145,10 @@ def contrastive_loss(
     torch.Size([2, 64, 16])
     """
     owner = "contrastive_loss"
+    for view in views:
+        if isinstance(view, (Loss, Similarity)):
+            role = "loss" if isinstance(view, Loss) else "similarity"
+            raise TypeError(f"{owner} takes the {role} by name: pass {role}={view!r}.")
     loss = check_component(loss, Loss, owner=owner, parameter="loss", default=InfoNCE)
     similarity = check_component(
         similarity, Similarity, owner=owner, parameter="similarity", default=Cosine

@@ -32,6 +32,12 @@ LAYER_WIDTHS = Numbers(POSITIVE_INT[0], min_length=1)
 KindOrName: TypeAlias = Kind | KindName
 
 
+def is_pretrained(encoder: Any) -> bool:
+    """Return whether the parameter `encoder` is a pretrained network, or a list with one."""
+    encoders = encoder if isinstance(encoder, (list, tuple)) else [encoder]
+    return any(getattr(item, "adapts", False) for item in encoders)
+
+
 class Encoder(ParameterObject):
     """Base class of the encoders: hyperparameters of a module that is built in ``fit``.
 
@@ -50,8 +56,6 @@ class Encoder(ParameterObject):
         Images of more pixels than a square of this side are reduced to its area before
         augmentation and before the network, but the shorter side to no less than half of this.
         None does not resize.
-    is_pretrained : bool, default=False
-        Whether the network is a :class:`Pretrained` one, which `fit` may leave frozen.
 
     See Also
     --------
@@ -85,7 +89,8 @@ class Encoder(ParameterObject):
     kind: ClassVar[KindOrName | tuple[KindOrName, ...] | None] = None
     largest_side: ClassVar[int | None] = None
     relative_rate: ClassVar[float] = 1.0
-    is_pretrained: ClassVar[bool] = False
+    # Whether `fit` decides if the module is trained, as for Pretrained.
+    adapts: ClassVar[bool] = False
     # Whether the module runs in channels-last memory format.
     _channels_last: ClassVar[bool] = False
 

@@ -149,7 +149,7 @@ class Pretrained(Encoder):
     """
 
     kind = Images(size=224, standardize=False)
-    is_pretrained = True
+    adapts = True
     network: nn.Module | str = parameter([nn.Module, str])
     mean: float | Sequence[float] | None = parameter(
         [_FINITE, Numbers(_FINITE, 1), None], default=None, kw_only=True
@@ -216,7 +216,9 @@ class Pretrained(Encoder):
         network = with_any_size(copy.deepcopy(self._source).to("cpu", torch.float32))
         head = remove_head(network)
         module = PretrainedNetwork(self._preprocessing(network, sample_shape), network, self.pool)
-        width = output_width(self, module, torch.zeros(2, *sample_shape))
+        width = output_width(
+            self, module, torch.zeros(2, *sample_shape, dtype=torch.float32, device="cpu")
+        )
         module.notes += [head, f"{width} features"]
         if n_components is None:
             return module

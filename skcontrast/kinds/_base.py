@@ -102,9 +102,12 @@ class Request:
     def check_shape(self, sample_shape: tuple) -> None:
         """Raise ValueError unless samples have the shape of the samples in `fit`."""
         if self.seen is not None and sample_shape != self.seen.sample_shape:
+            seen = self.seen.sample_shape
+            axes = {(1, *sample_shape): "X[:, None]", sample_shape[1:]: "X[:, 0]"}
+            advice = f": pass {axes[seen]}" if seen in axes else ""
             raise ValueError(
                 f"X has samples of shape {sample_shape}, but {self.name} was fitted on samples of "
-                f"shape {self.seen.sample_shape}."
+                f"shape {seen}{advice}."
             )
 
 

@@ -157,7 +157,8 @@ class SemiSupCon(SupCon):
 
     Samples of unknown class have only their own views as positives. If all classes are known,
     the fit is that of :class:`SupCon`; if none is known, that of :class:`InfoNCE`. If only one
-    class is known, there are no pseudo-labels. Outside of `fit` this is :class:`SupCon`.
+    class is known, there are no pseudo-labels. Outside of `fit` this is :class:`SupCon`. A
+    ``Pretrained`` network with ``adapt="auto"`` is always trained, even with few labels.
 
     Parameters
     ----------

@@ -25,7 +25,9 @@ class VonMisesFisher(Similarity):
 
     Each embedding is a von Mises–Fisher distribution on the unit sphere in d dimensions, with a
     mean direction :math:`\mu` and a concentration :math:`\kappa > 0`, which the network learns
-    without supervision: the more certain the direction is, the higher. The score of two
+    without supervision: the more certain the direction is, the higher. It is low for samples that
+    are unlike the training samples, if the views are hard; which predictions of a classifier are
+    uncertain, the margin of `predict_proba` tells better, see :ref:`how-sure`. The score of two
     embeddings is the logarithm of the probability density that both draw the same point, relative
     to chance [1]_,
 

@@ -211,6 +211,7 @@ def test_several_arrays_have_a_dictionary_each_for_the_images():
     ],
     ids=["uint8", "0 to 1", "0 to 255", "grey", "bf16", "16x33", "one wide", "constant"],
 )
+@pytest.mark.filterwarnings("ignore:The representation is the same for all samples")
 def test_images_of_any_sort_have_finite_embeddings(data, params):
     assert np.isfinite(small(**params).fit(data).transform(data)).all()
 

@@ -559,8 +559,8 @@ def test_a_file_holds_the_weights_that_were_not_changed_once(tmp_path):
 def test_verbose_says_whether_it_is_trained_and_counts_its_parameters_once(net, adapt, capsys):
     small(encoder=pretrained(net, adapt=adapt), max_epochs=1, verbose=1).fit(X)
     printed = capsys.readouterr().err
-    assert ("adapted: parameter, added to a frozen copy" in printed) == adapt
-    assert ("features, frozen: parameter," in printed) != adapt
+    assert ("adapted: adapt=True, added to a frozen copy" in printed) == adapt
+    assert ("features, frozen: adapt=False," in printed) != adapt
     layers = net.stem, net.norm, net.body
     n_parameters = sum(p.numel() for layer in layers for p in layer.parameters())
     assert f"{n_parameters:,} parameters" in printed
@@ -595,7 +595,7 @@ def test_one_image_is_encoded_alone(net):
 
 def test_callbacks_of_a_fit_that_leaves_the_network_frozen_do_not_run_with_a_warning(net):
     embedder = small(encoder=pretrained(net, adapt=False), callbacks=[Callback()])
-    with pytest.warns(UserWarning, match="'callbacks' of .* do not run.*adapt=True"):
+    with pytest.warns(UserWarning, match="callbacks of .* do not run.*adapt=True"):
         embedder.fit(X)
 
 

@@ -186,6 +186,7 @@ def test_each_part_has_a_network_of_its_own(framework):
     ],
     ids=["constant", "short", "one time", "far from zero", "flat"],
 )
+@pytest.mark.filterwarnings("ignore:The representation is the same for all samples")
 def test_series_of_any_sort_have_finite_embeddings(data):
     embedder = small(kind="series").fit(data)
     assert np.isfinite(embedder.transform(data)).all()

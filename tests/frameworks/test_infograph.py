@@ -91,6 +91,7 @@ def test_nodes_carry_the_weights_and_labels_of_their_graphs():
     assert weights.sort().values.tolist() == list(range(24))
 
 
+@pytest.mark.filterwarnings("ignore:The representation is the same for all samples")
 def test_nodes_and_graphs_have_a_head_each():
     """If both had one, a graph of a single node would be its own positive at angle zero."""
     graphs = [nx.empty_graph(1)] * 4
