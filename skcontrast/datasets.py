@@ -104,7 +104,7 @@ class ImageFolder(Dataset):
     >>> folder = pathlib.Path(home.name)
     >>> (folder / "cats").mkdir()
     >>> Image.new("RGB", (60, 40), "red").save(folder / "cats" / "tom.png")
-    >>> Image.new("L", (30, 50)).save(folder / "unknown.png")
+    >>> Image.linear_gradient("L").save(folder / "unknown.png")
     >>> images = ImageFolder(folder, size=32)
     >>> images.files, images.target.tolist(), images.shape
     (['cats/tom.png', 'unknown.png'], [0, -1], (2, 3, 32, 32))
