@@ -119,9 +119,10 @@ class ContrastiveEmbedder(
         Width of the projection head, whose output is the input of the loss; 0 is no head.
     output : {"representation", "projection"}, default="representation"
         Whether `transform` returns the output of the encoder or of the projection head.
-    same_group : {"neutral", "positive"}, default="neutral"
-        Whether samples of one group, see `fit`, are positives of each other, or neither positives
-        nor negatives.
+    same_group : {"neutral", "positive", "correct"}, default="neutral"
+        Whether samples of one group, see `fit`, are neither positives nor negatives of each other,
+        are positives, or stay negatives and correct ``DCL``, ``HCL``, ``PUCL`` or
+        ``PositiveDebiased(negatives=...)`` of these, see :ref:`structure`.
     n_views : int, default=2
         Number of views per sample in a step, at least 2; ``InfoGraph`` always draws one.
     batch_size : int, default=128
@@ -234,8 +235,8 @@ class ContrastiveEmbedder(
     n_components: int | None = parameter([*POSITIVE_INT, None], default=None)
     projection_dim: int = parameter([Interval(Integral, 0, None, closed="left")], default=64)
     output: Literal["representation", "projection"] = parameter(_OUTPUTS, default="representation")
-    same_group: Literal["neutral", "positive"] = parameter(
-        {"neutral", "positive"}, default="neutral"
+    same_group: Literal["neutral", "positive", "correct"] = parameter(
+        {"neutral", "positive", "correct"}, default="neutral"
     )
     n_views: int = parameter([Interval(Integral, 2, None, closed="left")], default=2)
     batch_size: int = parameter([Interval(Integral, 2, None, closed="left")], default=128)
@@ -346,7 +347,8 @@ class ContrastiveEmbedder(
             - ``descriptions`` (n_samples, projection width): vectors t that describe each sample.
               The loss of a view with projection z is multiplied by max(0, cos(z, t)).
             - ``groups`` (n_samples,): samples that belong together, such as those of one patient,
-              are never negatives of each other, see `same_group`.
+              are never negatives of each other, unless `same_group` is "correct". Classes may be
+              groups.
             - ``domains`` (n_samples,): the plate, site or subject of each sample. Every batch is
               drawn from one domain; not with frameworks that remember samples, such as ``MoCo``.
 

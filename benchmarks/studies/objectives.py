@@ -30,6 +30,7 @@ from torch import nn
 from benchmarks._photographs import COLUMNS, judge, load, pretrained_encoder
 from benchmarks._results import Table, make_parser
 from skcontrast import contrastive_loss
+from skcontrast._model._adapt import adapt
 from skcontrast._model._defaults import default_chain
 from skcontrast.augmentation import compose
 from skcontrast.kinds import Images
@@ -107,7 +108,7 @@ def main():
                     torch.manual_seed(seed)
                     new = make()
                     module, begin = encoder.build(shape), time.process_time()
-                    encoder.learn(module, x[:2] / 255, np.random.RandomState(seed))
+                    adapt(encoder, module, x[:2] / 255, np.random.RandomState(seed), None)
                     network = [p for p in module.parameters() if p.requires_grad]
                     groups = [{"params": new.parameters()}, {"params": network, "lr": 2e-4}]
                     optimizer = torch.optim.Adam(groups, lr=1e-3)

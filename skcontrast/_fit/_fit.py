@@ -176,7 +176,7 @@ def _model(settings: Settings, data: TrainingData, past: Model | None) -> Model:
         known, relations = data.metadata, None
         if settings.loss.requires_y and bool((known["labels"] >= 0).any()):
             relations = "labels"
-        elif settings.same_group == "positive" and "groups" in known:
+        elif settings.same_group != "neutral" and "groups" in known:
             relations = "groups"
         model = new_model(settings, data.X, data.schema, data.chain, relations)
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -120,13 +121,16 @@ class ContrastiveNet(NeuralNet):
             source = Source(X, device, to_tensor, settings.n_workers)
         else:
             source = Source(to_tensor(X, device), device)
-        are_pairs = settings.same_group == "positive"
+        groups = data.metadata.get("groups")
+        are_pairs = settings.same_group == "positive" or (
+            settings.same_group == "correct" and _mates_per_batch(groups, settings.batch_size) < 1
+        )
         return BatchSampler(
             source,
             settings.batch_size,
             spreader.labeled,
             spreader.labeled_share,
-            pairs=data.metadata.get("groups") if are_pairs else None,
+            pairs=groups if are_pairs else None,
             share=self.processes.share,
             **data.metadata,
         )
@@ -371,6 +375,18 @@ class ContrastiveNet(NeuralNet):
         # Groups that callbacks add keep their own rate.
         for group, lr in zip(self.optimizer_.param_groups, self.base_lr_, strict=False):
             group["lr"] = lr * factor
+
+
+def _mates_per_batch(groups: Tensor | None, batch_size: int) -> float:
+    """Return how many others of its group a sample that has some meets in a random batch."""
+    if groups is None:
+        return math.inf
+    sizes = groups[groups >= 0].unique(return_counts=True)[1].double()
+    sizes = sizes[sizes > 1]
+    if not len(sizes):
+        return math.inf
+    share = (sizes * (sizes - 1)).sum() / sizes.sum() / (len(groups) - 1)
+    return float(share) * (min(batch_size, len(groups)) - 1)
 
 
 def _checked(network: Callable) -> Callable:

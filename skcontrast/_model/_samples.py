@@ -23,6 +23,7 @@ from ..augmentation import Augmentation, Views
 from ..kinds._base import Kind, Request, Schema
 from ..kinds._images import Images
 from ..kinds._recognise import MultimodalKind, declared_kind, read_samples
+from ..losses import Loss
 from ..schedules._numbers import auto_parameters
 from ._settings import Settings, check_same_network, encoders_of
 
@@ -85,6 +86,8 @@ def read_training_data(
     tensors = read_metadata(y, metadata, len(X), settings.loss, uses_classes=uses_classes)
     if settings.same_group != "neutral" and "groups" not in tensors:
         warn("same_group has no effect: fit got no groups. Pass them by name, fit(X, groups=...).")
+    if settings.same_group == "correct":
+        _check_correction(settings.loss, tensors.get("groups"))
     framework = settings.framework
     # Negatives of other domains could be distinguished by the domain.
     if "domains" in tensors and framework.remembers_samples:
@@ -122,6 +125,17 @@ def read_training_samples(
             schema = replace(schema, kind=kind)
     schema.kind.check_unusual(X, is_declared=settings.kind is not None)
     return X, schema, chain
+
+
+def _check_correction(loss: Loss, groups: Tensor | None) -> None:
+    """Raise ValueError if no group can correct the loss."""
+    if not loss.is_corrected:
+        raise ValueError(
+            "same_group='correct' needs a loss with a term that samples of a group correct, such "
+            f"as DCL, HCL or PUCL, got {loss!r}."
+        )
+    if groups is not None and len(groups.unique()) == 1 and int(groups[0]) >= 0:
+        raise ValueError("same_group='correct' needs samples of several groups, got one for all.")
 
 
 def _lists_modalities(X: Any) -> bool:

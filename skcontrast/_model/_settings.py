@@ -96,7 +96,7 @@ class Settings:
     n_components: int | None
     projection_dim: int
     output: str
-    same_group: Literal["neutral", "positive"]
+    same_group: Literal["neutral", "positive", "correct"]
     n_views: int
     batch_size: int
     weight_decay: float

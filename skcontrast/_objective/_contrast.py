@@ -36,6 +36,9 @@ class Contrast:
     anchor_groups, candidate_groups : Tensor of shape (n_anchors,) and (n_candidates,) or None
         Groups of samples that are known to belong together, integers; negative where there is
         none.
+    correcting : Tensor of shape (n_anchors, M) or (n_anchors,), or None
+        Scores of samples of the anchor's class that correct the estimate of a loss such as DCL, in
+        place of the positives. They attract nothing.
     pair_weights : Tensor of shape (n_anchors, n_candidates) or None
         Factors ≥ 0 on the contribution of each candidate to the loss of each anchor, without
         gradient; 0 leaves a candidate out, such as a known false negative. Like weights by rank,
@@ -56,10 +59,11 @@ class Contrast:
     candidate_labels: Tensor | None = None
     anchor_groups: Tensor | None = None
     candidate_groups: Tensor | None = None
+    correcting: Tensor | None = None
     pair_weights: Tensor | None = None
 
     def __post_init__(self) -> None:
-        for name in ("positives", "excluded"):
+        for name in ("positives", "excluded", "correcting"):
             value = getattr(self, name)
             if isinstance(value, Tensor) and value.ndim == 1:  # a single one for each anchor
                 object.__setattr__(self, name, value[:, None])

@@ -11,6 +11,7 @@ for custom training loops.
 
 import functools
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias, TypeVar, cast
 
 import torch
@@ -32,7 +33,7 @@ View: TypeAlias = Tensor | tuple[Tensor, Tensor]
 # Classes or groups of the samples, and those of the queue.
 _LabelPair: TypeAlias = tuple[Tensor | None, Tensor | None]
 _F = TypeVar("_F", bound=Callable[..., Tensor])
-_SAME_GROUP = [StrOptions({"neutral", "positive"})]
+_SAME_GROUP = [StrOptions({"neutral", "positive", "correct"})]
 
 
 def _uncompiled(function: _F) -> _F:
@@ -60,6 +61,7 @@ def contrastive_loss(
     groups: Tensor | None = None,
     queue_groups: Tensor | None = None,
     same_group: SameGroup = "neutral",
+    correct_with: View | Sequence[View] | None = None,
 ) -> Tensor:
     r"""Contrastive loss of two or more views of the same samples, differentiable.
 
@@ -102,9 +104,16 @@ def contrastive_loss(
         the anchor's group are no negatives: the estimate is over the others.
     queue_groups : Tensor of shape (m,), dtype int, default=None
         The same for the queue; needed with both.
-    same_group : {"neutral", "positive"}, default="neutral"
-        Whether samples of one group are ignored for each other, or pulled like views of one
-        sample.
+    same_group : {"neutral", "positive", "correct"}, default="neutral"
+        Whether samples of one group are ignored for each other, pulled like views of one sample,
+        or stay candidates and correct the loss: of each anchor, in place of its positives, if
+        there are any. Only for the losses of `correct_with`.
+    correct_with : Tensor of shape (n, d), or sequence of M of them, default=None
+        Other samples of the class of each sample, in the form of the views: the
+        :math:`v \sim p^+` of :class:`~skcontrast.losses.DCL`, ``HCL``, ``PUCL`` and
+        ``PositiveDebiased(negatives=...)`` of these, which subtract the mean of their
+        :math:`e^s` in place of that of the positives. They correct all anchors of their sample,
+        are no candidates, and attract nothing; gradients flow into them.
 
     Returns
     -------
@@ -157,10 +166,15 @@ def contrastive_loss(
     for component in (loss, similarity):
         check_hyperparameters(component)
     check_argument(owner, "same_group", same_group, _SAME_GROUP)
+    correcting = _correcting_views(correct_with, views, similarity)
+    if correcting and same_group == "correct":
+        raise ValueError(f"{owner} takes correct_with or same_group='correct', not both.")
     # Views and queue are validated before they are converted to one dtype.
     check_view_embeddings(views, queue, similarity)
-    tensors = in_one_dtype(views if queue is None else [*views, queue])
-    views, queue = tuple(tensors[: len(views)]), None if queue is None else tensors[-1]
+    tensors = in_one_dtype([*views, *correcting, *([] if queue is None else [queue])])
+    queue = None if queue is None else tensors[-1]
+    correcting = tensors[len(views) : len(views) + len(correcting)]
+    views = tuple(tensors[: len(views)])
     anchors_view, n_queue = _tensor_of(views[0]), None if queue is None else len(_tensor_of(queue))
     # Classes are needed if the loss reads them; groups are those of all samples or of none.
     message = f"{type(loss).__name__} needs labels: pass {{}}." if loss.requires_y else None
@@ -173,7 +187,31 @@ def contrastive_loss(
     group_pair = _validate_pair("groups", (groups, queue_groups), anchors_view, n_queue, message)
     weights = _sample_weights(sample_weight, anchors_view)
     contrast = _contrast(views, similarity, queue, weights, labels, group_pair)
+    if correcting:
+        embedded = [similarity.embed(view) for view in correcting]
+        n_repeats = len(contrast.anchors) // len(anchors_view)  # without a queue, each view
+        repeated = [view.repeat(n_repeats, 1) for view in embedded]
+        scores = pairs_with(contrast.anchors, repeated, similarity)
+        contrast = replace(contrast, correcting=scores)
     return objective_value(contrast, loss, similarity, same_group=same_group)
+
+
+def _correcting_views(given: Any, views: Sequence[View], similarity: Similarity) -> list[View]:
+    """Return `correct_with` as a list of validated views."""
+    if given is None:
+        return []
+    is_one = isinstance(given, Tensor) or (
+        isinstance(given, tuple) and len(given) == 2 and getattr(given[1], "ndim", 0) == 1
+    )
+    correcting = [given] if is_one else list(given)
+    try:
+        check_view_embeddings([views[0], *correcting], None, similarity)
+    except (TypeError, ValueError) as error:
+        message = (
+            f"correct_with must have the form of the views, with which it is counted: {error}"
+        )
+        raise type(error)(message) from error
+    return correcting
 
 
 def _tensor_of(view: View) -> Tensor:

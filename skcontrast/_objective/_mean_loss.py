@@ -21,7 +21,7 @@ from ..similarity import Similarity
 from ._contrast import Contrast
 
 ObjectiveName: TypeAlias = Literal["contrastive", "jensen-shannon"]
-SameGroup: TypeAlias = Literal["neutral", "positive"]
+SameGroup: TypeAlias = Literal["neutral", "positive", "correct"]
 
 # Scores in a tile: few enough for the cache of a CPU; more on a GPU, where each call has overhead.
 _TILE_ELEMENTS = 2**19
@@ -48,7 +48,7 @@ def objective_value(
         The score; without schedules.
     objective : {"contrastive", "jensen-shannon"}, default="contrastive"
         φ = exp and −log(P/(P + N·E)), or φ = softplus and softplus(−s⁺) + E.
-    same_group : {"neutral", "positive"}, default="neutral"
+    same_group : {"neutral", "positive", "correct"}, default="neutral"
         The role of candidates of the anchor's group, if the contrast has groups.
 
     Returns
@@ -59,6 +59,11 @@ def objective_value(
         raise ValueError(
             f"{type(loss).__name__} is more than an estimate over negatives and has no "
             "Jensen–Shannon form: pass framework=InfoGraph(objective='contrastive')."
+        )
+    if not loss.is_corrected and (same_group == "correct" or contrast.correcting is not None):
+        raise ValueError(
+            f"{loss!r} has no term that samples of the anchor's class could correct: pass DCL, "
+            "HCL, PUCL or PositiveDebiased(negatives=DCL())."
         )
     losses_of = _contrastive if objective == "contrastive" else _jensen_shannon
 
@@ -73,7 +78,7 @@ def objective_value(
 
     # Autocast would compute products in half precision, whose error 1/temperature magnifies.
     with torch.autocast(contrast.anchors.device.type, enabled=False):
-        tensors = contrast.anchors, contrast.candidates, contrast.positives
+        tensors = contrast.anchors, contrast.candidates, contrast.positives, contrast.correcting
         return _MeanLoss.apply(similarity, evaluate, *tensors)
 
 
@@ -88,8 +93,9 @@ class _MeanLoss(torch.autograd.Function):
         anchors: Tensor,
         candidates: Tensor,
         positives: Tensor,
+        correcting: Tensor | None,
     ) -> Tensor:
-        *_, needs_candidates, needs_positives = ctx.needs_input_grad
+        *_, needs_candidates, needs_positives, needs_correcting = ctx.needs_input_grad
         needs_gradient = any(ctx.needs_input_grad)
         value, d_anchors = anchors.new_zeros(()), torch.zeros_like(anchors)
         # If anchors and candidates are the same tensor, so are their gradients.
@@ -97,6 +103,9 @@ class _MeanLoss(torch.autograd.Function):
         if needs_candidates and d_candidates is None:
             d_candidates = torch.zeros_like(candidates)
         d_positives = torch.zeros_like(positives) if needs_positives else None
+        d_correcting = None
+        if correcting is not None and needs_correcting:
+            d_correcting = torch.zeros_like(correcting)
         for tile in tiles(anchors, len(candidates)):
             u = anchors[tile].detach().requires_grad_(needs_gradient)
             v = candidates.detach().requires_grad_(needs_candidates)
@@ -111,7 +120,12 @@ class _MeanLoss(torch.autograd.Function):
             if not needs_gradient:
                 continue
             inputs = [u] if isinstance(tape.highest, Tensor) else []
-            d_scores, d_positive, d_inputs = tape.gradients(tile_loss, *inputs)
+            corrects = [] if tape.correcting is None else [tape.correcting]
+            d_scores, d_positive, d_inputs = tape.gradients(tile_loss, *corrects, *inputs)
+            if corrects:
+                d_correct, *d_inputs = d_inputs
+                if d_correcting is not None:
+                    d_correcting[tile] = d_correct
             if d_positives is not None:
                 d_positives[tile] = d_positive
             elif not positives.is_floating_point():  # indices of candidates
@@ -119,7 +133,8 @@ class _MeanLoss(torch.autograd.Function):
             _add_gradients(similarity, scores, u, v, d_scores, d_anchors[tile], d_candidates)
             for d_tensor in d_inputs:
                 d_anchors[tile] += d_tensor
-        ctx.gradients = d_anchors, None if d_candidates is d_anchors else d_candidates, d_positives
+        others = (None if d_candidates is d_anchors else d_candidates, d_positives, d_correcting)
+        ctx.gradients = d_anchors, *others
         return value / len(anchors)
 
     @staticmethod
@@ -173,13 +188,14 @@ def _rows(
 ) -> tuple[Tape, Rows]:
     """Return the scores of a tile of anchors u for all candidates, and as the input of a loss."""
     group = hidden = contrast.same_group(tile)
+    mates, hidden = (group, None) if same_group == "correct" else (None, hidden)
     same_class = contrast.same_class(tile) if loss.requires_y else None
     if group is not None and same_group == "positive" and loss.pulls:
         # A loss that pulls candidates of the anchor's class pulls its group in the same way.
         same_class, hidden = group if same_class is None else same_class | group, None
-    elif group is not None and same_class is not None:
-        same_class = same_class & ~group
-    weights = contrast.pair_weights
+    elif hidden is not None and same_class is not None:
+        same_class = same_class & ~hidden
+    weights, correcting = contrast.pair_weights, contrast.correcting
     tape = Tape(
         scores,
         contrast.scores_of_positives(tile, scores),
@@ -188,6 +204,8 @@ def _rows(
         highest=similarity.self_scores(u),
         hidden=hidden,
         pair_weights=None if weights is None else weights[tile].to(scores.dtype),
+        correcting=None if correcting is None else correcting[tile],
+        mates=mates,
     )
     return tape, Rows(tape, same_class)
 
@@ -224,7 +242,7 @@ def _jensen_shannon(tape: Tape, rows: Rows, loss: Loss, group: Tensor | None) ->
     # Without N, weights whose sum replaces N are scaled, too.
     weights = weights_of(loss, rows, is_scaled=loss.sum_of_weights != "free")
     mean = (weights * F.softplus(scores)).sum(1) / rows.n_candidates
-    negative = a * mean - b * F.softplus(positives).mean(1)
+    negative = a * mean - b * _mean_correcting(tape)
     floor = math.log1p(math.exp(rows.lowest))
     losses = negative.clamp_min(floor) - F.logsigmoid(positives).mean(1)
     if group is None:
@@ -233,3 +251,16 @@ def _jensen_shannon(tape: Tape, rows: Rows, loss: Loss, group: Tensor | None) ->
     weights = tape.of_pairs(tape.copy(group))
     total = (weights * F.logsigmoid(scores)).sum(1)
     return losses + _attraction(F.logsigmoid(positives), total, weights.sum(1))
+
+
+def _mean_correcting(tape: Tape) -> Tensor:
+    """Return the mean of softplus(s) over the samples that correct each anchor."""
+    own = F.softplus(tape.positives).mean(1)
+    if tape.correcting is not None:
+        return F.softplus(tape.correcting).mean(1)
+    if tape.mates is None:
+        return own
+    weights = tape.of_pairs(tape.copy(tape.mates))
+    mass = weights.sum(1)
+    total = (weights * F.softplus(tape.finite_scores)).sum(1)
+    return torch.where(mass > 0, total / mass.clamp_min(1e-12), own)

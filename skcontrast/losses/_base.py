@@ -153,6 +153,11 @@ class Loss(ParameterObject):
         """
         return not self.overrides("losses")
 
+    @property
+    def is_corrected(self) -> bool:
+        """Whether the estimate is corrected by samples of the anchor's class, by b > 0."""
+        return self.is_estimate and self.overrides("coefficients")
+
     def coefficients(self) -> tuple[float, float]:
         """Return (a, b), a > 0 and b ≥ 0."""
         return 1.0, 0.0

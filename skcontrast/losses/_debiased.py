@@ -273,6 +273,11 @@ class PositiveDebiased(Loss):
         """Whether the estimate over true negatives reads labels."""
         return self.negatives is not None and self.negatives.requires_y
 
+    @property
+    def is_corrected(self) -> bool:
+        """Whether the estimate of `negatives` is corrected by samples of the anchor's class."""
+        return self.negatives is not None and self.negatives.is_corrected
+
     def validate(self) -> None:
         """Refuse `negatives` that are not an estimate over true negatives."""
         negatives = check_component(

@@ -72,6 +72,9 @@ class Rows:
             - b \cdot \frac1M \sum_m e^{s^+_m},\; e^{s_{\min}}\Bigr), \qquad
             w_j \propto c_j e^{\beta s_j}
 
+        The :math:`s^+_m` are the scores of the positives or, if samples of the anchor's class
+        correct in their place, of these.
+
         Parameters
         ----------
         loss : Loss
@@ -86,13 +89,27 @@ class Rows:
         log_mean, (a, b) = self.log_mean(loss, weights), loss.coefficients()
         if b == 0:
             return log_mean + math.log(a) if a != 1 else log_mean
-        excess = self.positives - log_mean[:, None]
+        excess = self._correcting - log_mean[:, None]
         if 2 * self._tape.largest > LARGEST_EXPONENT:  # then all is floored
             excess = excess.clamp_max(LARGEST_EXPONENT)
         relative = torch.rsub(excess.exp().mean(1), a, alpha=b)
         floored = relative <= (self.lowest - log_mean.detach()).exp()  # NaN is not floored
         log_estimate = log_mean + relative.masked_fill(floored, 1.0).log()
         return log_estimate.masked_fill(floored, self.lowest)
+
+    @property
+    def _correcting(self) -> Tensor:
+        """Scores of the samples that correct each anchor, or one logarithm of their mean e^s."""
+        tape, positives = self._tape, self.positives
+        if tape.correcting is not None:
+            return tape.correcting
+        if tape.mates is None:
+            return positives
+        weights = tape.of_pairs(tape.copy(tape.mates))
+        has_mates = weights.sum(1) > 0
+        log_mean = tape.log_mean(weights, 0.0, 0.0, True)
+        own = positives.logsumexp(1) - math.log(positives.shape[1])
+        return torch.where(has_mates, log_mean, own)[:, None]
 
     def log_mean(self, loss: Loss, weights: Tensor | None = None) -> Tensor:
         r"""Return the logarithm of the weighted mean of e^s over the candidates.

@@ -43,6 +43,11 @@ class Tape:
     hidden : Tensor of shape (n_anchors, n), dtype bool, or None
         Members of the anchor's group, which are no candidates of the loss.
     pair_weights : Tensor of shape (n_anchors, n) or None
+    correcting : Tensor of shape (n_anchors, M) or None
+        Scores of samples of the anchor's class that correct in place of the positives.
+    mates : Tensor of shape (n_anchors, n), dtype bool, or None
+        Candidates of the anchor's class that correct in place of the positives, where there are
+        some.
     """
 
     def __init__(
@@ -55,8 +60,14 @@ class Tape:
         highest: Tensor | float | None = None,
         hidden: Tensor | None = None,
         pair_weights: Tensor | None = None,
+        correcting: Tensor | None = None,
+        mates: Tensor | None = None,
     ):
-        self.positives = positives.detach().requires_grad_(torch.is_grad_enabled())
+        has_grad = torch.is_grad_enabled()
+        self.positives = positives.detach().requires_grad_(has_grad)
+        self.correcting, self.mates = correcting, mates
+        if correcting is not None:
+            self.correcting = correcting.detach().requires_grad_(has_grad)
         self.n_candidates = scores.shape[1] - excluded.shape[1]
         self.lowest, self.highest = bounds[0], bounds[1] if highest is None else highest
         self.largest = max(-bounds[0], bounds[1])

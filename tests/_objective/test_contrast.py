@@ -27,6 +27,7 @@ def test_every_field_of_a_contrast_is_taken_or_kept():
         candidate_labels=labels,
         anchor_groups=labels,
         candidate_groups=labels,
+        correcting=torch.rand(9),
         pair_weights=torch.ones(9, 9),
     )
     taken = contrast.take(slice(2, 5))

@@ -1,0 +1,209 @@
+"""What share of the gap from InfoNCE to the oracle is closed, and by which samples of p⁺.
+
+    python -m benchmarks.studies.gap_closed FOLDER  # which holds fashion_mnist.npz
+    python -m benchmarks.studies.gap_closed FOLDER --report
+
+DCL and its successors assume samples v ~ p⁺ of the anchor's class that correct the mean over
+candidates. An MLP is trained on pixels, with 256 negatives of other samples, and v is
+
+- "view": the other view of the sample, as in every implementation;
+- "5 labels": samples of the class, drawn from five labels per class; others keep the view;
+- "groups": samples of the same tenth of a class, which nobody knows to be of one class;
+- "neighbours": the 5 mutual nearest neighbours in the embedding of a third of the steps;
+- "all": samples of the class, drawn with all labels.
+
+They correct, or as "attract" are further positives. "Supervised" is the oracle, with all labels.
+τ⁺ is the share of a class. All are judged on held-out samples by a linear probe with all labels,
+and by the mean of ten draws of 5 labels per class. Each row is stored when it is measured, in
+results/gap_closed.jsonl, and skipped when the script runs again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from itertools import product
+from pathlib import Path
+from time import process_time
+
+import numpy as np
+import torch
+from scipy.stats import t as student
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import NearestNeighbors
+from torch import nn
+
+from skcontrast import contrastive_loss
+from skcontrast.losses import DCL, HCL, PUCL, InfoNCE, PositiveDebiased, Supervised
+from skcontrast.similarity import Cosine
+
+RESULTS = Path(__file__).parent / "results" / "gap_closed.jsonl"
+SETS = {"digits": range(10), "garments 0 2 4 6": (0, 2, 4, 6)}
+# Noise, and the share of pixels that are set to 0.
+VIEWS = {"weak": (0.1, 0.0), "usual": (0.3, 0.1), "strong": (0.5, 0.3)}
+TEMPERATURES = (0.2, 0.5)
+SOURCES = ("5 labels", "groups", "neighbours", "all")
+N_TRAIN, N_TEST, BATCH, STEPS, N_MATES, N_SEEDS = 600, 1500, 128, 150, 2, 5
+COLUMNS = ("5 labels per class", "linear probe")
+
+
+def load(name, seed, folder):
+    """Return training and test samples, pixels in [0, 1], and their classes from 0."""
+    if name == "digits":
+        X, y = load_digits(return_X_y=True)
+        X = X / 16
+    else:
+        with np.load(folder / "fashion_mnist.npz") as file:
+            X, y = file["X_train"][:20_000].reshape(20_000, -1) / 255, file["y_train"][:20_000]
+    kept = np.flatnonzero(np.isin(y, SETS[name]))
+    kept = np.random.default_rng(seed).permutation(kept)[: N_TRAIN + N_TEST]
+    X, y = X[kept].astype(np.float32), np.unique(y[kept], return_inverse=True)[1]
+    return X[:N_TRAIN], y[:N_TRAIN], X[N_TRAIN:], y[N_TRAIN:]
+
+
+def mutual_neighbors(H, k=5):
+    """Return for each row the nearest neighbours that have it among theirs, at most k."""
+    found = NearestNeighbors(n_neighbors=k + 1).fit(H).kneighbors(H)[1][:, 1:]
+    are_near = np.zeros((len(H), len(H)), bool)
+    np.put_along_axis(are_near, found, True, 1)
+    return [np.flatnonzero(row) for row in are_near & are_near.T]
+
+
+def known_mates(source, y, rng):
+    """Return for each sample the rows from which its mates are drawn; none leaves the view."""
+    if source == "all":
+        labels = y
+    elif source == "groups":  # each class in ten parts
+        labels = y * 10 + rng.integers(0, 10, len(y))
+    else:
+        few = [rng.choice(np.flatnonzero(y == k), 5, replace=False) for k in np.unique(y)]
+        labels = np.full(len(y), -1)
+        labels[np.concatenate(few)] = y[np.concatenate(few)]
+    rows = [np.flatnonzero(labels == label) for label in labels]
+    return [r[r != k] if labels[k] >= 0 else r[:0] for k, r in enumerate(rows)]
+
+
+def fitted(X, y, loss, source, role, views, temperature, seed):
+    """Return the trained network, as a function of samples."""
+    torch.manual_seed(seed)
+    rng, (noise, dropped) = np.random.default_rng(seed), VIEWS[views]
+    net = nn.Sequential(nn.Linear(X.shape[1], 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU())
+    head, x, labels = nn.Linear(128, 32), torch.tensor(X), torch.tensor(y)
+    optimizer = torch.optim.Adam([*net.parameters(), *head.parameters()], lr=1e-3)
+    mates = None if source in ("view", "neighbours") else known_mates(source, y, rng)
+
+    def view(rows):
+        kept = torch.rand(len(rows), X.shape[1]) >= dropped
+        return head(net((x[rows] + noise * torch.randn(len(rows), X.shape[1])) * kept))
+
+    for step in range(STEPS):
+        if source == "neighbours" and step == STEPS // 3:
+            mates = mutual_neighbors(net(x).detach().numpy())
+        order = rng.permutation(len(y))
+        rows, others = order[:BATCH], order[BATCH : 3 * BATCH]
+        first, second, queue = view(rows), view(rows), view(others)
+        more = []
+        for _ in range(0 if mates is None else N_MATES):
+            drawn = [rng.choice(mates[k]) if len(mates[k]) else k for k in rows]
+            more.append(view(np.array(drawn)))
+        given = {"correct_with": more} if more and role == "correct" else {}
+        given |= {"y": labels[rows], "queue_y": labels[others]} if loss.requires_y else {}
+        views_of = [first, second, *(more if role == "attract" else ())]
+        value = contrastive_loss(
+            *views_of, queue=queue, loss=loss, similarity=Cosine(temperature), **given
+        )
+        optimizer.zero_grad()
+        value.backward()
+        optimizer.step()
+    return lambda Z: net(torch.tensor(Z)).detach().numpy()
+
+
+def judged(H, y, H_test, y_test, seed):
+    """Return the accuracies with 5 labels per class, and with all."""
+    mean, std = H.mean(0), H.std(0) + 1e-6
+    H, H_test, rng, few = (H - mean) / std, (H_test - mean) / std, np.random.default_rng(seed), []
+    for _ in range(10):
+        rows = [rng.choice(np.flatnonzero(y == k), 5, replace=False) for k in np.unique(y)]
+        rows = np.concatenate(rows)
+        few.append(LogisticRegression(max_iter=500).fit(H[rows], y[rows]).score(H_test, y_test))
+    linear = LogisticRegression(max_iter=300, C=0.1).fit(H, y).score(H_test, y_test)
+    return float(np.mean(few)), float(linear)
+
+
+def rows_of(name, views):
+    """Yield the loss, and who corrects or attracts, of each row."""
+    tau = 1 / len(SETS[name])
+    yield "InfoNCE", InfoNCE(), "view", "correct"
+    yield "Supervised", Supervised(), "view", "correct"
+    yield "DCL", DCL(tau_plus=tau), "view", "correct"
+    for source, role in product(SOURCES, ("correct", "attract")):
+        yield "DCL", DCL(tau_plus=tau), source, role
+    others = {
+        "HCL": HCL(tau_plus=tau),
+        "PUCL": PUCL(tau_plus=tau),
+        "PositiveDebiased": PositiveDebiased(tau_plus=tau, negatives=DCL(tau_plus=tau)),
+    }
+    for loss, source in product(others if views == "weak" else (), ("view", "all")):
+        yield loss, others[loss], source, "correct"
+
+
+def stored():
+    """Return the rows that have been measured."""
+    return (
+        [json.loads(line) for line in RESULTS.read_text().splitlines()] if RESULTS.exists() else []
+    )
+
+
+def report(rows):
+    """Print the differences from InfoNCE, and the share of the gap that is closed."""
+    keys = ("set", "views", "temperature")
+    by = {}
+    for row in rows:
+        cell = by.setdefault(tuple(row[key] for key in keys), {})
+        cell.setdefault((row["loss"], row["v"], row["role"]), {})[row["seed"]] = row
+    for key, cells in by.items():
+        print(*key)
+        start, oracle = (
+            cells.get((loss, "view", "correct")) for loss in ("InfoNCE", "Supervised")
+        )
+        for label, of_seeds in cells.items():
+            seeds = sorted(set(of_seeds) & set(start or {}) & set(oracle or {}))
+            text = f"  {', '.join(label):34}"
+            for column in COLUMNS if len(seeds) > 1 else ():
+                gain = np.array([of_seeds[s][column] - start[s][column] for s in seeds])
+                gap = np.mean([oracle[s][column] - start[s][column] for s in seeds])
+                half = student.ppf(0.975, len(seeds) - 1) * gain.std(ddof=1) / len(seeds) ** 0.5
+                text += f"  {gain.mean():+.3f} ± {half:.3f} ({gain.mean() / gap:4.0%})"
+            print(text)
+
+
+def main():
+    """Measure the rows that are missing, or report those that are stored."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--report", action="store_true")
+    args = parser.parse_args()
+    if args.report:
+        report(stored())
+        return
+    torch.set_num_threads(1)
+    names = ("set", "views", "temperature", "loss", "v", "role", "seed")
+    done = {tuple(row[name] for name in names) for row in stored()}
+    for seed, name, views, temperature in product(range(N_SEEDS), SETS, VIEWS, TEMPERATURES):
+        X, y, X_test, y_test = load(name, seed, args.folder)
+        for label, loss, source, role in rows_of(name, views):
+            key = (name, views, temperature, label, source, role, seed)
+            if key in done:
+                continue
+            begin = process_time()
+            embed = fitted(X, y, loss, source, role, views, temperature, seed)
+            found = judged(embed(X), y, embed(X_test), y_test, seed)
+            row = dict(zip(names, key, strict=True)) | dict(zip(COLUMNS, found, strict=True))
+            row["CPU s"] = round(process_time() - begin, 2)
+            with RESULTS.open("a") as file:
+                file.write(json.dumps(row) + "\n")
+
+
+if __name__ == "__main__":
+    main()
