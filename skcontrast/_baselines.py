@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -49,11 +50,6 @@ _MOST_COMPONENTS = 64
 LEVEL = 0.05
 # Accuracies that differ by less count as the same.
 _SAME = 0.02
-# The rows without training.
-_ROWS = {
-    "raw", "PCA", "pretrained", "patches", "gradients", "kernels", "profile", "colours",
-    "whitened", "untrained",
-}  # fmt: skip
 _MORE = " More repeats decide it for few labels, more labeled samples for the others."
 
 # The name of a row, a function that returns its features, and whether to standardise them.
@@ -169,16 +165,19 @@ class BaselineComparison:
         row = self.baseline or self.best_baseline(column)
         level = LEVEL if self.baseline else LEVEL / len(rows)  # by Bonferroni
         found = self._compare(row, column, confidence=1 - level)
+        low, high = max(found.low, -1.0), min(found.high, 1.0)
+        if np.isnan(found.low):  # all differences are equal
+            low = high = found.mean
         outcome = "undecided against"
-        if found.low > 0:
+        if low > 0:
             outcome = "ahead of"
-        elif found.high < 0:
+        elif high < 0:
             outcome = "behind"
-        elif found.low > -_SAME and found.high < _SAME:
+        elif low > -_SAME and high < _SAME:
             outcome = "as good as"
         return (
             outcome,
-            f"{outcome} {row} ({found.mean:+.3f}, {found.low:+.3f} to {found.high:+.3f})",
+            f"{outcome} {row} ({found.mean:+.3f}, {low:+.3f} to {high:+.3f})",
         )
 
     def _record(self, row: str) -> dict[str, Any]:
@@ -211,7 +210,7 @@ class BaselineComparison:
 @validated(
     n_labels=POSITIVE_INT,
     n_repeats=[Interval(Integral, 2, None, closed="left")],
-    baseline=[StrOptions(_ROWS), None],
+    baseline=[str, None],
     random_state=[Interval(Integral, 0, 2**32 - 1, closed="both"), np.random.RandomState, None],
 )
 def compare_with_baselines(
@@ -324,6 +323,9 @@ def compare_with_baselines(
     # All rows have the same draws of labels and halves.
     y = codes[known]
     halves = [_halves(y, seed + repeat) for repeat in range(n_repeats)]
+    if baseline is not None:
+        names = StrOptions(_baseline_names(last, samples))
+        check_argument("compare_with_baselines", "baseline", baseline, [names])
     representations: dict[str, NDArray] = {}
     scores, seconds = {}, {}
     rows = _representations(last, samples, ours, representations, seed)
@@ -334,8 +336,6 @@ def compare_with_baselines(
         whitened = PartialWhitening(random_state=0).fit_transform(H)[known]
         scaled = (StandardScaler().fit_transform(H) if scale else H)[known]
         scores[name] = _accuracies(scaled, whitened, y, halves, n_labels, seed)
-    if baseline is not None:
-        check_argument("compare_with_baselines", "baseline", baseline, [StrOptions(set(scores))])
     return BaselineComparison(scores, seconds, n_labels, len(known), baseline)
 
 
@@ -411,6 +411,19 @@ def _representations(
     blocks = [computed[name] for name in features or ("raw",) if name in computed]
     if blocks:
         yield BOTH, lambda: _concatenated([ours, *blocks]), False
+
+
+def _baseline_names(embedder: Any, X: Any) -> set[str]:
+    """Return the names of the rows without training."""
+    schema = embedder._model.schema
+    names = set(defaults_of(schema.kind).features(0)) - {"raw"}
+    is_pretrained = getattr(embedder.encoder, "adapts", False)
+    names |= {"pretrained"} if is_pretrained else {"untrained"}
+    names |= {"whitened"} if names - {"untrained"} else set()
+    if _has_columns(schema.kind, schema.sample_shape, X):
+        is_wide = math.prod(schema.sample_shape) > _MOST_COMPONENTS
+        names |= {"raw", "PCA"} if is_wide else {"raw"}
+    return names
 
 
 def _concatenated(blocks: list[NDArray]) -> NDArray:

@@ -13,6 +13,7 @@ from sklearn.base import ClassifierMixin, TransformerMixin, clone, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score
+from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, check_consistent_length, get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
@@ -272,7 +273,7 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
             n_epochs = epochs_of(_STEPS, math.ceil(len(codes) / 128), *_EPOCHS)
             embedder = ContrastiveEmbedder(max_epochs=n_epochs, verbose=self.verbose)
         has_tags = hasattr(embedder, "__sklearn_tags__") and not isinstance(embedder, type)
-        if has_tags and is_classifier(embedder):
+        if has_tags and is_classifier(embedder) and not isinstance(embedder, Pipeline):
             raise TypeError(
                 f"The 'embedder' parameter of {owner} got a classifier, {embedder!r}. The "
                 f"embedder comes first: write {owner}(embedder, classifier)."

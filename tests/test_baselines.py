@@ -245,7 +245,12 @@ NO_HELP, UNDECIDED = "The embedding does not help:", "It is undecided whether th
         (HIGH, LOW, "The embedding helps:", "ahead of raw"),
         (LOW, HIGH, NO_HELP, "behind raw"),
         (LOW, [0.60, 0.83, 0.71, 0.70], UNDECIDED, "undecided against raw"),
-        (HIGH, np.subtract(HIGH, 0.1), UNDECIDED, "undecided against raw (+0.100, +nan to +nan)"),
+        (
+            HIGH,
+            np.subtract(HIGH, 0.1),
+            "The embedding helps:",
+            "ahead of raw (+0.100, +0.100",
+        ),
         (LOW, [0.701, 0.719, 0.711, 0.699], NO_HELP, "as good as raw (+0.000, "),
         (LOW, LOW, NO_HELP, "as good as raw (+0.000, +0.000 to +0.000)"),
     ],

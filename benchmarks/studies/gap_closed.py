@@ -148,34 +148,29 @@ def rows_of(name, views):
         yield loss, others[loss], source, "correct"
 
 
-def stored():
+def stored(path):
     """Return the rows that have been measured."""
-    return (
-        [json.loads(line) for line in RESULTS.read_text().splitlines()] if RESULTS.exists() else []
-    )
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
 def report(rows):
-    """Print the differences from InfoNCE, and the share of the gap that is closed."""
-    keys = ("set", "views", "temperature")
+    """Print the differences from InfoNCE, with 95 % intervals, and the share of the gap."""
     by = {}
     for row in rows:
-        cell = by.setdefault(tuple(row[key] for key in keys), {})
+        cell = by.setdefault((row["set"], row["views"], row["temperature"]), {})
         cell.setdefault((row["loss"], row["v"], row["role"]), {})[row["seed"]] = row
+    print("| set, views, temperature | loss, v, role |", " | ".join(COLUMNS), "|")
     for key, cells in by.items():
-        print(*key)
-        start, oracle = (
-            cells.get((loss, "view", "correct")) for loss in ("InfoNCE", "Supervised")
-        )
+        start, oracle = (cells.get((k, "view", "correct")) for k in ("InfoNCE", "Supervised"))
         for label, of_seeds in cells.items():
             seeds = sorted(set(of_seeds) & set(start or {}) & set(oracle or {}))
-            text = f"  {', '.join(label):34}"
+            texts = [", ".join(map(str, key)), ", ".join(label)]
             for column in COLUMNS if len(seeds) > 1 else ():
                 gain = np.array([of_seeds[s][column] - start[s][column] for s in seeds])
                 gap = np.mean([oracle[s][column] - start[s][column] for s in seeds])
                 half = student.ppf(0.975, len(seeds) - 1) * gain.std(ddof=1) / len(seeds) ** 0.5
-                text += f"  {gain.mean():+.3f} ± {half:.3f} ({gain.mean() / gap:4.0%})"
-            print(text)
+                texts.append(f"{gain.mean():+.3f} ± {half:.3f} ({gain.mean() / gap:.0%})")
+            print("|", " | ".join(texts), "|")
 
 
 def main():
@@ -183,13 +178,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--report", action="store_true")
+    parser.add_argument("--rows", type=Path, default=RESULTS, help="file of the rows")
     args = parser.parse_args()
     if args.report:
-        report(stored())
+        report(stored(args.rows))
         return
     torch.set_num_threads(1)
     names = ("set", "views", "temperature", "loss", "v", "role", "seed")
-    done = {tuple(row[name] for name in names) for row in stored()}
+    done = {tuple(row[name] for name in names) for row in stored(args.rows)}
     for seed, name, views, temperature in product(range(N_SEEDS), SETS, VIEWS, TEMPERATURES):
         X, y, X_test, y_test = load(name, seed, args.folder)
         for label, loss, source, role in rows_of(name, views):
@@ -201,8 +197,9 @@ def main():
             found = judged(embed(X), y, embed(X_test), y_test, seed)
             row = dict(zip(names, key, strict=True)) | dict(zip(COLUMNS, found, strict=True))
             row["CPU s"] = round(process_time() - begin, 2)
-            with RESULTS.open("a") as file:
+            with args.rows.open("a") as file:
                 file.write(json.dumps(row) + "\n")
+            print("|", " | ".join(map(str, row.values())), "|", flush=True)
 
 
 if __name__ == "__main__":

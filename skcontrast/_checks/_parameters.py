@@ -56,7 +56,7 @@ class _Portable:
 
     def __reduce__(self) -> tuple[Any, ...]:
         tensors = [*self.module.parameters(), *self.module.buffers()]
-        numbers: Any = {id(t): _Numbers(t) for t in tensors if type(t) in (nn.Parameter, Tensor)}
+        numbers: Any = {id(t): _Numbers(t) for t in tensors if _is_plain(t)}
         try:
             return _unchanged, (copy.deepcopy(self.module, numbers),)
         except Exception:  # a module that cannot be copied may still be pickled
@@ -73,10 +73,18 @@ class _Numbers:
         return copy.deepcopy(self.tensor, memo)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        tensor, values = self.tensor, self.tensor.detach().cpu().contiguous()
+        tensor, values = self.tensor, self.tensor.detach()
         is_parameter = isinstance(tensor, nn.Parameter)
         array = values.reshape(-1).view(torch.uint8).numpy()
         return _tensor_of, (array, values.shape, values.dtype, tensor.requires_grad, is_parameter)
+
+
+def _is_plain(tensor: Tensor) -> bool:
+    """Return whether a tensor is an array of numbers in memory."""
+    is_array = type(tensor) in (nn.Parameter, Tensor) and tensor.layout is torch.strided
+    if not is_array or tensor.device.type != "cpu" or tensor.is_quantized or tensor.is_nested:
+        return False
+    return tensor.numel() > 0 and tensor.is_contiguous() and not tensor.is_conj()
 
 
 def _unchanged(module: nn.Module) -> nn.Module:

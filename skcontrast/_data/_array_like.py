@@ -61,7 +61,6 @@ def as_array_like(X: Any, *, one_shape: bool = True, size: int | None = None) ->
         with naming("X", "a dense tensor of numbers"):
             X = as_array(X)
     check_dimensions(X)
-    _warn_of_panel(X)
     return X
 
 
@@ -77,10 +76,11 @@ def _refuse_other(X: Any) -> None:
     """Raise ValueError or TypeError for anything but samples."""
     if X is None:
         raise ValueError("X must be an array of samples, got None.")
-    if np.ma.is_masked(X):
+    items = X if isinstance(X, (list, tuple)) else [X]
+    if any(isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x) for x in items):
         raise ValueError(
-            "X is a masked array with masked values. Pass X.filled(value), with numpy.nan for "
-            "gaps of series."
+            "X has masked values. Replace them, as X.filled(0) does, or those of series by gaps, "
+            "X.filled(numpy.nan)."
         )
     refuse_unordered(X)
     # Two arrays in a tuple may be samples with classes, or two modalities.
@@ -219,16 +219,19 @@ def check_dimensions(X: Any) -> None:
         )
 
 
-def _warn_of_panel(X: Any) -> None:
+def warn_of_panel(X: Any) -> None:
     """Warn of a table of pandas whose index ends with times, as panels of series have."""
     index: Any = getattr(X, "index", None)
     levels: Any = getattr(index, "levels", ())
-    if len(levels) > 1 and (
-        levels[-1].dtype.kind in "mM" or str(index.names[-1]).lower().startswith("time")
-    ):
+    if len(levels) < 2:
+        return
+    name = str(index.names[-1]).lower()
+    if levels[-1].dtype.kind in "mM" or name in ("time", "times", "timepoint", "timepoints"):
+        level = 0 if len(levels) == 2 else list(range(len(levels) - 1))
         warn(
             f"X has an index that ends with times, but its {len(X)} rows are read as vectors. For "
-            "one series per item, pass [part.to_numpy().T for _, part in X.groupby(level=0)]."
+            f"one series per item, pass [part.to_numpy().T for _, part in X.groupby({level=})]; "
+            "kind='vectors' silences this."
         )
 
 

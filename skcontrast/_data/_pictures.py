@@ -41,7 +41,10 @@ def is_picture(item: Any) -> bool:
 
 def is_encoded(item: Any) -> bool:
     """Return whether an item is the content of an image file, also as Hugging Face stores it."""
-    return isinstance(item, bytes) or (isinstance(item, Mapping) and "bytes" in item)
+    if not isinstance(item, Mapping):
+        return isinstance(item, bytes)
+    data = item.get("bytes", 0)
+    return isinstance(data, bytes) or (data is None and isinstance(item.get("path"), str))
 
 
 def _decoded(item: Any) -> Any:

@@ -142,7 +142,9 @@ def save(
     >>> np.array_equal(loaded.transform(X), embedder.transform(X))
     True
     """
-    target = Path(path)
+    if isinstance(embedder, (str, os.PathLike)):
+        raise TypeError("save takes the model first: save(embedder, path).")
+    target, embedder = Path(path), thawed(embedder)
     writer = Writer(classes())
     content = {"format": _FORMAT, "versions": versions(_VERSIONED)}
     model = thawed(getattr(embedder, "transformer_", embedder))

@@ -156,9 +156,9 @@ def _open_state(
             "max_epochs": str(settings.max_epochs),
             "the method": "partial_fit" if settings.one_epoch else "fit",
         }
-        # The weights of modules are those of the first process.
-        texts = (identity | process_identity).items()
-        processes.check_same({name: without_weights(text) for name, text in texts})
+        # The weights of the encoder will be those of the first process.
+        encoder = {"encoder": without_weights(identity["encoder"])}
+        processes.check_same(identity | process_identity | encoder)
     # If there is a checkpoint of the same fit, its seed replaces the drawn one.
     n_before, checkpoint_identity = (
         0 if past is None else len(past.history),

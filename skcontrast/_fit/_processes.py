@@ -133,11 +133,11 @@ class Processes:
     @torch.no_grad()
     def copy_from_first(self, *modules: nn.Module) -> None:
         """Copy the weights of the first process to all."""
-        for value in (v for module in modules for v in module.state_dict().values()):
-            if self.size > 1 and isinstance(value, Tensor):
-                buffer = value.contiguous()
+        for value in (v for m in modules for v in (*m.parameters(), *m.buffers())):
+            if self.size > 1:
+                buffer = value.detach().contiguous()
                 dist.broadcast(buffer, 0)
-                value.copy_(buffer)
+                value.detach().copy_(buffer)
 
     def value_of_first(self, make: Callable[[], T]) -> T:
         """Call a function in the first process, and return its value in all."""

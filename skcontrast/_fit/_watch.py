@@ -59,7 +59,7 @@ class CollapseCheck(Callback):
                 "'weight_decay', use a different 'optimizer' or batch norm in 'encoder'.",
                 CollapseWarning,
             )
-        elif _ends_first_fit(net) and len(h) > 1 and bool((h == h[0]).all()):
+        elif _ends_first_fit(net) and _are_equal(h) and _are_equal(_of_all_samples(net)):
             self.warned_ = True
             warn(
                 "The representation is the same for all samples: the fit has learned nothing. "
@@ -72,6 +72,18 @@ class CollapseCheck(Callback):
 def _ends_first_fit(net: Any) -> bool:
     """Return whether the epoch is the last of a fit that continues no other."""
     return net.first_epoch_ == 0 and (net.is_last_epoch or net.settings.one_epoch)
+
+
+def _are_equal(h: torch.Tensor) -> bool:
+    """Return whether there are two rows or more, and all are equal."""
+    return len(h) > 1 and bool((h == h[0]).all())
+
+
+def _of_all_samples(net: Any) -> torch.Tensor:
+    """Return the representations of samples that are spread over X."""
+    h = encode_batches(net.module_.encoder, [net.sampler_.samples(_SAMPLES)])
+    net.module_.train()
+    return h
 
 
 def _is_due(net: Any) -> bool:

@@ -301,12 +301,13 @@ def _new_network(
     def choose_encoder(index: int, kind: Kind, shape: tuple) -> Any:
         is_list = isinstance(settings.encoder, (list, tuple))
         encoder = settings.encoder[index] if is_list else settings.encoder
-        if type(encoder).__module__.partition(".")[0] in _LIBRARIES:
+        library = type(encoder).__module__.partition(".")[0]
+        if library in _LIBRARIES and kind.image_shape(shape) is not None:
             name = type(encoder).__name__
             warn(
                 f"The encoder {name} is passed without Pretrained, so it gets X standardised in "
-                "another way than in its pretraining, and its classifier is not removed. Pass "
-                "skcontrast.encoders.Pretrained(network); networks with random weights, as "
+                "another way than in its pretraining, and its classifier, if it has one, stays. "
+                "Pass skcontrast.encoders.Pretrained(network); networks with random weights, as "
                 "torch.nn.Sequential(network)."
             )
         # The default encoder depends on the kind and shape of each modality.

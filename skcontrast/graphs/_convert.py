@@ -120,7 +120,11 @@ def pack_graphs(graphs: Any) -> PackedGraphs:
         raise ValueError("Found a list of 0 graphs in X: at least 1 is required.")
     read = [_read(graph, index) for index, graph in enumerate(items)]
     packed = _packed(read)
-    packed.ignored = tuple(sorted(set().union(*(graph.ignored for graph in read))))
+    # An array of a whole graph may have as many rows as one graph has nodes, but not as each has.
+    pairs = zip(items, read, strict=True)
+    of_pyg = [set(parts.ignored) for item, parts in pairs if isinstance(item, _pyg_data())]
+    others = set().union(*(parts.ignored for parts in read)) - set().union(*of_pyg)
+    packed.ignored = tuple(sorted(others | (set.intersection(*of_pyg) if of_pyg else set())))
     packed.index = row_labels(graphs)
     return packed
 
@@ -424,6 +428,10 @@ def _checked_rows(data: Any, name: str, n: int) -> NDArray | None:
 def _cpu_tensor(values: Any) -> Tensor:
     """Return an array or a tensor, sparse or not, as a dense tensor on the CPU."""
     return torch.as_tensor(values).detach().cpu().to_dense()
+
+
+def _pyg_data() -> Any:
+    return getattr(pyg(), "Data", ())
 
 
 def pyg() -> Any:

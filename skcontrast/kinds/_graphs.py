@@ -21,7 +21,7 @@ _NODES_PER_CALL = 2**15
 
 
 # In smaller graphs, each node may have its own category.
-_FEWEST_NAMED = 3
+_FEWEST_NAMED = 6
 
 
 class Graphs(Kind):
@@ -85,7 +85,7 @@ class Graphs(Kind):
             warn(
                 "The node attribute 'label' has another value at every node of each graph, as "
                 "names have. To remove it: for g in X: [d.pop('label') for _, d in "
-                "g.nodes(data=True)]."
+                "g.nodes(data=True)], and of PyTorch Geometric: del g.label."
             )
         if X.ignored:
             warn(
@@ -125,6 +125,8 @@ class Graphs(Kind):
 
 
 def _are_names(X: Any) -> bool:
-    """Return whether no two nodes of a graph have the same label, with three nodes or more."""
-    pairs = np.stack([X.topology.graph_of_node.numpy(), X.labels.numpy()])
-    return X.sizes.min() >= _FEWEST_NAMED and len(np.unique(pairs, axis=1).T) == pairs.shape[1]
+    """Return whether no two nodes have one label, in all graphs of three nodes or more."""
+    sizes, graph_of_node = np.asarray(X.sizes), X.topology.graph_of_node.numpy()
+    labels = X.labels.numpy()[sizes[graph_of_node] > 2]
+    pairs = np.stack([graph_of_node[sizes[graph_of_node] > 2], labels])
+    return sizes.max() >= _FEWEST_NAMED and len(np.unique(pairs, axis=1).T) == pairs.shape[1]

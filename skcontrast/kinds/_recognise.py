@@ -19,7 +19,7 @@ from .._checks import (
     parameter,
     validate_parameters,
 )
-from .._data._array_like import as_array_like
+from .._data._array_like import as_array_like, warn_of_panel
 from .._data._modalities import Modalities, MultimodalBatch, OneModality, naming_modality
 from ..graphs._convert import is_graphs
 from ._base import Kind, Request, Schema, in_units_of_X
@@ -90,6 +90,7 @@ def recognised(X: Any, hint: Kind | None = None) -> tuple[Any, Any]:
     """
     if is_graphs(X):
         return hint if isinstance(hint, Graphs) else Graphs(), X
+    warn_of_panel(X)
     X = as_array_like(X, one_shape=False, size=getattr(hint, "size", None))
     # The declared kind is tried first.
     for known in sorted((Series, Images, Vectors), key=lambda k: not isinstance(hint, k)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
+import difflib
 import math
 from numbers import Real
 from typing import ClassVar, Literal, dataclass_transform
@@ -23,6 +23,8 @@ from ._rows import Rows
 
 # Methods of a loss, of which a custom one overrides at least one.
 HOOKS = ("coefficients", "hardness", "rank_weights", "class_weights", "losses")
+# From this similarity on, the name of another method is a misspelled one.
+_CLOSE = 0.8
 
 
 class PseudoLabels(ParameterObject):
@@ -124,25 +126,23 @@ class Loss(ParameterObject):
         return getattr(type(self), method) is not getattr(Loss, method)
 
     def check_overrides(self, *, strictly: bool = False) -> None:
-        """Raise TypeError if a custom class has methods, but none that a loss calls.
+        """Raise TypeError if a custom class has a method whose name is nearly that of a hook.
 
-        With `strictly`, also if it has no methods.
+        With `strictly`, also if it overrides none.
         """
-        cls = type(self)
-        if belongs_to_package(cls) or any(map(self.overrides, HOOKS)):
+        cls, overrides_some = type(self), any(map(self.overrides, HOOKS))
+        if belongs_to_package(cls):
             return
-        own = {
-            name
-            for base in cls.__mro__
-            if not belongs_to_package(base) and issubclass(base, Loss)
-            for name, value in vars(base).items()
-            if inspect.isfunction(value) and name not in ("__init__", "validate")
-        }
-        if own - {"pseudo_labels"} or (strictly and not own):
-            raise TypeError(
-                f"{cls.__name__} overrides none of {', '.join(HOOKS)}, so it is InfoNCE. Is a "
-                "name misspelled?"
-            )
+        own = (name for base in cls.__mro__ if not belongs_to_package(base) for name in vars(base))
+        unknown = [name for name in own if not hasattr(Loss, name) or name == "__call__"]
+        misspelled = [n for n in unknown if difflib.get_close_matches(n, HOOKS, 1, _CLOSE)]
+        if not overrides_some:
+            misspelled += [n for n in unknown if n in ("forward", "__call__") and n in vars(cls)]
+        if misspelled or (strictly and not overrides_some):
+            what = "has" if overrides_some else "overrides none of"
+            names = ", ".join(misspelled if overrides_some else HOOKS)
+            so = "" if overrides_some else ", so it is InfoNCE"
+            raise TypeError(f"{cls.__name__} {what} {names}{so}. Is a name misspelled?")
 
     @property
     def is_estimate(self) -> bool:

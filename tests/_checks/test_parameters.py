@@ -174,3 +174,14 @@ def test_equal_modules_in_parameters_are_pickled_equally_and_copied_as_before():
 def test_a_pickle_of_a_module_is_no_larger():
     layer = nn.Linear(300, 300)
     assert len(pickle.dumps(ContrastiveEmbedder(layer))) < 1.02 * len(pickle.dumps(layer)) + 4000
+
+
+def test_modules_with_tensors_of_other_layouts_are_pickled_as_they_are():
+    module = nn.Linear(2, 2)
+    module.register_buffer("empty", torch.empty(0, 3))
+    module.register_buffer("sparse", torch.eye(3).to_sparse())
+    module.register_buffer("wide", torch.zeros(1).expand(200_000))
+    data = pickle.dumps(ContrastiveEmbedder(module))
+    found = pickle.loads(data).encoder
+    assert found.empty.shape == (0, 3) and torch.equal(found.sparse.to_dense(), torch.eye(3))
+    assert len(data) < 20_000

@@ -18,7 +18,7 @@ from skcontrast._data._array_like import as_array_like, check_dimensions, checke
 from skcontrast._data._arrays import LazySamples
 from skcontrast.frameworks import CMC, MoCo
 from skcontrast.kinds import Series, Vectors
-from skcontrast.kinds._recognise import read_samples
+from skcontrast.kinds._recognise import read_samples, recognised
 from tests.common import small
 from tests.frameworks.common import X
 
@@ -198,8 +198,12 @@ def test_masked_values_are_refused_and_a_mask_without_any_is_no_mask():
         masked = np.ma.MaskedArray(ones, np.zeros(ones.shape, bool))
         np.testing.assert_array_equal(as_array_like(masked), ones)
         masked.mask.flat[3] = True
-        with pytest.raises(ValueError, match=r"masked values\. Pass X\.filled\(value\)"):
+        with pytest.raises(
+            ValueError, match=r"X has masked values\. Replace them, as X\.filled\(0\)"
+        ):
             as_array_like(masked)
+        with pytest.raises(ValueError, match="X has masked values"):
+            as_array_like(list(masked))
 
 
 def test_a_panel_of_series_in_a_table_is_warned_of():
@@ -207,9 +211,9 @@ def test_a_panel_of_series_in_a_table_is_warned_of():
         index = pd.MultiIndex.from_product([range(4), times])
         table = pd.DataFrame(np.ones((20, 2)), index, ["a", "b"])
         with pytest.warns(UserWarning, match=r"20 rows are read as vectors.*groupby\(level=0\)"):
-            as_array_like(table)
-    as_array_like(table.reset_index(drop=True))
-    as_array_like(table.set_index(pd.MultiIndex.from_product([range(10), ["a", "b"]])))
+            recognised(table)
+    recognised(table.reset_index(drop=True))
+    recognised(table.set_index(pd.MultiIndex.from_product([range(10), ["a", "b"]])))
 
 
 def test_a_lazy_table_is_refused_with_the_method_that_reads_it():

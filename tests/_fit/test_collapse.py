@@ -162,3 +162,9 @@ def test_a_fit_that_has_learned_nothing_is_warned_of_once(params):
     ):
         (message,) = collapses(embedder, X)
         assert "the same for all samples: the fit has learned nothing" in message
+
+
+def test_equal_samples_in_the_first_batch_alone_are_no_reason_to_warn():
+    X = np.zeros((200, 5))
+    X[:10] = vectors(10)
+    assert not collapses(small(batch_size=4), X)

@@ -17,7 +17,7 @@ from skcontrast.frameworks import CMC
 from skcontrast.kinds import Vectors
 from skcontrast.kinds._recognise import read_samples
 from skcontrast.losses import DCL
-from tests.common import small, vectors
+from tests.common import images, small, vectors
 
 
 def parts(**kwargs):
@@ -119,9 +119,12 @@ def test_a_model_draws_views_from_samples_and_from_batches_alike():
 
 @pytest.mark.parametrize("library", ["timm", "torchvision", "transformers"])
 def test_a_network_of_a_library_of_pretrained_ones_is_warned_of(library):
-    class Net(nn.Linear):
+    class Net(nn.Conv2d):
         __module__ = f"{library}.models"
 
-    with pytest.warns(UserWarning, match="Net is passed without Pretrained.*Pretrained\\(network"):
-        small(encoder=Net(5, 4)).fit(vectors())
-    small(encoder=nn.Sequential(Net(5, 4))).fit(vectors())
+        def forward(self, x):
+            return super().forward(x).mean((2, 3))
+
+    with pytest.warns(UserWarning, match=r"Net is passed without Pretrained.*Pretrained\(network"):
+        small(encoder=Net(3, 4, 3)).fit(images())
+    small(encoder=nn.Sequential(Net(3, 4, 3))).fit(images())

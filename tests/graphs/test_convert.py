@@ -258,7 +258,7 @@ def test_fit_warns_of_attributes_of_pyg_that_are_not_read(name, Data):
 
 
 def test_labels_that_are_names_of_nodes_are_warned_of():
-    graphs = [nx.gnp_random_graph(4 + k % 3, 0.6, seed=k) for k in range(8)]
+    graphs = [nx.gnp_random_graph(4 + k % 4, 0.6, seed=k) for k in range(8)]
     for graph in graphs:
         nx.set_node_attributes(graph, {node: str(node) for node in graph}, "label")
     with pytest.warns(UserWarning, match="'label' has another value at every node"):

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from skcontrast import contrastive_loss
-from skcontrast.losses import HCL, Loss, SupCon, check_loss
+from skcontrast.losses import DCL, HCL, InfoNCE, Loss, SupCon, check_loss
 from tests.common import LOSSES, small, vectors
 
 
@@ -76,6 +76,25 @@ def test_a_loss_may_draw_random_numbers_and_inherit_the_rest():
     check_loss(custom(losses=losses))
     check_loss(custom(HCL))
     check_loss(custom(SupCon, pulls=True))
+
+
+def test_near_names_are_refused_in_subclasses_of_any_loss_and_other_methods_are_not():
+    class Near(DCL):
+        @staticmethod
+        def hardnes():
+            return 1.0
+
+    with pytest.raises(TypeError, match=r"Near has hardnes\. Is a name misspelled"):
+        contrastive_loss(torch.eye(4), torch.eye(4), loss=Near())
+
+    class Helps(InfoNCE):
+        def __repr__(self):
+            return "helps"
+
+        def describe(self):
+            return self.get_params()
+
+    contrastive_loss(torch.eye(4), torch.eye(4), loss=Helps())
 
 
 @pytest.mark.parametrize("name", ["loses", "hardnes", "forward", "__call__"])
