@@ -46,6 +46,8 @@ TEMPERATURES = (0.2, 0.5)
 SOURCES = ("5 labels", "groups", "neighbours", "all")
 N_TRAIN, N_TEST, BATCH, STEPS, N_MATES, N_SEEDS = 600, 1500, 128, 150, 2, 5
 COLUMNS = ("5 labels per class", "linear probe")
+# Of a smaller gap, no share is reported.
+GAP = 0.01
 
 
 def load(name, seed, folder):
@@ -169,7 +171,8 @@ def report(rows):
                 gain = np.array([of_seeds[s][column] - start[s][column] for s in seeds])
                 gap = np.mean([oracle[s][column] - start[s][column] for s in seeds])
                 half = student.ppf(0.975, len(seeds) - 1) * gain.std(ddof=1) / len(seeds) ** 0.5
-                texts.append(f"{gain.mean():+.3f} ± {half:.3f} ({gain.mean() / gap:.0%})")
+                share = f" ({gain.mean() / gap:.0%})" if gap > GAP else ""
+                texts.append(f"{gain.mean():+.3f} ± {half:.3f}{share}")
             print("|", " | ".join(texts), "|")
 
 

@@ -67,7 +67,8 @@ class DCL(Loss):
     ----------
     tau_plus : float, Schedule or "auto", default=0.1
         Class prior τ⁺ in [0, 1): the probability that a random sample has the anchor's class,
-        about one over the number of classes. At 0 the loss is :class:`InfoNCE`.
+        about one over the number of classes. At 0 the loss is :class:`InfoNCE`. The default is
+        that of the authors' code.
 
     See Also
     --------
@@ -118,7 +119,8 @@ class HCL(DCL):
     tau_plus : float, Schedule or "auto", default=0.1
         Class prior τ⁺ in [0, 1).
     beta : float or Schedule, default=1.0
-        Hardness β ≥ 0. At 0 the loss is :class:`DCL`.
+        Hardness β ≥ 0. At 0 the loss is :class:`DCL`. The default is that of the authors' code;
+        the paper's differs by data set.
     detach_weights : bool, default=False
         Whether the weights carry no gradient. The authors' code differentiates them.
 
