@@ -16,8 +16,8 @@ from .encoders._base import is_pretrained
 from .kinds._base import Kind
 from .kinds._recognise import naming_kind
 
-# With fewer rows, AVX-512 uses another kernel, whose rounding differs by more than the 1e-7 that
-# scikit-learn's check_methods_subset_invariance allows.
+# With fewer vectors, AVX-512 uses another kernel, whose rounding differs by more than the 1e-7
+# that scikit-learn's check_methods_subset_invariance allows. Others cost too much to repeat.
 _MIN_ROWS = 16
 
 
@@ -122,9 +122,9 @@ def encode_batches(
 
 
 def _apply_padded(module: nn.Module, batch: Any) -> Tensor:
-    """Apply a module to a batch, whose rows are repeated if it is small and the network, too."""
+    """Apply a module to a batch; rows of few vectors are repeated, for equal rounding."""
     n = len(batch)
-    if n >= _MIN_ROWS or any(getattr(layer, "is_large", False) for layer in module.modules()):
+    if n >= _MIN_ROWS or not isinstance(batch, Tensor) or batch.ndim != 2:
         return module(batch)
     rows = torch.arange(_MIN_ROWS, device=batch.device) % n
     return module(batch[rows])[:n]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -122,8 +121,9 @@ class ContrastiveNet(NeuralNet):
         else:
             source = Source(to_tensor(X, device), device)
         groups = data.metadata.get("groups")
+        domains, size = data.metadata.get("domains"), settings.batch_size
         are_pairs = settings.same_group == "positive" or (
-            settings.same_group == "correct" and _mates_per_batch(groups, settings.batch_size) < 1
+            settings.same_group == "correct" and not _meets_mates(groups, domains, size)
         )
         return BatchSampler(
             source,
@@ -377,16 +377,18 @@ class ContrastiveNet(NeuralNet):
             group["lr"] = lr * factor
 
 
-def _mates_per_batch(groups: Tensor | None, batch_size: int) -> float:
-    """Return how many others of its group a sample that has some meets in a random batch."""
+def _meets_mates(groups: Tensor | None, domains: Tensor | None, batch_size: int) -> bool:
+    """Return whether most samples that share a group meet another of it in a random batch."""
     if groups is None:
-        return math.inf
-    sizes = groups[groups >= 0].unique(return_counts=True)[1].double()
-    sizes = sizes[sizes > 1]
-    if not len(sizes):
-        return math.inf
-    share = (sizes * (sizes - 1)).sum() / sizes.sum() / (len(groups) - 1)
-    return float(share) * (min(batch_size, len(groups)) - 1)
+        return True
+    # Batches are of one domain.
+    domain = torch.zeros_like(groups) if domains is None else domains
+    pairs = torch.stack([groups, domain], 1)[groups >= 0]
+    _, place, counts = pairs.unique(dim=0, return_inverse=True, return_counts=True)
+    mates = counts[place].double() - 1
+    n_others = (domain.unique(return_counts=True)[1].double().mean() - 1).clamp_min(1)
+    expected = mates[mates > 0] / n_others * (batch_size - 1)
+    return not len(expected) or float((expected >= 1).double().mean()) >= 0.5
 
 
 def _checked(network: Callable) -> Callable:

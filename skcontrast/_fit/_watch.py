@@ -23,6 +23,8 @@ from ..callbacks import Evaluation
 _SAMPLES = 128
 # A representation has collapsed if its effective rank is below this value and has halved.
 _LOWEST_RANK = 2.0
+# Fewer samples may have equal representations by chance, such as two images of one colour.
+_FEWEST_EQUAL = 4
 
 
 class CollapseCheck(Callback):
@@ -75,8 +77,8 @@ def _ends_first_fit(net: Any) -> bool:
 
 
 def _are_equal(h: torch.Tensor) -> bool:
-    """Return whether there are two rows or more, and all are equal."""
-    return len(h) > 1 and bool((h == h[0]).all())
+    """Return whether all rows are equal, of which there are enough."""
+    return len(h) >= _FEWEST_EQUAL and bool((h == h[0]).all())
 
 
 def _of_all_samples(net: Any) -> torch.Tensor:

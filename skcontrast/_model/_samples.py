@@ -23,7 +23,6 @@ from ..augmentation import Augmentation, Views
 from ..kinds._base import Kind, Request, Schema
 from ..kinds._images import Images
 from ..kinds._recognise import MultimodalKind, declared_kind, read_samples
-from ..losses import Loss
 from ..schedules._numbers import auto_parameters
 from ._settings import Settings, check_same_network, encoders_of
 
@@ -87,7 +86,7 @@ def read_training_data(
     if settings.same_group != "neutral" and "groups" not in tensors:
         warn("same_group has no effect: fit got no groups. Pass them by name, fit(X, groups=...).")
     if settings.same_group == "correct":
-        _check_correction(settings.loss, tensors.get("groups"))
+        _check_correction(settings, tensors.get("groups"))
     framework = settings.framework
     # Negatives of other domains could be distinguished by the domain.
     if "domains" in tensors and framework.remembers_samples:
@@ -127,14 +126,16 @@ def read_training_samples(
     return X, schema, chain
 
 
-def _check_correction(loss: Loss, groups: Tensor | None) -> None:
+def _check_correction(settings: Settings, groups: Tensor | None) -> None:
     """Raise ValueError if no group can correct the loss."""
-    if not loss.is_corrected:
+    if not settings.loss.is_corrected:
         raise ValueError(
             "same_group='correct' needs a loss with a term that samples of a group correct, such "
-            f"as DCL, HCL or PUCL, got {loss!r}."
+            f"as DCL, HCL or PUCL, got {settings.loss!r}."
         )
-    if groups is not None and len(groups.unique()) == 1 and int(groups[0]) >= 0:
+    if groups is None or settings.one_epoch:  # a part of a stream may be of one group
+        return
+    if len(groups.unique()) == 1 and int(groups[0]) >= 0:
         raise ValueError("same_group='correct' needs samples of several groups, got one for all.")
 
 

@@ -166,7 +166,7 @@ def contrastive_loss(
     for component in (loss, similarity):
         check_hyperparameters(component)
     check_argument(owner, "same_group", same_group, _SAME_GROUP)
-    correcting = _correcting_views(correct_with, views, similarity)
+    correcting = _correcting_views(correct_with, views[0], queue, similarity)
     if correcting and same_group == "correct":
         raise ValueError(f"{owner} takes correct_with or same_group='correct', not both.")
     # Views and queue are validated before they are converted to one dtype.
@@ -196,20 +196,20 @@ def contrastive_loss(
     return objective_value(contrast, loss, similarity, same_group=same_group)
 
 
-def _correcting_views(given: Any, views: Sequence[View], similarity: Similarity) -> list[View]:
+def _correcting_views(given: Any, first: View, queue: Any, similarity: Similarity) -> list[View]:
     """Return `correct_with` as a list of validated views."""
     if given is None:
         return []
     is_one = isinstance(given, Tensor) or (
         isinstance(given, tuple) and len(given) == 2 and getattr(given[1], "ndim", 0) == 1
     )
-    correcting = [given] if is_one else list(given)
+    correcting = [given] if is_one or not isinstance(given, (list, tuple)) else list(given)
+    if not correcting:
+        raise ValueError("correct_with must hold at least one tensor; omit it for none.")
     try:
-        check_view_embeddings([views[0], *correcting], None, similarity)
+        check_view_embeddings([first, *correcting], queue, similarity)
     except (TypeError, ValueError) as error:
-        message = (
-            f"correct_with must have the form of the views, with which it is counted: {error}"
-        )
+        message = f"correct_with must have the form of view 1 and follows it here: {error}"
         raise type(error)(message) from error
     return correcting
 

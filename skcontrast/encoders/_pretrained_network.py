@@ -219,11 +219,7 @@ class PretrainedNetwork(nn.Module):
         network, each divided by its root mean square.
     notes : list of str
         Parts of `description`, such as the head that was removed.
-    is_large : bool
-        Whether a row costs so much that small batches are not padded.
     """
-
-    is_large = True
 
     def __init__(self, pixels: Preprocessing, network: nn.Module, pool: str | None = None):
         super().__init__()

@@ -33,6 +33,7 @@ _FIELDS = {
     "candidate_labels": (_CANDIDATES, "int64"),
     "anchor_groups": (_ANCHORS, "int64"),
     "candidate_groups": (_CANDIDATES, "int64"),
+    "correcting": (["n_anchors", "n_correcting"], "floating"),
     "pair_weights": (_ANCHORS + _CANDIDATES, "floating"),
 }
 _OPTIONAL = list(_FIELDS)[4:]
@@ -187,8 +188,8 @@ def _check_fields(contrast: Contrast, owner: str) -> None:
                 f"{field} of the Contrast of {owner} must be a tensor, {dtypes}, of shape "
                 f"({shape}), on the device of its anchors, got {got}."
             )
-    for axis in ("n_anchors", "n_positives", "n_candidates"):
-        if not sizes[axis]:
+    for axis in ("n_anchors", "n_positives", "n_candidates", "n_correcting"):
+        if not sizes.get(axis, 1):
             raise ValueError(f"The Contrast of {owner} has no {axis[2:]}. {_RULE}")
     if sizes["n_excluded"] >= sizes["n_candidates"]:
         raise ValueError(f"The Contrast of {owner} excludes all candidates. {_RULE}")

@@ -234,7 +234,11 @@ def test_losses_without_a_correction_refuse_it(loss):
 
 def test_wrong_arguments_are_refused_by_name():
     z, loss = torch.eye(4), DCL()
-    for given in (torch.eye(3), torch.eye(4, 5), "z", [z, torch.eye(3)]):
+    queued = {"queue": z, "correct_with": z[:1]}  # one sample is enough
+    assert contrastive_loss(z[:1], z[1:2], loss=loss, **queued).isfinite()
+    with pytest.raises(ValueError, match="correct_with must hold at least one tensor"):
+        contrastive_loss(z, z, loss=loss, correct_with=[])
+    for given in (torch.eye(3), torch.eye(4, 5), "z", 5, [z, torch.eye(3)]):
         with pytest.raises((TypeError, ValueError), match="correct_with must have the form"):
             contrastive_loss(z, z, loss=loss, correct_with=given)
     with pytest.raises(ValueError, match="correct_with or same_group='correct', not both"):
@@ -271,6 +275,8 @@ def test_groups_of_one_are_neutral_with_a_warning_and_one_group_for_all_is_refus
     refused = pytest.raises(ValueError, match="several groups, got one for all")
     with refused, pytest.warns(UserWarning, match="groups leave no negatives"):
         corrected.fit(X, groups=np.zeros(60, int))
+    with pytest.warns(UserWarning, match="groups leave no negatives"):
+        corrected.partial_fit(X, groups=np.zeros(60, int))  # a part of a stream
     with pytest.warns(UserWarning, match="same_group has no effect: fit got no groups"):
         corrected.fit(X)
 
@@ -286,14 +292,17 @@ class Rows(Callback):
 
 
 def test_pairs_are_drawn_only_where_ordinary_batches_hold_no_mates():
-    X, first = vectors(400), {}
-    for name, groups in {"pairs": np.arange(400) // 2, "classes": np.arange(400) % 4}.items():
+    X, first, of_pairs = vectors(400), {}, np.arange(400) // 2
+    one_large = np.where(np.arange(400) < 150, 0, 1 + of_pairs)
+    cases = {"pairs": of_pairs, "classes": np.arange(400) % 4, "one large": one_large}
+    for name, groups in cases.items():
         for same in ("neutral", "correct"):
             rows = Rows()
             params = {"same_group": same, "callbacks": [rows], "batch_size": 50}
             small(loss=DCL(tau_plus=0.1), max_epochs=1, **params).fit(X, groups=groups)
             first[name, same] = rows.first
     assert first["classes", "correct"] == first["classes", "neutral"]
+    assert first["one large", "correct"] != first["one large", "neutral"]
     assert len({row // 2 for row in first["pairs", "neutral"]}) > 40
     assert len({row // 2 for row in first["pairs", "correct"]}) <= 26
 
@@ -307,3 +316,28 @@ def test_graphs_with_the_jensen_shannon_form_are_corrected_too():
         )
         found = embedder.fit(graphs, groups=np.arange(20) % 4).transform(graphs)
         assert np.isfinite(found).all()
+
+
+def test_of_pairs_across_domains_a_batch_holds_none_so_that_it_is_an_ordinary_one():
+    X, rows, first = vectors(80), Rows(), {}
+    groups, domains = np.arange(80) // 2, np.arange(80) % 2
+    for same in ("neutral", "correct"):
+        params = {"same_group": same, "callbacks": [rows], "batch_size": 20}
+        embedder = small(loss=DCL(tau_plus=0.1), max_epochs=1, **params)
+        embedder.fit(X, groups=groups, domains=domains)
+        first[same] = rows.first
+    assert first["correct"] == first["neutral"]
+
+
+def test_torchrun_takes_the_correcting_scores_of_its_anchors():
+    z = torch.randn(3, N, D, generator=RNG, dtype=torch.float64)
+    similarity = Cosine(0.5)
+    contrast = in_batch(similarity.embed(z[:2]))
+    scores = pairs_with(contrast.anchors, [similarity.embed(z[2]).repeat(2, 1)], similarity)
+    fields = {name: getattr(contrast, name) for name in contrast.__dataclass_fields__}
+    whole = type(contrast)(**(fields | {"correcting": scores}))
+    parts = [whole.take(slice(0, N)), whole.take(slice(N, None))]
+    values = [objective_value(part, DCL(tau_plus=0.1), similarity) for part in parts]
+    torch.testing.assert_close(
+        sum(values) / 2, objective_value(whole, DCL(tau_plus=0.1), similarity)
+    )
