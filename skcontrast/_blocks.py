@@ -142,9 +142,9 @@ class WeightedBlocks:
         self.shares = shares / shares.sum()
         for block, share in zip(self.slices, self.shares, strict=True):
             variances = self.scaler.var_[block]
-            # On frozen features of EfficientNet-lite0, half was better than the columns' own
-            # variances and than their mean. It changed the mean of eleven other sets by less than
-            # .001 (benchmarks/studies/results/classifier.md).
+            # On frozen features of EfficientNet-lite0, half was better on average than the
+            # columns' own variances and than their mean, but not on each set. It changed the mean
+            # of eleven other sets by less than .001 (benchmarks/studies/results/classifier.md).
             shrunk = (variances + (variances.mean() or 1.0)) / 2
             norm = (variances / shrunk).sum() or 1.0
             self.scaler.scale_[block] = np.sqrt(shrunk * norm / (share * self.slices[0].stop))

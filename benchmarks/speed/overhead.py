@@ -13,7 +13,7 @@ scaled already, in portions as large as `transform` uses; "array to array" start
 
 `--rows` is for serving: milliseconds of `transform` for one row, 1,000 and many, next to the bare
 encoder on the same float32 rows as one tensor, in portions as large as `transform` uses. For fewer
-than 8 rows `transform` computes 8, so that a row has the same bits in a batch of any size.
+than 16 vectors `transform` computes 16, so that a vector has the same bits in a batch of any size.
 """
 
 from __future__ import annotations
