@@ -1,6 +1,7 @@
 """What share of the gap from InfoNCE to the oracle is closed, and by which samples of p⁺.
 
     python -m benchmarks.studies.gap_closed FOLDER  # which holds fashion_mnist.npz
+    python -m benchmarks.studies.gap_closed FOLDER --embedder
     python -m benchmarks.studies.gap_closed FOLDER --report
 
 DCL and its successors assume samples v ~ p⁺ of the anchor's class that correct the mean over
@@ -16,6 +17,10 @@ They correct, or as "attract" are further positives. "Supervised" is the oracle,
 τ⁺ is the share of a class. All are judged on held-out samples by a linear probe with all labels,
 and by the mean of ten draws of 5 labels per class. Each row is stored when it is measured, in
 results/gap_closed.jsonl, and skipped when the script runs again.
+
+With `--embedder`, a ``ContrastiveEmbedder`` of digits gets the groups, "neutral", "positive" or
+"correct", with weak views (noise of .3 standard deviations). Its batches of 128 hold such samples
+only where they were drawn, and the other samples of the batch are the candidates.
 """
 
 from __future__ import annotations
@@ -34,7 +39,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import NearestNeighbors
 from torch import nn
 
-from skcontrast import contrastive_loss
+from skcontrast import ContrastiveEmbedder, contrastive_loss
+from skcontrast.augmentation import GaussianNoise
+from skcontrast.encoders import MLP
 from skcontrast.losses import DCL, HCL, PUCL, InfoNCE, PositiveDebiased, Supervised
 from skcontrast.similarity import Cosine
 
@@ -150,6 +157,34 @@ def rows_of(name, views):
         yield loss, others[loss], source, "correct"
 
 
+def embedder_rows(y, seed):
+    """Yield the loss, the groups, and what they do, of each row of an embedder."""
+    tenths = y * 10 + np.random.default_rng(seed).integers(0, 10, len(y))
+    for label, loss in {"InfoNCE": InfoNCE(), "DCL": DCL(tau_plus=0.1)}.items():
+        yield label, loss, None, "view", "correct"
+        yield label, loss, tenths, "groups", "neutral"
+        yield label, loss, tenths, "groups", "positive"
+    yield "DCL", DCL(tau_plus=0.1), tenths, "groups", "correct"
+    yield "DCL", DCL(tau_plus=0.1), y, "all", "correct"
+    yield "Supervised", Supervised(), None, "view", "correct"
+
+
+def embedded(X, y, loss, groups, role, temperature, seed):
+    """Return the embeddings of a trained embedder, as a function of samples."""
+    same = role if groups is not None else "neutral"
+    embedder = ContrastiveEmbedder(
+        MLP((128, 128)),
+        loss=loss,
+        similarity=Cosine(temperature),
+        augmentation=GaussianNoise(0.3),
+        same_group=same,
+        random_state=seed,
+        device="cpu",
+    )
+    given = {} if groups is None else {"groups": groups}
+    return embedder.fit(X, y if loss.requires_y else None, **given).transform
+
+
 def stored(path):
     """Return the rows that have been measured."""
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
@@ -181,6 +216,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--report", action="store_true")
+    parser.add_argument("--embedder", action="store_true", help="with the embedder's batches")
     parser.add_argument("--rows", type=Path, default=RESULTS, help="file of the rows")
     args = parser.parse_args()
     if args.report:
@@ -189,14 +225,20 @@ def main():
     torch.set_num_threads(1)
     names = ("set", "views", "temperature", "loss", "v", "role", "seed")
     done = {tuple(row[name] for name in names) for row in stored(args.rows)}
-    for seed, name, views, temperature in product(range(N_SEEDS), SETS, VIEWS, TEMPERATURES):
+    sets, all_views = (["digits"], ["weak"]) if args.embedder else (SETS, VIEWS)
+    for seed, name, views, temperature in product(range(N_SEEDS), sets, all_views, TEMPERATURES):
         X, y, X_test, y_test = load(name, seed, args.folder)
-        for label, loss, source, role in rows_of(name, views):
-            key = (name, views, temperature, label, source, role, seed)
+        rows = embedder_rows(y, seed) if args.embedder else rows_of(name, views)
+        for label, loss, *groups, source, role in rows:
+            title = f"{name}, embedder" if args.embedder else name
+            key = (title, views, temperature, label, source, role, seed)
             if key in done:
                 continue
             begin = process_time()
-            embed = fitted(X, y, loss, source, role, views, temperature, seed)
+            if args.embedder:
+                embed = embedded(X, y, loss, *groups, role, temperature, seed)
+            else:
+                embed = fitted(X, y, loss, source, role, views, temperature, seed)
             found = judged(embed(X), y, embed(X_test), y_test, seed)
             row = dict(zip(names, key, strict=True)) | dict(zip(COLUMNS, found, strict=True))
             row["CPU s"] = round(process_time() - begin, 2)
