@@ -53,7 +53,7 @@ def naive(loss, anchors, positives, candidates, kept, correcting, *, n=None, wei
     hidden.
     """
     u, p, v = (F.normalize(z, dim=-1) for z in (anchors, positives, candidates))
-    scores, s_plus = u @ v.T / t, torch.einsum("nd,nmd->nm", u, p) / t
+    scores, s_plus = u @ v.T / t, torch.einsum("ik,imk->im", u, p) / t
     n = kept.sum(1) if n is None else n
     estimating = loss.negatives if isinstance(loss, PositiveDebiased) else loss
     weight = (estimating.hardness() * scores).exp() * kept
@@ -65,7 +65,7 @@ def naive(loss, anchors, positives, candidates, kept, correcting, *, n=None, wei
         mates = torch.where(count > 0, mean, own)
     else:
         z = F.normalize(correcting, dim=-1)
-        mates = (torch.einsum("nd,nmd->nm", u, z) / t).exp().mean(1)
+        mates = (torch.einsum("ik,imk->im", u, z) / t).exp().mean(1)
     a, b = estimating.coefficients()
     negative = (a * (weight * scores.exp()).sum(1) - b * mates).clamp_min(math.exp(-1 / t))
     numerator = s_plus.exp()
