@@ -32,7 +32,7 @@ class CollapseCheck(Callback):
 
     The effective rank of the representations of samples in the first batch is compared with that
     before the training, because few features, few samples or equal samples have a low rank
-    anyway.
+    anyway. At the end of a first fit, it also warns if all representations are equal.
     """
 
     def on_train_begin(self, net: Any, **kwargs: Any) -> None:

@@ -47,7 +47,7 @@ def adapt(
     rng : RandomState
         Chooses the images that are measured.
     reason : {"labels", "groups"} or None
-        Why ``adapt="auto"`` trains the network whatever its features are.
+        With one of these, ``adapt="auto"`` trains the network, and its features are not measured.
 
     Returns
     -------
