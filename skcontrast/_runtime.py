@@ -1,6 +1,5 @@
 """State of the process: device, memory, threads and random generators."""
 
-import math
 import random
 import secrets
 import signal
@@ -17,7 +16,6 @@ import torch
 from sklearn import config_context, get_config
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
-from torch import nn
 
 
 def resolve_device(device: Any, owner: str) -> torch.device:
@@ -113,73 +111,61 @@ def resolve_seed(random_state: Any) -> int:
     return int(generator_of(random_state).randint(2**31 - 1))
 
 
-# A network is large from this number of parameters on, where convolutions count their parameters
-# for each position: with batches of 256, a step then takes about a second in one thread. MLPs,
-# GIN, PatchNet and networks for series of a hundred steps have at most 2.7e7; a ResNet has 8e8
-# with 48 × 48 pixels. On a busy machine, a step of PatchNet with 96 × 96 pixels took as long with
-# two threads as with one, and three times the CPU seconds.
-_LARGE, _POSITIONS = 3e7, 32
+# The fewest multiplications of a forward pass for each thread. On two cores, a step on two threads
+# is 1.4 times as fast from twice this number on, and slower below half of it if OpenMP's threads
+# do not spin: `benchmarks/speed/threads.py`. A stopwatch would make one seed give two results.
+_WORK_OF_A_THREAD = 5e8
 
-# For each thread of the program, the contexts of `one_thread` that it has entered.
-_ENTERED = threading.local()
+# For each thread of the program, the most threads that its contexts of `on_threads` may use.
+_ALLOWED = threading.local()
 
 
-@contextmanager
-def one_thread(device: torch.device | str = "cpu", *, blas: bool = True) -> Iterator[None]:
-    """Compute on the CPU in one thread, in which small networks train fastest.
-
-    OpenMP's threads wait for each other in busy loops: on a machine that has other work, a small
-    step takes ten times as long. `use_threads_for` restores all threads for a large network.
-    On exit, the numbers of threads are restored; a thread that has used torch for the first time
-    in the meantime keeps one.
+def threads_for(work: float) -> int:
+    """Return the number of CPU threads on which a network trains.
 
     Parameters
     ----------
+    work : float
+        Multiplications of a forward pass of a batch.
+    """
+    allowed = getattr(_ALLOWED, "n", torch.get_num_threads())
+    return int(min(allowed, max(1, work // _WORK_OF_A_THREAD)))
+
+
+@contextmanager
+def on_threads(
+    n: int = 1, device: torch.device | str = "cpu", *, blas: bool = True
+) -> Iterator[None]:
+    """Compute on the CPU in n threads, at most in as many as torch has outside all such contexts.
+
+    Small networks train fastest in one: OpenMP's threads wait for each other in busy loops, and on
+    a machine that has other work, a small step takes ten times as long.
+    On exit, the numbers of threads are restored; a thread that has used torch for the first time
+    in the meantime keeps n.
+
+    Parameters
+    ----------
+    n : int, default=1
+        The number of threads of torch.
     device : torch.device or str, default="cpu"
         The device of the computation; nothing changes unless it is the CPU.
     blas : bool, default=True
-        Whether to limit numpy, too, which takes about a millisecond.
+        Whether to limit numpy to one, too, which takes about a millisecond.
     """
     if torch.device(device).type != "cpu":
         yield
         return
-    # Of nested contexts, only the outermost sets and restores torch's threads.
-    entered = vars(_ENTERED).setdefault("entered", [])
+    before, is_outermost = torch.get_num_threads(), not hasattr(_ALLOWED, "n")
+    if is_outermost:
+        _ALLOWED.n = before
     with ExitStack() as limits:
-        if not entered:
-            limits.callback(torch.set_num_threads, torch.get_num_threads())
-            torch.set_num_threads(1)
+        if is_outermost:
+            limits.callback(delattr, _ALLOWED, "n")
+        limits.callback(torch.set_num_threads, before)
+        torch.set_num_threads(min(n, _ALLOWED.n))
         if blas:
             limits.enter_context(threadpool_limits(1, user_api="blas"))
-        entered.append(limits)
-        limits.callback(entered.remove, limits)
         yield
-
-
-def use_threads_for(module: nn.Module, *kinds: tuple[Any, tuple]) -> None:
-    """Leave the contexts of `one_thread` if a network is large.
-
-    Parameters
-    ----------
-    module : torch.nn.Module
-        The network.
-    *kinds : tuple (Kind, tuple)
-        The kind and the shape of the samples, or of each modality. A layer may state the number of
-        positions of its output instead. The batch size does not count, so that a continued fit
-        computes in the same number of threads.
-    """
-    stated = max(getattr(layer, "n_output_positions", 0) for layer in module.modules())
-    n_positions = stated or max(_n_positions(kind, shape) for kind, shape in kinds)
-    n_parameters = sum(parameter.numel() for parameter in module.parameters())
-    if n_parameters * (1 + n_positions / _POSITIONS) > _LARGE:
-        for limits in reversed(vars(_ENTERED).get("entered", [])[:]):
-            limits.close()
-
-
-def _n_positions(kind: Any, shape: tuple) -> int:
-    """Return the number of pixels or steps of a sample, 1 if it has neither."""
-    image = kind.image_shape(shape)
-    return math.prod(image[1:]) if image else getattr(kind, "n_times_", 1)
 
 
 # The types of devices that `resolve_device` returns.

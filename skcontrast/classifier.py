@@ -30,7 +30,7 @@ from ._checks._constraints import brief
 from ._data._arrays import as_tensor
 from ._data._metadata import NAMES, checked_weights, known_classes
 from ._label_spreading import spread_in_chunks
-from ._runtime import guarded, one_thread, resolve_seed
+from ._runtime import guarded, on_threads, resolve_seed
 from ._sklearn_compat import CallbackSupportMixin, as_task, subtask
 from ._warnings import say
 from .embedder import ContrastiveEmbedder
@@ -216,7 +216,7 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
             with naming("X", "samples, one for each entry of y"):
                 check_consistent_length(X, codes)
         # With many rows, matrix products are faster in several threads.
-        with one_thread() if len(codes) <= _MANY_ROWS else nullcontext():
+        with on_threads() if len(codes) <= _MANY_ROWS else nullcontext():
             classifier = self._new_classifier(metadata)
             with naming("blocks", "a list of transformers, such as [PatchDictionary()]"):
                 given = None if self.blocks is None else [clone(one) for one in self.blocks]

@@ -33,7 +33,7 @@ from ._checks import (
 from ._data._metadata import NAMES
 from ._data._modalities import labeled_output
 from ._inference import Measure, on_cpu
-from ._runtime import guarded, one_thread, resolve_device
+from ._runtime import guarded, on_threads, resolve_device
 from ._sklearn_compat import CallbackSupportMixin, with_callbacks
 from ._warnings import warn
 from .augmentation import Augmentation
@@ -408,7 +408,7 @@ class ContrastiveEmbedder(
         from ._fit._fit import fit_network
 
         past = (getattr(self, "_model", None), getattr(self, "_states", None))
-        with one_thread(settings.device):
+        with on_threads(1, settings.device):
             trained = fit_network(settings, X, y, metadata, self, *(past if is_continued else ()))
         self._adopt(trained.model, trained.states)
         if trained.interrupted:
@@ -485,8 +485,7 @@ class ContrastiveEmbedder(
     def _computing(self, *, blas: bool = True) -> Iterator[torch.device]:
         """Compute on `device`."""
         device = resolve_device(self.device, type(self).__name__)
-        with one_thread(device, blas=blas):
-            self._model.use_threads()
+        with on_threads(self._model.n_threads, device, blas=blas):
             yield device
 
     def _transforming(self) -> nn.Module:

@@ -11,7 +11,7 @@ from .._data._metadata import check_descriptions
 from .._model._model import Model, continued_model, keeps_pretrained, new_model
 from .._model._samples import TrainingData, read_training_data
 from .._model._settings import Settings
-from .._runtime import seeded_rng
+from .._runtime import on_threads, seeded_rng
 from .._warnings import say, warn
 from ._checkpoint import (
     EpochState,
@@ -100,7 +100,8 @@ def fit_network(
         if settings.verbose:
             say(describe_fit(settings, model, len(data.X)))
         return Trained(replace(model, network=model.network.eval(), n_samples=n_samples))
-    with processes.synced(model.network, settings.device):
+    threads = on_threads(model.n_threads, settings.device, blas=False)
+    with threads, processes.synced(model.network, settings.device):
         estimates = {} if past is None else past.estimates
         # A framework's own layers get a different seed than the network.
         with seeded_rng(settings.seed + 1, settings.device):
@@ -115,7 +116,7 @@ def fit_network(
             y = np.full(len(data.X), -1) if y is None else y
             net.callbacks_.append(("epochs", Epochs(X, y)))
         train(net)
-    check_trained_embeddings(net)
+        check_trained_embeddings(net)
     trained = replace(
         model,
         network=net.module_.eval(),

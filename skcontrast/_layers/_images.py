@@ -15,7 +15,7 @@ from sklearn.utils.random import sample_without_replacement
 from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 
-from .._runtime import one_thread
+from .._runtime import on_threads
 
 # The most patches, and numbers in them, from which a dictionary is learned: five times as many
 # are not better. And the iterations of k-means.
@@ -185,7 +185,7 @@ def _spherical_kmeans(whitened: NDArray, n: int, rng: np.random.RandomState) -> 
     unit = whitened / np.maximum(np.linalg.norm(whitened, axis=1, keepdims=True), 1e-6)
     unit = np.resize(unit, (max(n, len(unit)), unit.shape[1]))  # fewer patches are repeated
     # The rounding of several threads is not reproducible.
-    with one_thread(), threadpool_limits(1, user_api="openmp"), warnings.catch_warnings():
+    with on_threads(), threadpool_limits(1, user_api="openmp"), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # few distinct patches
         # In float32, scikit-learn would convert all patches for each new centre.
         start = kmeans_plusplus(unit, n, random_state=rng)[0].astype(np.float32)
@@ -222,7 +222,6 @@ class GridMeans(nn.Module):
 
     def __init__(self, cells: Sequence[int], sides: Sequence[int]):
         super().__init__()
-        self.n_output_positions = math.prod(cells)  # see `use_threads_for`
         for name, n_cells, side in zip(("rows", "columns"), cells, sides, strict=True):
             matrix = F.adaptive_avg_pool2d(torch.eye(side)[None], (n_cells, side))[0]
             self.register_buffer(name, matrix)

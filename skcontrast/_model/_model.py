@@ -18,11 +18,10 @@ from .._data._arrays import LazySamples, representative_array
 from .._inference import Measure, embedded_views, encode, on_cpu, on_device, score_views
 from .._layers._images import Reduced
 from .._runtime import (
-    one_thread,
+    on_threads,
     resolve_device,
     resolve_seed,
     seeded_everywhere,
-    use_threads_for,
 )
 from .._warnings import warn
 from ..augmentation import Augmentation
@@ -36,7 +35,7 @@ from ..kinds._images import Images
 from ..losses import Loss
 from ..similarity import Similarity
 from ._defaults import default_chain, default_encoder
-from ._network import Directions, Network, Widths, build_network
+from ._network import Built, Directions, Network, Widths, build_network
 from ._samples import read_training_samples
 from ._settings import Settings, network_parameters, resolve_settings
 from ._views import Augmentations, ViewSampler, augmentations_of, fit_chain, shown_symmetries
@@ -77,7 +76,9 @@ class Model:
     n_samples : int
         The number of samples in the largest fit.
     adaptation : dict, list of (dict or None), or None
-        Whether pretrained networks are trained, and why.
+        Whether pretrained networks are trained, and why; a list with several encoders.
+    n_threads : int
+        CPU threads on which it computes, if as many are allowed.
     """
 
     loss: Loss
@@ -95,16 +96,11 @@ class Model:
     estimates: dict[str, float] = field(default_factory=dict)
     n_samples: int = 0
     adaptation: Any = None
+    n_threads: int = 1
 
     def on_cpu(self) -> Model:
         """Return a copy with all tensors on the CPU."""
         return replace(self, network=on_cpu(self.network))
-
-    def use_threads(self) -> None:
-        """Within `one_thread`, compute in all threads if the network is large."""
-        schemas = self.schema.modalities or (self.schema,)
-        kinds = ((schema.kind, schema.sample_shape) for schema in schemas)
-        use_threads_for(self.network.encoder, *kinds)
 
     def read(self, X: Any, estimator: BaseEstimator, min_samples: int = 1) -> Any:
         """Validate an X, or `Views`, that is passed to a fitted embedder; see `Request`."""
@@ -226,9 +222,7 @@ def new_model(
     array, scaler, batch = with_scaler(kind, X)
     with seeded_everywhere(settings.seed, settings.device):
         split = settings.framework.split_samples(kind, tuple(batch.shape[1:]))
-        network, widths, adaptation = _new_network(
-            settings, schema, scaler, batch, split, relations
-        )
+        built = _new_network(settings, schema, scaler, batch, split, relations)
     mixes_channels = not (isinstance(split, Split) and split.is_of_channels)
     symmetries = shown_symmetries(array, schema, scaler)
     conditions: Any = {
@@ -242,13 +236,11 @@ def new_model(
         similarity=settings.similarity,
         schema=schema,
         scaler=scaler,
-        network=network,
-        widths=widths,
         augmentation=fit_chain(chain, array, schema, **conditions),
         mixes_channels=mixes_channels,
         symmetries=symmetries,
         built_from=network_parameters(settings),
-        adaptation=adaptation,
+        **built._asdict(),
     )
 
 
@@ -269,7 +261,6 @@ def continued_model(
     past : Model
         The model of the earlier fit.
     """
-    past.use_threads()
     array = representative_array(X)
     augmentation = past.augmentation if chain is None else fit_chain(chain, array, past.schema)
     # Those that were loaded without their samples are fitted to the new X.
@@ -295,8 +286,8 @@ def _new_network(
     batch: Any,
     split: Split | NoSplit | None,
     relations: str | None,
-) -> tuple[Network, Widths, Any]:
-    """Return a network with new weights, checked to be trainable, its widths and adaptation."""
+) -> Built:
+    """Return a network with new weights, checked to be trainable."""
 
     def choose_encoder(index: int, kind: Kind, shape: tuple) -> Any:
         is_list = isinstance(settings.encoder, (list, tuple))
@@ -314,7 +305,7 @@ def _new_network(
         return default_encoder(kind, shape) if encoder is None else encoder
 
     _check_encoders(settings, split, schema)
-    network, widths, adaptation = build_network(
+    built = build_network(
         batch,
         schema.kind,
         scaler,
@@ -324,10 +315,11 @@ def _new_network(
         projection_dim=settings.projection_dim,
         similarity=settings.similarity,
         owner=settings.owner,
+        batch_size=settings.batch_size,
         relations=relations,
     )
-    _check_trainable(network, settings)
-    return network, widths, adaptation
+    _check_trainable(built.network, settings)
+    return built
 
 
 def keeps_pretrained(network: Network, settings: Settings) -> bool:
@@ -410,7 +402,7 @@ def drawn_views(
     check_argument("views", "n_views", n_views, POSITIVE_INT)
     seed = resolve_seed(random_state)
     device = resolve_device(embedder.device, type(embedder).__name__)
-    with one_thread(device):
+    with on_threads(1, device):
         if hasattr(embedder, "_model"):
             model = embedder._model
             X = model.read(X, embedder)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.utils.flop_counter import FlopCounterMode
 
 from .._layers._images import Reduced, reduced_sides
-from .._runtime import use_threads_for
+from .._runtime import on_threads, threads_for
 from ..encoders import Encoder
 from ..encoders._base import build_encoder, to_channels_last
 from ..encoders._mlp import projection_head
@@ -111,6 +112,15 @@ class Widths:
     n_modalities: int = 1
 
 
+class Built(NamedTuple):
+    """A new network, and what is known of it; the attributes are those of `Model`."""
+
+    network: Network
+    widths: Widths
+    adaptation: Any
+    n_threads: int
+
+
 def build_network(
     subset: Any,
     kind: Kind,
@@ -122,12 +132,10 @@ def build_network(
     projection_dim: int,
     similarity: Similarity,
     owner: str,
+    batch_size: int,
     relations: str | None = None,
-) -> tuple[Network, Widths, Any]:
-    """Return a network with fresh weights, drawn from torch's global generator; and its widths.
-
-    The third is the decision of `adapt` on a pretrained network, or None; with several encoders,
-    a list of them.
+) -> Built:
+    """Return a network with fresh weights, drawn from torch's global generator.
 
     Parameters
     ----------
@@ -147,6 +155,8 @@ def build_network(
         Determines the width of the heads' output.
     owner : str
         The name of the estimator's class, for messages.
+    batch_size : int
+        Samples in a batch of the training, which determine the number of threads.
     relations : {"labels", "groups"} or None, default=None
         What the training knows about samples beyond their views.
     """
@@ -156,8 +166,7 @@ def build_network(
     _reduce(branches, split)
     for branch in branches:
         branch.build(n_components, owner)
-    encoders = nn.ModuleList([branch.encoder for branch in branches])
-    use_threads_for(encoders, *((branch.kind, branch.shape) for branch in branches))
+    n_threads = threads_for(batch_size * sum(branch.work for branch in branches))
     widths = [projection_dim or branch.width for branch in branches]
     _check_widths(widths, projection_dim, similarity, owner)
     heads = [
@@ -167,14 +176,15 @@ def build_network(
         to_channels_last(branch.parameter, branch.encoder, branch.kind, branch.shape)
         for branch in branches
     ]
-    for branch, last in zip(branches, channels_last, strict=True):
-        # Modalities in one array share one layer.
-        branch.learn(all(channels_last) if isinstance(split, Split) else last, relations)
+    with on_threads(n_threads, blas=False):
+        for branch, last in zip(branches, channels_last, strict=True):
+            # Modalities in one array share one layer.
+            branch.learn(all(channels_last) if isinstance(split, Split) else last, relations)
     network = _assemble(split, branches, heads).float()
     width = sum(branch.width for branch in branches)
     decisions = [branch.adaptation for branch in branches]
     adaptation = decisions if len(decisions) > 1 and any(decisions) else decisions[0]
-    return network, Widths(width, sum(widths), len(branches)), adaptation
+    return Built(network, Widths(width, sum(widths), len(branches)), adaptation, n_threads)
 
 
 @dataclass
@@ -193,6 +203,8 @@ class _Branch:
         The parameter `encoder` of the embedder, the module built from it, and its width.
     layer : torch.nn.Module or None
         The layer before the encoder.
+    work : float
+        Multiplications of the encoder for a sample.
     larger : tuple of int or None
         Height and width of images before they are reduced for the encoder.
     adaptation : dict or None
@@ -208,6 +220,7 @@ class _Branch:
     parameter: Any = None
     encoder: nn.Module = field(default_factory=nn.Identity)
     width: int = 0
+    work: float = 0
     layer: nn.Module | None = None
     larger: tuple | None = None
     adaptation: dict[str, Any] | None = None
@@ -215,9 +228,16 @@ class _Branch:
     def build(self, n_components: int | None, owner: str) -> None:
         """Build the encoder and try it on zeros, or on two samples if they are not numbers."""
         example = None if self.kind.float_batches else self.samples(2)
-        self.encoder, self.width = build_encoder(
-            self.parameter, self.shape, n_components, kind=self.kind, example=example, owner=owner
-        )
+        with FlopCounterMode(display=False) as counter:
+            self.encoder, self.width = build_encoder(
+                self.parameter,
+                self.shape,
+                n_components,
+                kind=self.kind,
+                example=example,
+                owner=owner,
+            )
+        self.work = counter.get_total_flops() / 4  # two samples; sums count, too
 
     def learn(self, channels_last: bool, relations: str | None) -> None:
         """Build the layer before the encoder, and compute what gradients do not train."""

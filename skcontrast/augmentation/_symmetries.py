@@ -14,7 +14,7 @@ from torch import Tensor
 from .._checks import validated
 from .._data._arrays import representative_array
 from .._layers._images import PatchLayer, average_to
-from .._runtime import guarded, one_thread, resolve_seed
+from .._runtime import guarded, on_threads, resolve_seed
 from ..kinds._base import Request
 from ..kinds._images import Images
 from ._base import as_float
@@ -169,7 +169,7 @@ def symmetries_of(X: Any, scaler: Any, seed: int) -> ImageSymmetries:
         features = _features([x, *(move(x) for move in moves.values())], layer)
     fold = rng.permutation(len(x)) % _FOLDS
     # The rounding of several threads is not reproducible.
-    with one_thread(), threadpool_limits(1, user_api="openmp"):
+    with on_threads(), threadpool_limits(1, user_api="openmp"):
         originals, *moved = _components(features)
         aucs = [_auc(originals, copies, fold) for copies in moved]
     return ImageSymmetries(**dict(zip(moves, aucs, strict=True)))

@@ -17,7 +17,7 @@ from .._checks import POSITIVE_INT, Interval, StrOptions, as_numbers, check_comp
 from .._data._metadata import validate_labels
 from .._objective._contrast import Contrast, embed_views, in_batch
 from .._objective._mean_loss import tiles
-from .._runtime import guarded, one_thread
+from .._runtime import guarded, on_threads
 from ..schedules._numbers import check_hyperparameters
 from ..similarity import Cosine, Similarity
 from ..similarity._base import check_view_embeddings, map_entries
@@ -214,8 +214,7 @@ def project_views(
     def view(samples: Any) -> Any:
         return views.draw(views.to_batch(samples), generator)
 
-    with one_thread(device, blas=False):
-        model.use_threads()
+    with on_threads(model.n_threads, device, blas=False):
         X = model.read(X, embedder)
         return tuple(model.embed(module, X, device, view) for _ in range(n_views))
 

@@ -36,12 +36,13 @@ def network_of(shape=(5,), split=None, **kwargs):
         "projection_dim": 3,
         "similarity": Cosine(),
         "owner": "Embedder",
+        "batch_size": 256,
     }
     X = np.random.default_rng(0).normal(2, 3, size=(20, *shape)).astype(np.float32)
     scaler = Vectors().scaler().fit(X)
     batch = scaler.to_tensor(X, "cpu")
-    network, widths, _ = build_network(batch, Vectors(), scaler, split, **settings | kwargs)
-    return network, widths, batch
+    built = build_network(batch, Vectors(), scaler, split, **settings | kwargs)
+    return built.network, built.widths, batch
 
 
 def halves():

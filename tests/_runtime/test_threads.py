@@ -3,18 +3,16 @@
 import contextlib
 import threading
 import warnings
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import threadpoolctl
 import torch
 
-from skcontrast import ContrastiveClassifier, ContrastiveEmbedder, _runtime
-from skcontrast.encoders import MLP, PatchNet, ResNet
+from skcontrast import ContrastiveClassifier, ContrastiveEmbedder, _runtime, load, save
+from skcontrast.encoders import MLP
 from skcontrast.estimation import project_views
-from skcontrast.kinds import Images, Vectors
-from tests.common import in_a_process, vectors
+from tests.common import in_a_process, small, vectors
 
 CPU = torch.device("cpu")
 
@@ -122,8 +120,8 @@ def fit_small_and_large():
     before = numbers_of_threads()
     assert before == (2, 2, 2)
     X, y = vectors(), np.arange(60) % 2
-    for largest, expected in ((3e7, {1}), (0, {2})):
-        _runtime._LARGE = largest
+    for work, expected in ((5e8, {1}), (1, {2})):
+        _runtime._WORK_OF_A_THREAD = work
         embedder = ContrastiveEmbedder(Counts(5, 4), max_epochs=2, random_state=0, device="cpu")
         for use in (
             lambda embedder: embedder.fit(X),
@@ -138,26 +136,27 @@ def fit_small_and_large():
                 warnings.simplefilter("ignore")
                 use(embedder)
             counted = found[3:] if len(found) > 3 else found  # it is tried before it is judged
-            assert set(counted) == expected, (largest, found)
+            assert set(counted) == expected, (work, found)
             assert numbers_of_threads() == before
 
 
 def two_fits_that_overlap():
     torch.set_num_threads(2)
     before = numbers_of_threads()[:2]
-    with Holder(_runtime.one_thread()) as first, Holder(_runtime.one_thread()) as second:
+    with Holder(_runtime.on_threads()) as first, Holder(_runtime.on_threads()) as second:
         for holder in (first, second):
             assert torch.get_num_threads() == 2
             holder.leave()
             holder.thread.join()
     assert torch.get_num_threads() == 2
     torch.set_num_threads(2)
-    with _runtime.one_thread(), _runtime.one_thread():
+    with _runtime.on_threads(), _runtime.on_threads():
         assert numbers_of_threads() == (1, 1, 1)
-        _runtime.use_threads_for(torch.nn.Linear(10_000, 3_001), (Vectors(), (10_000,)))
-        assert numbers_of_threads()[:2] == before
-        with _runtime.one_thread():
-            assert torch.get_num_threads() == 1
+        with _runtime.on_threads(3):
+            assert torch.get_num_threads() == 2
+            with _runtime.on_threads():
+                assert torch.get_num_threads() == 1
+            assert torch.get_num_threads() == 2
     assert numbers_of_threads()[:2] == before
 
 
@@ -166,25 +165,40 @@ def test_small_work_takes_one_thread_and_leaves_the_numbers_as_they_were(use):
     in_a_process(use)
 
 
+@pytest.fixture
+def four():
+    before = torch.get_num_threads()
+    torch.set_num_threads(4)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.mark.parametrize(
-    ("encoder", "kind", "shape", "is_large"),
+    ("encoder", "shape", "batch_size", "expected"),
     [
-        (MLP(), Vectors(), (400,), False),
-        (PatchNet(), Images(), (3, 32, 32), False),
-        (PatchNet(), Images(), (3, 96, 96), False),
-        (PatchNet(), Images(), (3, 32, 288), False),
-        (PatchNet(widths=(1024, 4096)), Images(), (3, 47, 47), True),
-        (ResNet(18), Images(), (3, 48, 48), True),
-        (ResNet(18, "imagenet"), Images(), (3, 96, 96), True),
+        (None, (64,), 256, 1),
+        (MLP(widths=(2048, 2048)), (384,), 256, 2),
+        (None, (1, 8, 8), 256, 1),
+        (None, (1, 28, 28), 64, 1),
+        (None, (1, 28, 28), 256, 3),
+        (None, (3, 32, 32), 256, 4),
+        (None, (1, 60), 256, 1),
     ],
     ids=repr,
 )
-def test_networks_of_small_images_are_small_and_residual_ones_large(
-    encoder, kind, shape, is_large
-):
-    module, given_back = encoder.build(shape), []
-    alone = SimpleNamespace(close=lambda: given_back.append(True))
-    _runtime._ENTERED.entered = [alone]
-    _runtime.use_threads_for(module, (kind, shape))
-    _runtime._ENTERED.entered.clear()
-    assert bool(given_back) == is_large
+def test_each_thread_gets_enough_multiplications(encoder, shape, batch_size, expected, four):
+    X = np.random.RandomState(0).normal(size=(20, *shape)).astype(np.float32)
+    embedder = small(encoder=encoder, batch_size=batch_size, max_epochs=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert embedder.fit(X)._model.n_threads == expected
+
+
+def test_a_loaded_or_continued_embedder_keeps_its_number_of_threads(tmp_path, monkeypatch, four):
+    monkeypatch.setattr(_runtime, "_WORK_OF_A_THREAD", 1.0)
+    embedder = small().fit(vectors())
+    save(embedder, tmp_path / "f.skc")
+    monkeypatch.undo()
+    assert load(tmp_path / "f.skc")._model.n_threads == 4
+    assert embedder.partial_fit(vectors())._model.n_threads == 4
+    assert small().fit(vectors())._model.n_threads == 1
