@@ -111,10 +111,10 @@ def resolve_seed(random_state: Any) -> int:
     return int(generator_of(random_state).randint(2**31 - 1))
 
 
-# The fewest multiplications of a forward pass for each thread. On two cores, a step on two threads
-# is 1.4 times as fast from twice this number on, and slower below half of it if OpenMP's threads
-# do not spin: `benchmarks/speed/threads.py`. A stopwatch would make one seed give two results.
-_WORK_OF_A_THREAD = 5e8
+# The fewest multiplications of a forward pass for each thread. From twice this number on, a step on
+# two quiet cores is at least 1.3 times as fast on two threads (`benchmarks/speed/threads.py`).
+# Threads are not chosen by timing, so that a seed gives one result.
+_WORK_OF_A_THREAD = 3e8
 
 # For each thread of the program, the most threads that its contexts of `on_threads` may use.
 _ALLOWED = threading.local()

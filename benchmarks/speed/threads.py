@@ -24,7 +24,7 @@ from benchmarks.speed._bench import in_turn, ratios, stopped
 from skcontrast import ContrastiveEmbedder
 from skcontrast.encoders import MLP, ResNet
 
-BATCH = 256
+BATCH = 128
 
 
 def images(side, channels=1):

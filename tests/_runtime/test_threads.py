@@ -120,7 +120,7 @@ def fit_small_and_large():
     before = numbers_of_threads()
     assert before == (2, 2, 2)
     X, y = vectors(), np.arange(60) % 2
-    for work, expected in ((5e8, {1}), (1, {2})):
+    for work, expected in ((3e8, {1}), (1, {2})):
         _runtime._WORK_OF_A_THREAD = work
         embedder = ContrastiveEmbedder(Counts(5, 4), max_epochs=2, random_state=0, device="cpu")
         for use in (
@@ -177,10 +177,10 @@ def four():
     ("encoder", "shape", "batch_size", "expected"),
     [
         (None, (64,), 256, 1),
-        (MLP(widths=(2048, 2048)), (384,), 256, 2),
+        (MLP(widths=(2048, 2048)), (384,), 256, 4),
         (None, (1, 8, 8), 256, 1),
-        (None, (1, 28, 28), 64, 1),
-        (None, (1, 28, 28), 256, 3),
+        (None, (1, 28, 28), 32, 1),
+        (None, (1, 28, 28), 128, 3),
         (None, (3, 32, 32), 256, 4),
         (None, (1, 60), 256, 1),
     ],
