@@ -69,17 +69,14 @@ def summarize(chunks: Iterable[NDArray[np.float32]], rng: np.random.Generator) -
     return Spread(classes, confidence, drawn, np.sum(totals, axis=0))
 
 
-def spread_in_chunks(
-    h: Tensor, labels: Tensor, n_neighbors: int
-) -> Iterator[tuple[slice, NDArray[np.float32]]]:
-    r"""Yield chunks of rows and the class probabilities of their samples.
+class LabelGraph:
+    r"""Label spreading on the graph of nearest neighbours.
 
-    Label spreading on the graph of nearest neighbours: with the symmetric adjacency matrix S,
-    normalised by the degrees, :math:`F \leftarrow \alpha S F + (1 - \alpha) Y` is repeated from
-    F = Y. Each column of Y sums to 1. Rows of F are flatter than probabilities;
-    :math:`F^5`, scaled to sum 1, is close to them. The size of the graph is bounded. Samples
-    outside of it get the weighted mean of their neighbours in it. Rows sum to 1, or are 0 where
-    no path leads to a labeled sample.
+    With the symmetric adjacency matrix S, normalised by the degrees,
+    :math:`F \leftarrow \alpha S F + (1 - \alpha) Y` is repeated from F = Y. Each column of Y sums
+    to 1. Rows of F are flatter than probabilities; :math:`F^5`, scaled to sum 1, is close to them.
+    The size of the graph is bounded. Samples outside of it get the weighted mean of their
+    neighbours in it. Rows sum to 1, or are 0 where no path leads to a labeled sample.
 
     Parameters
     ----------
@@ -90,23 +87,61 @@ def spread_in_chunks(
     n_neighbors : int
         Neighbours of each sample in the graph, reduced to n − 1 if it is larger.
     """
-    h = F.normalize((h - h.mean(0)) / h.std(0, correction=0).clamp_min(1e-6))
-    known = (labels >= 0).cpu()
-    rows = _graph_rows(known)
-    nodes = torch.full((len(h),), -1)
-    nodes[rows] = torch.arange(len(rows))
-    weights, neighbors = _nearest(h, h[rows.to(h.device)], nodes, min(n_neighbors, len(rows) - 1))
-    node_labels = labels.cpu()[rows]
-    # The graph may lack a rare class.
-    classes = F.one_hot(node_labels[node_labels >= 0], int(labels.max()) + 1)
-    spread = _spread(weights[rows], neighbors[rows], classes, node_labels >= 0)
-    for start in range(0, len(h), _CHUNK):
-        chunk = slice(start, start + _CHUNK)
-        outside = nodes[chunk] < 0
-        probabilities = spread[nodes[chunk]].astype(np.float32)
-        edges = _sparse(weights[chunk][outside], neighbors[chunk][outside], len(rows))
-        probabilities[outside] = edges @ spread
-        yield chunk, probabilities / probabilities.sum(1, keepdims=True).clip(1e-12)
+
+    def __init__(self, h: Tensor, labels: Tensor, n_neighbors: int):
+        h = F.normalize((h - h.mean(0)) / h.std(0, correction=0).clamp_min(1e-6))
+        self.rows = _graph_rows((labels >= 0).cpu())
+        self.labels, self.n_classes = labels.cpu()[self.rows], int(labels.max()) + 1
+        self.nodes = torch.full((len(h),), -1)
+        self.nodes[self.rows] = torch.arange(len(self.rows))
+        k = min(n_neighbors, len(self.rows) - 1)
+        self.weights, self.neighbors = _nearest(h, h[self.rows.to(h.device)], self.nodes, k)
+        self.adjacency = _adjacency(self.weights[self.rows], self.neighbors[self.rows])
+
+    def chunks(self) -> Iterator[tuple[slice, NDArray[np.float32]]]:
+        """Yield chunks of rows and the class probabilities of their samples."""
+        known = (self.labels >= 0).numpy()
+        # The graph may lack a rare class.
+        classes = F.one_hot(self.labels[self.labels >= 0], self.n_classes)
+        start = np.zeros((len(self.labels), self.n_classes))
+        start[known] = classes.numpy() / classes.sum(0).numpy().clip(1)
+        spread = _calibrated(self._spread(start))
+        for first in range(0, len(self.nodes), _CHUNK):
+            chunk = slice(first, first + _CHUNK)
+            outside = self.nodes[chunk] < 0
+            probabilities = spread[self.nodes[chunk]].astype(np.float32)
+            edges = _sparse(
+                self.weights[chunk][outside], self.neighbors[chunk][outside], len(self.rows)
+            )
+            probabilities[outside] = edges @ spread
+            yield chunk, probabilities / probabilities.sum(1, keepdims=True).clip(1e-12)
+
+    def left_out(self, folds: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the probabilities of labeled samples without the labels of their fold.
+
+        All labeled samples must be in the graph. F is linear in Y, so that the labels are spread
+        once, each on its own.
+
+        Parameters
+        ----------
+        folds : ndarray of shape (n_labeled,), dtype int64
+            The fold of each labeled sample.
+        """
+        known = np.flatnonzero(self.labels >= 0)
+        start = np.zeros((len(self.labels), len(known)))
+        start[known, np.arange(len(known))] = 1
+        influence = self._spread(start)[known] * (folds[:, None] != folds)
+        classes = np.eye(self.n_classes)[self.labels[known]]
+        kept = (folds[:, None] != folds) @ classes  # labels of each class outside the fold
+        spread = _calibrated(influence @ classes / kept.clip(1))
+        return spread / spread.sum(1, keepdims=True).clip(1e-12)
+
+    def _spread(self, start: NDArray) -> NDArray:
+        """Return F for an initial Y."""
+        spread = start
+        for _ in range(_STEPS):
+            spread = _ALPHA * (self.adjacency @ spread) + (1 - _ALPHA) * start
+        return spread
 
 
 def _graph_rows(known: Tensor) -> Tensor:
@@ -142,18 +177,16 @@ def _nearest(h: Tensor, graph: Tensor, nodes: Tensor, k: int) -> tuple[Tensor, T
     return cosines.clamp_min(0) ** _POWER, neighbors
 
 
-def _spread(weights: Tensor, neighbors: Tensor, classes: Tensor, known: Tensor) -> NDArray:
-    """Return the probabilities of the samples of the graph, shape (n, n_classes)."""
-    n = len(neighbors)
-    directed = _sparse(weights, neighbors, n)
+def _adjacency(weights: Tensor, neighbors: Tensor) -> csr_array:
+    """Return the symmetric adjacency matrix, normalised by the degrees."""
+    directed = _sparse(weights, neighbors, len(neighbors))
     adjacency = directed.maximum(directed.T)
     scale = 1 / np.sqrt(np.asarray(adjacency.sum(1)).clip(1e-12))
-    adjacency = (adjacency.multiply(scale[:, None]).multiply(scale[None])).tocsr()
-    start = np.zeros((n, classes.shape[1]))
-    start[known.numpy()] = classes.numpy() / classes.sum(0).numpy().clip(1)
-    spread = start
-    for _ in range(_STEPS):
-        spread = _ALPHA * (adjacency @ spread) + (1 - _ALPHA) * start
+    return (adjacency.multiply(scale[:, None]).multiply(scale[None])).tocsr()
+
+
+def _calibrated(spread: NDArray) -> NDArray:
+    """Return probabilities from rows of F, which are flatter."""
     spread = (spread / spread.max(1, keepdims=True).clip(1e-300)) ** _CALIBRATION
     return spread / spread.sum(1, keepdims=True).clip(1)
 
@@ -254,7 +287,7 @@ class LabelSpreader:
             Seeds the drawn classes.
         """
         n_neighbors = N_NEIGHBORS if self.settings is None else self.settings.n_neighbors
-        chunks = spread_in_chunks(h, self.labels, n_neighbors)
+        chunks = LabelGraph(h, self.labels, n_neighbors).chunks()
         return summarize(
             (probabilities for _, probabilities in chunks), np.random.default_rng(seed)
         )

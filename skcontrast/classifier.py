@@ -7,7 +7,6 @@ from contextlib import nullcontext
 from typing import Any, Self
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, TransformerMixin, clone, is_classifier
 from sklearn.frozen import FrozenEstimator
@@ -27,15 +26,22 @@ from ._checks import (
     validate_parameters,
 )
 from ._checks._constraints import brief
-from ._data._arrays import as_tensor
-from ._data._metadata import NAMES, checked_weights, known_classes
-from ._label_spreading import spread_in_chunks
+from ._data._metadata import NAMES, checked_weights, group_codes, known_classes
+from ._pseudo_labels import (
+    Spreading,
+    agreed_labels,
+    at_temperature,
+    estimated_accuracy,
+    fit_to_agreed,
+    matching_temperature,
+    uncertainty,
+    why_no_estimate,
+)
 from ._runtime import guarded, on_threads, resolve_seed
 from ._sklearn_compat import CallbackSupportMixin, as_task, subtask
 from ._warnings import say
 from .embedder import ContrastiveEmbedder
 from .encoders._base import epochs_of
-from .features import PartialWhitening
 from .losses import SemiSupCon
 from .metrics._scorers import thawed
 
@@ -44,14 +50,6 @@ __all__ = ["ContrastiveClassifier"]
 
 # Approximate steps of the default embedder, and the limits of its epochs.
 _STEPS, _EPOCHS = 720, (10, 400)
-# Neighbours of a sample in label spreading, and principal components in which they are searched.
-_N_NEIGHBORS, _N_COMPONENTS = 5, 32
-# Added to the probabilities of a block, so that no single block excludes a class; chosen by hand.
-_LEAST_PROBABILITY = 1e-3
-# Largest total weight of the pseudo-labels of a class, relative to its known labels. With 1 and
-# blocks weighted by κ, the classifier was .005 worse on four sets that had no part in the choice
-# (benchmarks/studies/results/classifier.md).
-_WEIGHT = 0.5
 # The largest number of samples for which `fit` uses one thread.
 _MANY_ROWS = 20_000
 
@@ -226,14 +224,47 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
             blocks = WeightedBlocks(embedder, given)
             Z = blocks.fit_transform(X, classifier, codes, classes, weight)
             fit_to_known(classifier, Z, codes, classes, weight)
+            self.accuracy_, self.temperature_, self.uncertainty_ = None, 1.0, None
             if self.pseudo_labels and (codes < 0).any():
-                _refit_with_pseudo_labels(classifier, blocks, Z, codes, classes, weight)
+                groups = metadata.get("groups")
+                groups = None if groups is None else group_codes(groups, len(codes))
+                self._refit(classifier, blocks, Z, codes, classes, weight, groups)
         self.embedder_, self.scaler_, self.classifier_ = embedder, blocks.scaler, classifier
         self.transformers_, self.classes_ = blocks.transformers, classes
         self.blocks_ = dict(zip(blocks.names, blocks.shares.tolist(), strict=True))
         if self.verbose:
             say("Blocks: " + ", ".join(f"{name} {w:.2f}" for name, w in self.blocks_.items()))
         return self
+
+    def _refit(
+        self,
+        classifier: Any,
+        blocks: WeightedBlocks,
+        Z: NDArray,
+        codes: NDArray,
+        classes: NDArray,
+        weight: NDArray | None,
+        groups: NDArray | None,
+    ) -> None:
+        """Fit a fitted classifier again, with pseudo-labels, and estimate its accuracy."""
+        predicted = np.searchsorted(classes, predict_in_batches(classifier, Z))
+        spreading, is_unlabeled = Spreading(blocks, Z, codes), codes < 0
+        agreed = agreed_labels(spreading, codes, predicted)
+        reason = why_no_estimate(codes)
+        if self.use_labels or getattr(blocks.embedder.loss_, "requires_y", False):
+            reason = "the embedder is trained with y"
+        if reason is None:
+            share = (agreed >= 0)[is_unlabeled].mean()
+            given = Z, codes, classes, weight, groups
+            self.accuracy_ = estimated_accuracy(share, spreading, classifier, *given)
+        fit_to_agreed(classifier, Z, agreed, codes, classes, weight)
+        if hasattr(classifier, "predict_proba"):
+            P = classifier.predict_proba(Z)
+            if self.accuracy_ is not None:
+                self.temperature_ = matching_temperature(P[is_unlabeled], self.accuracy_.value)
+            self.uncertainty_ = uncertainty(P, spreading, codes)
+        if self.verbose:
+            say(f"Accuracy on unlabeled samples: {self.accuracy_ or f'not estimated, {reason}'}")
 
     @property
     def _weighted_blocks(self) -> WeightedBlocks:
@@ -301,8 +332,8 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         finally:
             # Also after an interrupt. Attributes that were fitted to another embedder are removed.
             if embedder.__sklearn_is_fitted__():
-                for name in ("scaler_", "classifier_", "classes_", "transformers_", "blocks_"):
-                    self.__dict__.pop(name, None)
+                for name in [name for name in vars(self) if name.endswith("_")]:
+                    delattr(self, name)
                 self.embedder_ = embedder
 
     @guarded()
@@ -353,7 +384,7 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
             In the order of `classes_`.
         """
         Z = np.asarray(self.transform(X))
-        return self.classifier_.predict_proba(Z)
+        return at_temperature(self.classifier_.predict_proba(Z), self.temperature_)
 
     @_if_classifier_has("decision_function")
     @guarded()
@@ -461,61 +492,3 @@ def _checked_sample_weight(sample_weight: Any, is_known: NDArray[np.bool_]) -> N
     if weights is not None and not weights[is_known].any():
         raise ValueError("sample_weight must not be 0 for all samples whose class is known.")
     return weights
-
-
-def _refit_with_pseudo_labels(
-    classifier: Any,
-    blocks: WeightedBlocks,
-    Z: NDArray,
-    codes: NDArray,
-    classes: NDArray,
-    weight: NDArray | None,
-) -> None:
-    """Fit a fitted classifier again, to known classes and pseudo-labels."""
-    predicted = np.searchsorted(classes, predict_in_batches(classifier, Z))
-    columns = [Z[:, block] for block in blocks.slices]
-    agreed = _with_pseudo_labels(codes, predicted, columns, blocks.shares)
-    if has_fit_parameter(classifier, "sample_weight"):
-        weight = _pseudo_label_weights(agreed, codes) * (1 if weight is None else weight)
-    fit_to_known(classifier, Z, agreed, classes, weight)
-
-
-def _with_pseudo_labels(
-    codes: NDArray, predicted: NDArray, blocks: list[NDArray], shares: NDArray
-) -> NDArray:
-    """Return known classes, predicted ones where label spreading agrees, otherwise −1.
-
-    Labels are spread in each block; `shares` weights the logarithms of their probabilities.
-    """
-    n_components = min(_N_COMPONENTS, max(len(codes) // 32, 2))
-    whitening, known = PartialWhitening(n_components, random_state=0), torch.from_numpy(codes)
-    components = [as_tensor(np.asarray(whitening.fit_transform(Z))) for Z in blocks]
-    agreed = codes.copy()
-    chunks = (spread_in_chunks(h, known, _N_NEIGHBORS) for h in components)
-    for of_blocks in zip(*chunks, strict=True):
-        rows = of_blocks[0][0]
-        logs = [np.log(spread + _LEAST_PROBABILITY) for _, spread in of_blocks]
-        score = np.tensordot(shares, logs, 1)
-        is_agreed = (score.argmax(1) == predicted[rows]) & (codes[rows] < 0)
-        is_agreed &= np.ptp(score, axis=1) > 0  # some label reaches the row
-        agreed[rows] = np.where(is_agreed, predicted[rows], codes[rows])
-    return agreed
-
-
-def _pseudo_label_weights(agreed: NDArray, codes: NDArray) -> NDArray[np.float64]:
-    """Return weights of rows: the pseudo-labels of a class weigh at most half its known labels.
-
-    They weigh less if there are fewer of them than of known labels, and if few rows have one. The
-    factor for that is the square of the share of rows with one, corrected for chance as κ is.
-    """
-    n_classes, is_known = codes.max() + 1, codes >= 0
-    n_known = np.bincount(codes[is_known], minlength=n_classes)
-    n_pseudo = np.bincount(agreed[(agreed >= 0) & ~is_known], minlength=n_classes)
-    share = n_pseudo.sum() / (~is_known).sum()
-    beyond_chance = max(0.0, (share * n_classes - 1) / (n_classes - 1))
-    # The square was the best of the powers 0 to 2 on ten sets that had no part in the choice; the
-    # third power made no further difference (benchmarks/studies/results/classifier.md).
-    factor = _WEIGHT * beyond_chance**2 * min(1.0, n_pseudo.sum() / n_known.sum())
-    known_weight = np.where(n_pseudo > 0, 1.0, 1.0 + factor)
-    pseudo_weight = factor * n_known / np.maximum(n_pseudo, 1)
-    return np.where(is_known, known_weight[agreed], pseudo_weight[agreed])

@@ -10,9 +10,9 @@ from skorch.callbacks import Callback
 
 from skcontrast import _label_spreading
 from skcontrast._label_spreading import (
+    LabelGraph,
     LabelSpreader,
     confident_labels,
-    spread_in_chunks,
     summarize,
 )
 from skcontrast.frameworks import CMC, MoCo
@@ -46,7 +46,7 @@ class Labels(Callback):
 
 def spread_labels(h, labels, n_neighbors):
     """Return all probabilities."""
-    return np.concatenate([block for _, block in spread_in_chunks(h, labels, n_neighbors)])
+    return np.concatenate([block for _, block in LabelGraph(h, labels, n_neighbors).chunks()])
 
 
 def of(probabilities):

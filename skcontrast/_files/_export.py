@@ -152,7 +152,8 @@ def _classifier_layers(model: ContrastiveClassifier) -> list[nn.Module]:
             "export its embedder_."
         )
     weight = classifier.coef_ / scaler.scale_
-    bias = classifier.intercept_ - weight @ scaler.mean_
+    bias = (classifier.intercept_ - weight @ scaler.mean_) / model.temperature_
+    weight = weight / model.temperature_
     if len(bias) == 1:  # the score of the second of two classes
         weight, bias = np.pad(weight, ((1, 0), (0, 0))), np.pad(bias, (1, 0))
     return [_linear_layer(weight, bias), nn.Softmax(dim=1)]

@@ -31,6 +31,7 @@ from .._whitening import ViewWhitening
 from ..classifier import ContrastiveClassifier
 from ..embedder import ContrastiveEmbedder
 from ..features import Features
+from ..metrics import EstimatedAccuracy
 from ..metrics._scorers import thawed
 from ._values import Reader, Writer
 
@@ -329,6 +330,8 @@ def _classifier_content(model: ContrastiveClassifier) -> dict[str, Any]:
         _check_features(transformer)
     content = {"parameters": parameters, "scaler": model.scaler_, "fitted": model.classifier_}
     blocks = {"blocks": model.blocks_, "transformers": model.transformers_}
+    estimate = model.accuracy_ and list(model.accuracy_)
+    content |= {"accuracy": estimate, "temperature": model.temperature_}
     return content | blocks | {"output": _output_config(model)}
 
 
@@ -343,7 +346,10 @@ def _classifier(embedder: ContrastiveEmbedder, content: dict[str, Any]) -> Contr
     model.blocks_, model.transformers_ = content["blocks"], content["transformers"]
     if model.blocks is not None:
         model.blocks = [clone(transformer) for transformer in model.transformers_]
-    model.classes_ = fitted.classes_
+    model.classes_, model.uncertainty_ = fitted.classes_, None
+    # Older files have neither.
+    estimate, model.temperature_ = content.get("accuracy"), content.get("temperature", 1.0)
+    model.accuracy_ = estimate and EstimatedAccuracy(*estimate)
     return model
 
 
