@@ -11,6 +11,7 @@ from .embedder import ContrastiveEmbedder
 if TYPE_CHECKING:
     from ._files._export import export
     from ._files._save import load, save
+    from ._group_whitening import GroupWhitening
     from ._labeling import LabeledFolds, rows_to_label
     from ._whitening import ViewWhitening
     from .classifier import ContrastiveClassifier
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ContrastiveClassifier",
     "ContrastiveEmbedder",
+    "GroupWhitening",
     "LabeledFolds",
     "ViewWhitening",
     "__version__",
@@ -31,6 +33,7 @@ __all__ = [
 # Imported on first use, because their modules import much of scikit-learn.
 _MODULES = {
     "ContrastiveClassifier": ".classifier",
+    "GroupWhitening": "._group_whitening",
     "LabeledFolds": "._labeling",
     "ViewWhitening": "._whitening",
     "export": "._files._export",

@@ -37,6 +37,7 @@ from torch import nn
 import skcontrast
 from skcontrast import (
     ContrastiveClassifier,
+    GroupWhitening,
     LabeledFolds,
     ViewWhitening,
     contrastive_loss,
@@ -324,6 +325,10 @@ CASES = {
             (features.GraphProfile(), GRAPHS),
             (StandardScaler(), X),
         )
+    ],
+    "GroupWhitening": lambda folder: [
+        GroupWhitening().fit(X, groups=groups).transform(X)
+        for groups in (np.arange(30) // 3, None)
     ],
     "LabeledFolds": lambda folder: list(LabeledFolds(2).split(X, FEW)),
     "contrastive_loss": lambda folder: contrastive_loss(Z1, Z2),
