@@ -1,18 +1,23 @@
 """GroupWhitening: its formula, limits and invariances, missing groups, routing and files."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 from scipy.sparse import csr_array
 from sklearn import config_context
+from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from skcontrast import GroupWhitening
+import skcontrast
+from skcontrast import GroupWhitening, ViewWhitening
 from skcontrast._checks import InvalidParameterError
+from skcontrast.augmentation import GaussianNoise
 from tests.common import check_sklearn_contract
 
 RNG = np.random.default_rng(0)
@@ -237,6 +242,30 @@ def test_tables_keep_their_names_and_index(library):
     assert list(model.feature_names_in_) == list("abcdef")
     assert list(Z.columns) == [f"groupwhitening{k}" for k in range(D)]
     np.testing.assert_allclose(Z, fitted().transform(X), rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("groups", [GROUPS, None], ids=["groups", "None"])
+@pytest.mark.filterwarnings(f"ignore:GroupWhitening {CENTRES}")
+def test_a_file_and_a_pickle_keep_it(groups, tmp_path):
+    with config_context(enable_metadata_routing=True):
+        model = GroupWhitening(0.3).set_fit_request(groups=True)
+    model.set_output(transform="pandas").fit(X, groups=groups)
+    skcontrast.save(model, tmp_path / "model.safetensors")
+    for copy in (
+        skcontrast.load(tmp_path / "model.safetensors"),
+        pickle.loads(pickle.dumps(model)),
+    ):
+        pd.testing.assert_frame_equal(copy.transform(X), model.transform(X))
+        assert repr(copy) == repr(model)
+        clone(copy).fit(X, groups=groups)
+
+
+@pytest.mark.filterwarnings(f"ignore:GroupWhitening {CENTRES}")
+def test_a_file_keeps_it_within_view_whitening(tmp_path):
+    model = ViewWhitening(GroupWhitening(), GaussianNoise(), random_state=0).fit(X)
+    skcontrast.save(model, tmp_path / "model.safetensors")
+    loaded = skcontrast.load(tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(loaded.transform(X), model.transform(X))
 
 
 # Errors

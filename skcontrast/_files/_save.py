@@ -23,6 +23,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
+from .._group_whitening import GroupWhitening
 from .._model._model import Model
 from .._runtime import guarded, resolve_device
 from .._safetensors import MALFORMED, pack, problem_in, read_file, replace_file
@@ -46,7 +47,7 @@ LINEAR = (LinearSVC, LogisticRegression)
 # A fitted embedder consists of objects of their classes.
 _PACKAGES_OF_CLASSES = (
     "_layers", "_model._network", "augmentation", "encoders", "features", "frameworks", "graphs",
-    "kinds", "losses", "optimizers", "schedules", "similarity", "_whitening",
+    "kinds", "losses", "optimizers", "schedules", "similarity", "_group_whitening", "_whitening",
 )  # fmt: skip
 # Packages of torch and base classes; nn.modules.linear has a class that attention uses.
 _TORCH_PACKAGES = (
@@ -60,7 +61,7 @@ def check_model(model: Any, function: str) -> None:
     """Raise an error unless the model is a fitted embedder or a fitted classifier."""
     if not isinstance(model, (ContrastiveEmbedder, ContrastiveClassifier)):
         models = "an embedder or a classifier"
-        models += ", features or a ViewWhitening" if function == "save" else ""
+        models += ", features, a GroupWhitening or a ViewWhitening" if function == "save" else ""
         raise TypeError(
             f"{function} writes {models} of skcontrast, got "
             f"{type(model).__name__}. From a Pipeline, {function} the embedder, "
@@ -74,7 +75,7 @@ def _check_features(features: Any) -> None:
     """Raise an error for features that are not fitted or not of the package."""
     check_is_fitted(features)
     inner = thawed(getattr(features, "transformer_", features))
-    if not isinstance(inner, Features) or type(inner) not in classes().values():
+    if not isinstance(inner, (Features, GroupWhitening)) or type(inner) not in classes().values():
         raise TypeError(
             f"save writes features of skcontrast.features, got {inner!r}. Save others with joblib "
             "or skops."
@@ -83,7 +84,11 @@ def _check_features(features: Any) -> None:
 
 @guarded()
 def save(
-    embedder: ContrastiveEmbedder | ContrastiveClassifier | ViewWhitening | Features,
+    embedder: ContrastiveEmbedder
+    | ContrastiveClassifier
+    | Features
+    | GroupWhitening
+    | ViewWhitening,
     path: str | os.PathLike,
 ) -> None:
     """Write a fitted model to a file that runs no code when it is loaded.
@@ -97,7 +102,8 @@ def save(
 
     Parameters
     ----------
-    embedder : ContrastiveEmbedder, ContrastiveClassifier, ViewWhitening or Features
+    embedder : ContrastiveEmbedder, ContrastiveClassifier, Features, GroupWhitening or \
+            ViewWhitening
         The fitted model. The `classifier_` of a classifier must be a ``LogisticRegression`` or a
         ``LinearSVC``; features and an embedder may be whitened.
     path : str or path-like
@@ -149,7 +155,7 @@ def save(
     writer = Writer(classes())
     content = {"format": _FORMAT, "versions": versions(_VERSIONED)}
     model = thawed(getattr(embedder, "transformer_", embedder))
-    if isinstance(model, (Features, ViewWhitening)):
+    if isinstance(model, (Features, GroupWhitening, ViewWhitening)):
         _check_features(embedder)
         content["features"] = writer.write(embedder, "features")
     else:
@@ -212,7 +218,7 @@ def load(
 
     Returns
     -------
-    model : ContrastiveEmbedder, ContrastiveClassifier, ViewWhitening or Features
+    model : ContrastiveEmbedder, ContrastiveClassifier, Features, GroupWhitening or ViewWhitening
         The model, with the same output as the saved one.
 
     Raises

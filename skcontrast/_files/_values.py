@@ -131,7 +131,7 @@ class Writer:
     def _object(self, value: Any, name: str) -> dict[str, Any]:
         """Return an object of skcontrast or a module of torch as JSON, with its attributes."""
         state = vars(value)
-        left_out = set(getattr(value, "_samples", ()))
+        left_out = {"_metadata_request", *getattr(value, "_samples", ())}
         if isinstance(value, nn.Module):
             left_out |= _MODULE - {*_MEMBERS}
             state = {**state, "volatile": sorted(value._non_persistent_buffers_set)}
