@@ -12,7 +12,7 @@ from sklearn.cluster import KMeans, MiniBatchKMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances
 from sklearn.model_selection import BaseCrossValidator, check_cv
-from sklearn.utils import check_consistent_length, check_random_state
+from sklearn.utils import check_consistent_length, check_random_state, gen_batches
 from threadpoolctl import threadpool_limits
 
 from ._checks import POSITIVE_INT, as_numbers, check_argument, naming, validated
@@ -28,6 +28,11 @@ _N_COMPONENTS = 64
 _MOST = 10_000_000
 # Maximum number of samples of a cluster whose distances are computed.
 _MOST_COMPARED = 2000
+# Maximum number of unlabeled samples among which rows are chosen that cover the others, and of
+# rows of distances in memory at once.
+_MOST_COVERED, _CHUNK = 10_000, 1024
+# The distance to this neighbour is the width of the kernel of coverage.
+_NEIGHBOR = 10
 
 
 @guarded()
@@ -37,29 +42,44 @@ def rows_to_label(
     n: int,
     y: ArrayLike | None = None,
     *,
+    uncertainty: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> NDArray[np.int64]:
-    """Choose the samples to label first: active learning from a cold start.
+    r"""Choose the samples to label first, or next: active learning.
 
-    k-means divides the partially whitened, normalised embedding into one cluster per label. In
-    each cluster without a label, the medoid is returned [1]_. A classifier learns more from such
-    rows than from the same number of random rows, see :ref:`what-to-label`.
+    Without labels, k-means divides the partially whitened, normalised embedding into n clusters,
+    and the medoid of each is returned [1]_. With labels, the rows are chosen one after another,
+    each of which covers most of what no labeled or chosen row C covers [2]_:
+
+    .. math:: \arg\max_i \sum_j u_j \max\bigl(0, k(i, j) - \max_{c \in C} k(c, j)\bigr),
+        \qquad k(i, j) = \exp(-\lVert z_i - z_j \rVert^2 / \sigma^2)
+
+    with centred, normalised embeddings z, the median squared distance σ² to the tenth neighbour,
+    and the uncertainty u. A classifier learns more from such rows than from the same number of
+    random rows, see :ref:`what-to-label`.
 
     Parameters
     ----------
     H : array-like of shape (n_samples, n_features)
-        An embedding of the samples: the output of ``transform`` of an embedder or of features.
+        An embedding of the samples: the output of ``transform`` of an embedder, of features or of
+        a :class:`ContrastiveClassifier`.
     n : int
         Number of rows.
     y : array-like of shape (n_samples,), default=None
         The labels so far; −1, None, NaN or ``pandas.NA`` where unknown. None is no labels.
+    uncertainty : array-like of shape (n_samples,), default=None
+        Weights ≥ 0 of the samples with labels so far, such as ``uncertainty_`` of a
+        :class:`ContrastiveClassifier`; entries of labeled rows are ignored. It helps the
+        predictions for these samples, rather than for new ones. None is equal weights.
     random_state : int, RandomState instance or None, default=None
-        Seeds k-means. Pass an int for the same rows in each call.
+        Seeds k-means, and the choice of 10,000 rows if more have no label. Pass an int for the
+        same rows in each call.
 
     Returns
     -------
     rows : ndarray of shape (n,), dtype int64
-        Distinct unlabeled rows, those of the largest clusters first.
+        Distinct unlabeled rows, the most important first: of the largest clusters, or those that
+        cover most.
 
     Raises
     ------
@@ -75,6 +95,8 @@ def rows_to_label(
     ----------
     .. [1] G. Hacohen, A. Dekel, D. Weinshall, "Active Learning on a Budget: Opposite Strategies
        Suit High and Low Budgets", ICML 2022, whose TypiClust chooses another row of a cluster.
+    .. [2] K. Wei, R. Iyer, J. Bilmes, "Submodularity in Data Subset Selection and Active
+       Learning", ICML 2015.
 
     Examples
     --------
@@ -100,18 +122,73 @@ def rows_to_label(
     if n > (n_free := int((~has_label).sum())):
         raise ValueError(f"n must be at most {n_free}, the number of unlabeled rows, got {n}.")
     generator = check_random_state(random_state)
-    with naming("H", EMBEDDINGS):
-        whitened = PartialWhitening(_N_COMPONENTS, random_state=generator).fit_transform(vectors)
-    points = on_sphere(whitened)
-    clusters = _clusters(points, n + int(has_label.sum()), generator)
-    sizes = np.bincount(clusters)
-    sizes[clusters[has_label]] = 0
-    largest = [k for k in np.argsort(-sizes, kind="stable")[:n] if sizes[k]]
-    rows = [_medoid(points, np.flatnonzero(clusters == k), generator) for k in largest]
-    # Identical samples are one cluster, so there may be fewer than n clusters without a label.
+    weights = _weights(uncertainty, has_label)
+    if has_label.any():
+        rows = _covering(vectors, n, has_label, weights, generator)
+    else:
+        rows = _central(vectors, n, generator)
+    # Identical samples are one cluster, so there may be fewer than n.
     others = np.setdiff1d(np.flatnonzero(~has_label), rows)
     rest = generator.choice(others, n - len(rows), replace=False)
     return np.array([*rows, *rest], dtype=np.int64)
+
+
+def _weights(uncertainty: ArrayLike | None, has_label: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """Return the weights of all rows; those of labeled ones are 0."""
+    if uncertainty is None:
+        return np.where(has_label, 0, 1).astype(np.float32)
+    expected = f"{len(has_label)} numbers ≥ 0, one for each row"
+    with naming("uncertainty", expected, uncertainty):
+        weights = np.where(has_label, 0.0, np.asarray(uncertainty, dtype=np.float64))
+        if weights.ndim != 1 or not (np.isfinite(weights) & (weights >= 0)).all():
+            raise ValueError("it has other values")
+    return weights.astype(np.float32)
+
+
+def _covering(
+    vectors: NDArray,
+    n: int,
+    has_label: NDArray[np.bool_],
+    weights: NDArray[np.float32],
+    generator: np.random.RandomState,
+) -> list[np.int64]:
+    """Return unlabeled rows that cover what no labeled row covers, one after another."""
+    with naming("H", EMBEDDINGS):
+        points = on_sphere(vectors - vectors.mean(0)).astype(np.float32)
+    rows = np.sort(generator.permutation(np.flatnonzero(~has_label))[:_MOST_COVERED])
+    weights, labeled = weights[rows], points[has_label]
+    points = points[rows]
+    chunks = list(gen_batches(len(rows), _CHUNK))
+    kernel = np.empty((len(rows), len(rows)), np.float32)
+    neighbor, distances = min(_NEIGHBOR, len(rows) - 1), []
+    for chunk in chunks:
+        kernel[chunk] = np.maximum(2 - 2 * points[chunk] @ points.T, 0)
+        distances.append(np.partition(kernel[chunk], neighbor, axis=1)[:, neighbor])
+    scale = -1 / max(float(np.median(np.concatenate(distances))), 1e-6)
+    cover = np.zeros(len(rows), np.float32)
+    for chunk in chunks:
+        kernel[chunk] = np.exp(scale * kernel[chunk])
+        cosines = (points[chunk] @ labeled.T).max(1)
+        cover[chunk] = np.exp(scale * np.maximum(2 - 2 * cosines, 0))
+    chosen: list[int] = []
+    for _ in range(min(n, len(rows))):
+        gains = [np.maximum(kernel[chunk] - cover, 0) @ weights for chunk in chunks]
+        gain = np.concatenate(gains)
+        gain[chosen] = -1
+        chosen.append(int(gain.argmax()))
+        cover = np.maximum(cover, kernel[chosen[-1]])
+    return list(rows[chosen])
+
+
+def _central(vectors: NDArray, n: int, generator: np.random.RandomState) -> list[np.int64]:
+    """Return the medoids of n clusters, the largest first."""
+    with naming("H", EMBEDDINGS):
+        whitened = PartialWhitening(_N_COMPONENTS, random_state=generator).fit_transform(vectors)
+    points = on_sphere(whitened)
+    clusters = _clusters(points, n, generator)
+    sizes = np.bincount(clusters)
+    largest = [k for k in np.argsort(-sizes, kind="stable")[:n] if sizes[k]]
+    return [_medoid(points, np.flatnonzero(clusters == k), generator) for k in largest]
 
 
 def _clusters(
