@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import has_fit_parameter
 
-from ._blocks import WeightedBlocks, fit_to_known
+from ._blocks import WeightedBlocks, fit_to_known, predict_in_batches
 from ._data._arrays import as_tensor
 from ._label_spreading import LabelGraph
 from .features import PartialWhitening
@@ -33,8 +33,70 @@ _WEIGHT = 0.5
 _MOST_FOLDS, _MOST_LABELS = 100, 500
 # The fewest labels per class on average, and the fewest unlabeled rows, for an estimate.
 _LABELS_PER_CLASS, _FEWEST_UNLABELED = 2, 100
+# Unlabeled rows from which a temperature is found, and the smallest probability of a class.
+_MOST_ROWS, _LEAST_SHARE = 10_000, 1e-9
 # Bounds of the logarithm of a temperature.
 _COLDEST, _HOTTEST = -3.0, 3.0
+
+
+class Trust(NamedTuple):
+    """What is known of a classifier's predictions; see the attributes of `ContrastiveClassifier`.
+
+    `reason` says why there is no estimate.
+    """
+
+    accuracy: EstimatedAccuracy | None = None
+    temperature: float = 1.0
+    uncertainty: NDArray[np.float64] | None = None
+    reason: str = "it needs pseudo-labels and unlabeled samples"
+
+
+def refit(
+    classifier: Any,
+    blocks: WeightedBlocks,
+    Z: NDArray,
+    codes: NDArray,
+    classes: NDArray,
+    weight: NDArray | None,
+    groups: NDArray | None,
+    *,
+    uses_y: bool,
+) -> Trust:
+    """Fit a fitted classifier again, with pseudo-labels, and estimate how accurate it is.
+
+    Parameters
+    ----------
+    classifier : classifier
+        Fitted to the rows of known class.
+    blocks, Z : WeightedBlocks, ndarray of shape (n, n_columns)
+        The fitted blocks and their output.
+    codes, classes : ndarray
+        Positions of the classes of the rows among `classes`; −1 where unknown.
+    weight, groups : ndarray of shape (n,) or None
+        Weights of the rows, and groups; −1 for none.
+    uses_y : bool
+        Whether the embedder has learnt from the known classes.
+    """
+    predicted = np.searchsorted(classes, predict_in_batches(classifier, Z))
+    spreading = Spreading(blocks, Z, codes)
+    agreed = agreed_labels(spreading, codes, predicted)
+    estimate = None
+    reason = _why_no_estimate(codes)
+    if uses_y or getattr(blocks.embedder.loss_, "requires_y", False):
+        reason = "the embedder has learnt from y"
+    if not reason:
+        share = float((agreed >= 0)[codes < 0].mean())
+        given = Z, codes, classes, weight, groups
+        estimate = estimated_accuracy(share, spreading, classifier, *given)
+        reason = "no class has labels in two groups"
+    _fit_to_agreed(classifier, Z, agreed, codes, classes, weight)
+    if not hasattr(classifier, "predict_proba"):
+        return Trust(estimate, reason=reason)
+    temperature, unlabeled = 1.0, np.flatnonzero(codes < 0)
+    if estimate is not None:
+        some = unlabeled[:: -(-len(unlabeled) // _MOST_ROWS)]
+        temperature = _matching_temperature(classifier.predict_proba(Z[some]), estimate.value)
+    return Trust(estimate, temperature, _uncertainty(classifier, Z, spreading, codes), reason)
 
 
 class Spreading:
@@ -85,7 +147,7 @@ def agreed_labels(spreading: Spreading, codes: NDArray, predicted: NDArray) -> N
     return agreed
 
 
-def fit_to_agreed(
+def _fit_to_agreed(
     classifier: Any,
     Z: NDArray,
     agreed: NDArray,
@@ -118,8 +180,8 @@ def _weights(agreed: NDArray, codes: NDArray) -> NDArray[np.float64]:
     return np.where(is_known, known_weight[agreed], pseudo_weight[agreed])
 
 
-def why_no_estimate(codes: NDArray) -> str | None:
-    """Return why the accuracy cannot be estimated, or None."""
+def _why_no_estimate(codes: NDArray) -> str:
+    """Return why the accuracy cannot be estimated, or nothing."""
     n_labels, n_classes, n_rows = (codes >= 0).sum(), codes.max() + 1, len(codes)
     if n_labels < _LABELS_PER_CLASS * n_classes:
         return f"fewer than {_LABELS_PER_CLASS} labels per class on average"
@@ -127,7 +189,7 @@ def why_no_estimate(codes: NDArray) -> str | None:
         return f"fewer than {_FEWEST_UNLABELED} unlabeled samples"
     if n_labels > _MOST_LABELS:
         return f"more than {_MOST_LABELS} labels: cross-validate with LabeledFolds"
-    return None
+    return ""
 
 
 def estimated_accuracy(
@@ -187,13 +249,13 @@ def _folds(known: NDArray, groups: NDArray | None) -> NDArray[np.int64]:
     return np.unique(units, return_inverse=True)[1] % _MOST_FOLDS
 
 
-def matching_temperature(probabilities: NDArray, accuracy: float) -> float:
+def _matching_temperature(probabilities: NDArray, accuracy: float) -> float:
     """Return the temperature at which the mean of the top probabilities is an accuracy.
 
     Probabilities are those of unlabeled rows, ``p ** (1 / temperature)``, scaled to sum 1. It is 1
     if there is no such temperature between :math:`e^{-3}` and :math:`e^3`.
     """
-    logs = np.log(np.maximum(probabilities, 1e-12))
+    logs = np.log(np.maximum(probabilities, _LEAST_SHARE))
 
     def excess(log_temperature: float) -> float:
         return softmax(logs / np.exp(log_temperature), axis=1).max(1).mean() - accuracy
@@ -210,18 +272,14 @@ def at_temperature(probabilities: NDArray, temperature: float) -> NDArray:
     return softmax(logs / temperature, axis=1)
 
 
-def uncertainty(
-    probabilities: NDArray, spreading: Spreading, codes: NDArray
+def _uncertainty(
+    classifier: Any, Z: NDArray, spreading: Spreading, codes: NDArray
 ) -> NDArray[np.float64]:
-    r"""Return :math:`1 - \sqrt{pq}` at the predicted class, NaN for labeled rows.
-
-    p are the classifier's probabilities, q those of label spreading; the geometric mean is scaled
-    to sum 1.
-    """
+    """Return the uncertainty of the predictions for unlabeled rows, NaN for labeled ones."""
     uncertain = np.full(len(codes), np.nan)
     for rows, score in spreading.scores():
-        p = probabilities[rows]
-        mean = softmax((np.log(np.maximum(p, 1e-9)) + score) / 2, axis=1)
+        p = classifier.predict_proba(Z[rows])
+        mean = softmax((np.log(np.maximum(p, _LEAST_SHARE)) + score) / 2, axis=1)
         uncertain[rows] = 1 - np.take_along_axis(mean, p.argmax(1)[:, None], 1)[:, 0]
     uncertain[codes >= 0] = np.nan
     return uncertain

@@ -27,16 +27,7 @@ from ._checks import (
 )
 from ._checks._constraints import brief
 from ._data._metadata import NAMES, checked_weights, group_codes, known_classes
-from ._pseudo_labels import (
-    Spreading,
-    agreed_labels,
-    at_temperature,
-    estimated_accuracy,
-    fit_to_agreed,
-    matching_temperature,
-    uncertainty,
-    why_no_estimate,
-)
+from ._pseudo_labels import Trust, at_temperature, refit
 from ._runtime import guarded, on_threads, resolve_seed
 from ._sklearn_compat import CallbackSupportMixin, as_task, subtask
 from ._warnings import say
@@ -67,7 +58,7 @@ def _if_classifier_has(method: str) -> Any:
 
 
 class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMixin, Declared):
-    """Semi-supervised classifier for many samples with few labels.
+    r"""Semi-supervised classifier for many samples with few labels.
 
     `fit` trains an embedder on all rows, without labels, and concatenates the embedding with
     blocks of training-free features. Each block is weighted by how well the classes predicted
@@ -108,8 +99,8 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
     random_state : int, RandomState instance or None, default=None
         Seeds the default blocks, and the embedder where its own `random_state` is None.
     verbose : int, default=0
-        1 prints a line with the weights of the blocks, and is the `verbose` of the default
-        embedder.
+        1 prints the weights of the blocks and the estimated accuracy, or why there is none; and is
+        the `verbose` of the default embedder.
 
     Attributes
     ----------
@@ -128,6 +119,19 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         mean of its variance and the average variance of its block, and by a factor of its block.
     classifier_ : classifier
         The fitted classifier.
+    accuracy_ : EstimatedAccuracy or None
+        The accuracy on the unlabeled rows of `fit`, estimated without further labels: ``value``,
+        and the interval ``low`` to ``high``. None with ``pseudo_labels=False``, if the embedder
+        learns from y, with fewer than two labels per class on average, fewer than 100 unlabeled
+        rows, or more than 500 labels; then cross-validate with `LabeledFolds`. At most 100 copies
+        of the classifier are fitted.
+    temperature_ : float
+        `predict_proba` divides log-probabilities by it: the mean of the largest probabilities on
+        the unlabeled rows is then ``accuracy_.value``. 1 without `accuracy_`.
+    uncertainty_ : ndarray of shape (n_samples,) or None
+        For the unlabeled rows of `fit`, in [0, 1]: errors are most frequent where it is large. NaN
+        for labeled rows. None with ``pseudo_labels=False``, after `load`, and if the classifier
+        has no `predict_proba`. For new samples, use ``1 - predict_proba(X).max(axis=1)``.
     n_features_in_ : int
         As of the embedder; absent for graphs and series.
     feature_names_in_ : ndarray of str
@@ -145,7 +149,18 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
     weight of a block is κ / (1 − κ), with Cohen's κ, on rows of unknown class, between the
     predictions from this block and those from all blocks with equal weights. If all classes are
     known, all blocks have the same weight. The embedding of series counts a quarter of that.
-    :ref:`few-labels` has figures.
+
+    The estimate `accuracy_` is
+
+    .. math:: \sigma\bigl(\operatorname{logit} a
+        + \tfrac12 (\operatorname{logit} c - \operatorname{logit} b)\bigr)
+
+    a is the share of unlabeled rows for which the classifier of the known classes alone and label
+    spreading predict the same class; b is the same share of labeled rows, each predicted without
+    its label, and c the mean accuracy of both there. Rows of the same group are left out together.
+    The interval was wide enough in nine of ten cases on 17 data sets. The uncertainty is
+    :math:`1 - \sqrt{pq}`, with the probabilities p of the classifier and q of label spreading at
+    the predicted class, scaled so that the classes sum to 1. :ref:`few-labels` has figures.
 
     References
     ----------
@@ -224,47 +239,23 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
             blocks = WeightedBlocks(embedder, given)
             Z = blocks.fit_transform(X, classifier, codes, classes, weight)
             fit_to_known(classifier, Z, codes, classes, weight)
-            self.accuracy_, self.temperature_, self.uncertainty_ = None, 1.0, None
+            trust = Trust()
             if self.pseudo_labels and (codes < 0).any():
                 groups = metadata.get("groups")
                 groups = None if groups is None else group_codes(groups, len(codes))
-                self._refit(classifier, blocks, Z, codes, classes, weight, groups)
+                trust = refit(
+                    classifier, blocks, Z, codes, classes, weight, groups, uses_y=self.use_labels
+                )
         self.embedder_, self.scaler_, self.classifier_ = embedder, blocks.scaler, classifier
         self.transformers_, self.classes_ = blocks.transformers, classes
         self.blocks_ = dict(zip(blocks.names, blocks.shares.tolist(), strict=True))
+        self.accuracy_, self.temperature_ = trust.accuracy, trust.temperature
+        self.uncertainty_ = trust.uncertainty
         if self.verbose:
             say("Blocks: " + ", ".join(f"{name} {w:.2f}" for name, w in self.blocks_.items()))
+            estimate = trust.accuracy or f"not estimated: {trust.reason}"
+            say(f"Accuracy on the unlabeled samples: {estimate}")
         return self
-
-    def _refit(
-        self,
-        classifier: Any,
-        blocks: WeightedBlocks,
-        Z: NDArray,
-        codes: NDArray,
-        classes: NDArray,
-        weight: NDArray | None,
-        groups: NDArray | None,
-    ) -> None:
-        """Fit a fitted classifier again, with pseudo-labels, and estimate its accuracy."""
-        predicted = np.searchsorted(classes, predict_in_batches(classifier, Z))
-        spreading, is_unlabeled = Spreading(blocks, Z, codes), codes < 0
-        agreed = agreed_labels(spreading, codes, predicted)
-        reason = why_no_estimate(codes)
-        if self.use_labels or getattr(blocks.embedder.loss_, "requires_y", False):
-            reason = "the embedder is trained with y"
-        if reason is None:
-            share = (agreed >= 0)[is_unlabeled].mean()
-            given = Z, codes, classes, weight, groups
-            self.accuracy_ = estimated_accuracy(share, spreading, classifier, *given)
-        fit_to_agreed(classifier, Z, agreed, codes, classes, weight)
-        if hasattr(classifier, "predict_proba"):
-            P = classifier.predict_proba(Z)
-            if self.accuracy_ is not None:
-                self.temperature_ = matching_temperature(P[is_unlabeled], self.accuracy_.value)
-            self.uncertainty_ = uncertainty(P, spreading, codes)
-        if self.verbose:
-            say(f"Accuracy on unlabeled samples: {self.accuracy_ or f'not estimated, {reason}'}")
 
     @property
     def _weighted_blocks(self) -> WeightedBlocks:

@@ -15,6 +15,56 @@ def test_there_is_one_row_of_each_cluster():
     assert rows.dtype == np.int64 and sorted(Y[rows]) == list(range(6))
 
 
+def naive_cover(H, n, known, weights):
+    """Return the rows that cover most, by loops."""
+    z = H - H.mean(0)
+    z /= np.linalg.norm(z, axis=1, keepdims=True)
+    free = [i for i in range(len(z)) if known[i] < 0]
+    labeled = [i for i in range(len(z)) if known[i] >= 0]
+
+    def squared(i, j):
+        return ((z[i] - z[j]) ** 2).sum()
+
+    scale = np.median([sorted(squared(i, j) for j in free)[10] for i in free])
+    kernel = np.array([[np.exp(-squared(i, j) / scale) for j in free] for i in free])
+    cover = np.array([max(np.exp(-squared(i, j) / scale) for j in labeled) for i in free])
+    rows = []
+    for _ in range(n):
+        gains = [(weights[free] * np.maximum(k - cover, 0)).sum() for k in kernel]
+        gains = [-1 if i in rows else gain for i, gain in zip(free, gains, strict=True)]
+        best = int(np.argmax(gains))
+        rows.append(free[best])
+        cover = np.maximum(cover, kernel[best])
+    return rows
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_with_labels_rows_cover_what_no_label_covers(weighted):
+    rng = np.random.default_rng(0)
+    H, known = rng.normal(size=(60, 4)), np.where(np.arange(60) % 9, -1, 1)
+    weights = rng.random(60) if weighted else np.ones(60)
+    given = np.where(known < 0, weights, np.nan) if weighted else None
+    rows = rows_to_label(H, 8, known, uncertainty=given)
+    assert rows.tolist() == naive_cover(H, 8, known, weights)
+
+
+def test_of_many_rows_a_sample_is_covered(monkeypatch):
+    monkeypatch.setattr(_labeling, "_MOST_COVERED", 50)
+    monkeypatch.setattr(_labeling, "_CHUNK", 20)
+    known = np.where(np.arange(120) == np.argmax(Y == 0), 0, -1)
+    rows = rows_to_label(X, 5, known, random_state=0)
+    assert sorted(Y[rows]) == [1, 2, 3, 4, 5]
+    assert len(rows_to_label(X, 60, known, random_state=0)) == 60
+
+
+@pytest.mark.parametrize(
+    "uncertainty", [np.ones(119), np.full(120, np.nan), -np.ones(120), "much", np.ones((120, 2))]
+)
+def test_uncertainties_that_are_no_weights_are_refused(uncertainty):
+    with pytest.raises(ValueError, match="uncertainty must be 120 numbers ≥ 0, one for each row"):
+        rows_to_label(X, 2, np.where(np.arange(120) < 5, Y, -1), uncertainty=uncertainty)
+
+
 def test_clusters_with_a_label_get_no_other():
     known = np.full(len(X), None)
     known[[np.argmax(of == Y) for of in (0, 2, 3)]] = "a"
