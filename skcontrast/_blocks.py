@@ -6,16 +6,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.metrics import cohen_kappa_score
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array, gen_batches
 
+from ._group_whitening import GroupWhitening
 from ._model._defaults import Defaults, defaults_of
 from ._whitening import ViewWhitening
 from .augmentation._views import base_of
 from .embedder import ContrastiveEmbedder
 from .encoders._base import is_pretrained
+from .kinds import Vectors
 from .kinds._recognise import is_custom
 from .metrics._scorers import thawed
 
@@ -34,7 +37,9 @@ def block_defaults(embedder: ContrastiveEmbedder) -> Defaults:
     return Defaults() if has_none else defaults_of(kind)
 
 
-def default_blocks(embedder: ContrastiveEmbedder, seed: int) -> list[Any]:
+def default_blocks(
+    embedder: ContrastiveEmbedder, seed: int, *, has_groups: bool = False
+) -> list[Any]:
     """Return the default transformers for a fitted embedder, not fitted."""
     defaults, schema = block_defaults(embedder), embedder._model.schema
     features = defaults.features(seed)
@@ -46,6 +51,8 @@ def default_blocks(embedder: ContrastiveEmbedder, seed: int) -> list[Any]:
     chain, whitened = embedder.augmentation_, defaults.whitened
     if chain and whitened:
         blocks[whitened] = ViewWhitening(blocks[whitened], chain, random_state=seed)
+    if has_groups and "raw" in blocks and isinstance(schema.kind, Vectors):
+        blocks["groups"] = GroupWhitening(transformer=clone(blocks["raw"]))
     return list(blocks.values())
 
 
@@ -90,10 +97,21 @@ class WeightedBlocks:
         return np.concatenate(names, dtype=object)
 
     def fit_transform(
-        self, X: Any, classifier: Any, codes: NDArray, classes: NDArray, weight: NDArray | None
+        self,
+        X: Any,
+        classifier: Any,
+        codes: NDArray,
+        classes: NDArray,
+        weight: NDArray | None,
+        groups: NDArray | None = None,
     ) -> NDArray:
         """Fit the transformers, weight each block by κ / (1 − κ), and return the columns."""
-        self.transformers = [block.fit(base_of(X), None) for block in self.transformers]
+        self.transformers = [
+            block.fit(base_of(X), None, groups=groups)
+            if isinstance(block, GroupWhitening)
+            else block.fit(base_of(X), None)
+            for block in self.transformers
+        ]
         H = self._features(X)
         ends = np.cumsum([block.shape[1] for block in H])
         self.slices = [slice(*pair) for pair in pairwise([0, *ends])]
@@ -140,12 +158,16 @@ class WeightedBlocks:
         blocks.
         """
         self.shares = shares / shares.sum()
-        for block, share in zip(self.slices, self.shares, strict=True):
+        keep_scale = [isinstance(thawed(t), GroupWhitening) for t in self.transformers]
+        blocks = zip(self.slices, self.shares, [False, *keep_scale], strict=True)
+        for block, share, has_scale in blocks:
             variances = self.scaler.var_[block]
             # On frozen features of EfficientNet-lite0, half was better on average than the
             # columns' own variances and than their mean, but not on each set. It changed the mean
             # of eleven other sets by less than .001 (benchmarks/studies/results/classifier.md).
             shrunk = (variances + (variances.mean() or 1.0)) / 2
+            if has_scale:  # its variances weight the directions
+                shrunk = np.full_like(variances, variances.mean() or 1.0)
             norm = (variances / shrunk).sum() or 1.0
             self.scaler.scale_[block] = np.sqrt(shrunk * norm / (share * self.slices[0].stop))
         return np.asarray(self.scaler.transform(np.hstack(H)))

@@ -8,12 +8,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import assert_all_finite, check_is_fitted, validate_data
 
 from ._checks import (
     Declared,
+    HasMethods,
     Interval,
     check_entries,
     learned,
@@ -62,9 +63,13 @@ class GroupWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared
     shrinkage : float, default=0.5
         The shrinkage s in (0, 1], as in ``LinearDiscriminantAnalysis``. With 1, A is a multiple
         of I, and z are principal components of the means of groups.
+    transformer : transformer, default=None
+        Features that are whitened; a clone is fitted. None whitens X.
 
     Attributes
     ----------
+    transformer_ : transformer or None
+        The fitted transformer.
     mean_ : ndarray of shape (d,)
         The mean of X in `fit`.
     components_ : ndarray of shape (d, d) or None
@@ -110,6 +115,8 @@ class GroupWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared
     """
 
     shrinkage: float = parameter([Interval(Real, 0, 1, closed="right")], default=0.5)
+    transformer: Any = parameter([HasMethods(["fit", "transform"]), None], default=None)
+    transformer_: Any = learned()
     mean_: NDArray[np.float64] = learned()
     components_: NDArray[np.float64] | None = learned()
     variances_: NDArray[np.float64] | None = learned()
@@ -140,6 +147,7 @@ class GroupWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared
             `groups` has not one entry per row, or the rows of each group are equal.
         """
         validate_parameters(self)
+        self.transformer_ = None if self.transformer is None else clone(self.transformer).fit(X)
         array = self._checked(X, ensure_min_samples=2)
         n = len(array)
         codes = np.full(n, -1) if groups is None else group_codes(groups, n)
@@ -195,6 +203,8 @@ class GroupWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared
         return Z.astype(array.dtype, copy=False)
 
     def _checked(self, X: Any, **options: Any) -> NDArray:
+        if self.transformer_ is not None:
+            X = self.transformer_.transform(X)
         check_entries(X, "X")
         with naming("X", "an array of numbers, shape (n_samples, n_features)", X):
             array = validate_data(self, X, dtype=_FLOATS, accept_sparse="csr", **options)

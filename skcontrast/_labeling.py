@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.cluster import KMeans, MiniBatchKMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances
-from sklearn.model_selection import BaseCrossValidator, check_cv
+from sklearn.model_selection import BaseCrossValidator, StratifiedGroupKFold, check_cv
 from sklearn.utils import check_consistent_length, check_random_state, gen_batches
 from threadpoolctl import threadpool_limits
 
@@ -220,7 +221,8 @@ class LabeledFolds(BaseCrossValidator):
     Parameters
     ----------
     cv : int or splitter, default=5
-        The splitter of the labeled samples; an int is the number of stratified folds.
+        The splitter of the labeled samples; an int is the number of stratified folds. If `split`
+        gets groups, these folds do not divide a group.
 
     See Also
     --------
@@ -254,7 +256,8 @@ class LabeledFolds(BaseCrossValidator):
         y : array-like of shape (n_samples,)
             Classes; −1, None, NaN or ``pandas.NA`` where unknown.
         groups : array-like of shape (n_samples,), default=None
-            Groups for a splitter that needs them, such as ``GroupKFold``.
+            Groups that folds do not divide, or that a splitter such as ``GroupKFold`` needs; −1
+            for none.
 
         Yields
         ------
@@ -266,8 +269,13 @@ class LabeledFolds(BaseCrossValidator):
         with naming("groups", "an array of groups, one for each entry of y"):
             check_consistent_length(is_known, groups)
             groups = None if groups is None else group_codes(groups, len(is_known))[known]
+            cv = self.cv
+            if groups is not None:
+                alone = groups.max(initial=-1) + 1 + np.arange(len(groups))
+                groups = np.where(groups < 0, alone, groups)
+                cv = StratifiedGroupKFold(cv) if isinstance(cv, Integral) else cv
         with naming("cv", "a number of folds, or a splitter, that suits y and groups"):
-            folds = check_cv(self.cv, values, classifier=True).split(known, values, groups)
+            folds = check_cv(cv, values, classifier=True).split(known, values, groups)
             folds = [(np.r_[unknown, known[train]], known[test]) for train, test in folds]
         for train, test in folds:
             yield np.sort(train), test

@@ -56,6 +56,7 @@ def refit(
     blocks: WeightedBlocks,
     Z: NDArray,
     codes: NDArray,
+    own_codes: NDArray,
     classes: NDArray,
     weight: NDArray | None,
     groups: NDArray | None,
@@ -70,8 +71,9 @@ def refit(
         Fitted to the rows of known class.
     blocks, Z : WeightedBlocks, ndarray of shape (n, n_columns)
         The fitted blocks and their output.
-    codes, classes : ndarray
-        Positions of the classes of the rows among `classes`; −1 where unknown.
+    codes, own_codes, classes : ndarray
+        Positions of the classes of the rows among `classes`, −1 where unknown; and without those
+        that rows have from their group.
     weight, groups : ndarray of shape (n,) or None
         Weights of the rows, and groups; −1 for none.
     uses_y : bool
@@ -81,12 +83,12 @@ def refit(
     spreading = Spreading(blocks, Z, codes)
     agreed = agreed_labels(spreading, codes, predicted)
     estimate = None
-    reason = _why_no_estimate(codes)
+    reason = _why_no_estimate(own_codes)
     if uses_y or getattr(blocks.embedder.loss_, "requires_y", False):
         reason = "the embedder has learnt from y"
     if not reason:
         share = float((agreed >= 0)[codes < 0].mean())
-        given = Z, codes, classes, weight, groups
+        given = Z, codes, own_codes, classes, weight, groups
         estimate = estimated_accuracy(share, spreading, classifier, *given)
         reason = "no class has labels in two groups"
     _fit_to_agreed(classifier, Z, agreed, codes, classes, weight)
@@ -96,7 +98,8 @@ def refit(
     if estimate is not None:
         some = unlabeled[:: -(-len(unlabeled) // _MOST_ROWS)]
         temperature = _matching_temperature(classifier.predict_proba(Z[some]), estimate.value)
-    return Trust(estimate, temperature, _uncertainty(classifier, Z, spreading, codes), reason)
+    uncertainty = _uncertainty(classifier, Z, spreading, own_codes)
+    return Trust(estimate, temperature, uncertainty, reason)
 
 
 class Spreading:
@@ -198,6 +201,7 @@ def estimated_accuracy(
     classifier: Any,
     Z: NDArray,
     codes: NDArray,
+    own_codes: NDArray,
     classes: NDArray,
     weight: NDArray | None,
     groups: NDArray | None,
@@ -209,13 +213,14 @@ def estimated_accuracy(
     agreement : float
         The share of unlabeled rows for which the classifier of the known classes alone and label
         spreading predict the same.
-    spreading, classifier, Z, codes, classes, weight : object
-        As `fit` has them; copies of the classifier are fitted.
+    spreading, classifier, Z, codes, own_codes, classes, weight : object
+        As in `refit`; copies of the classifier are fitted.
     groups : ndarray of shape (n,), dtype int64, or None
         Rows of a group are left out together; −1 for none.
     """
     known = np.flatnonzero(codes >= 0)
     y, folds = codes[known], _folds(known, groups)
+    is_own = own_codes[known] >= 0
     columns = Z[known]
     if type(classifier) is LogisticRegression and len(known) < Z.shape[1]:
         # Its predictions depend on the products of rows alone, so that fewer columns do.
@@ -224,7 +229,8 @@ def estimated_accuracy(
     by_classifier = np.full(len(y), -1)
     for fold in range(folds.max() + 1):
         rest = np.where(folds == fold, -1, y)
-        left_out = (folds == fold) & np.isin(y, rest)  # a class without other labels is unknown
+        # A class without other labels is unknown.
+        left_out = (folds == fold) & is_own & np.isin(y, rest)
         if not left_out.any() or len(np.unique(rest[rest >= 0])) < 2:
             continue
         model = clone(classifier)

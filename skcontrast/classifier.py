@@ -27,6 +27,7 @@ from ._checks import (
 )
 from ._checks._constraints import brief
 from ._data._metadata import NAMES, checked_weights, group_codes, known_classes
+from ._group_labels import agreement_of, pooled, spread_in_groups
 from ._pseudo_labels import Trust, at_temperature, refit
 from ._runtime import guarded, on_threads, resolve_seed
 from ._sklearn_compat import CallbackSupportMixin, as_task, subtask
@@ -128,6 +129,9 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
     temperature_ : float
         `predict_proba` divides log-probabilities by it: the mean of the largest probabilities on
         the unlabeled rows is then ``accuracy_.value``. 1 without `accuracy_`.
+    group_agreement_ : GroupAgreement or None
+        With groups: ``value``, how often two labels of a group agree, and their number
+        ``n_pairs``.
     uncertainty_ : ndarray of shape (n_samples,) or None
         For the unlabeled rows of `fit`, in [0, 1]: errors are most frequent where it is large. NaN
         for labeled rows. None with ``pseudo_labels=False``, after `load`, and if the classifier
@@ -204,8 +208,13 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
             Classes, numbers or strings, at least two of them; −1, None, NaN or ``pandas.NA``
             where unknown.
         **metadata : dict
-            ``groups``, ``domains`` and ``descriptions`` for the embedder, as
-            :meth:`ContrastiveEmbedder.fit` takes them, if it is to be trained; ``sample_weight``,
+            ``groups`` (n_samples,): samples that share a class, such as those of one patient; −1
+            for none. Label some samples of the same groups: from five such pairs on, of which
+            three in four agree, unlabeled samples get the class of most labels of their group,
+            weighted by the probability that the classifier gives to it. Groups that disagree more
+            often are ignored. The embedder gets them, if it is to be trained, and vectors a
+            :class:`GroupWhitening` as a further block. ``domains`` and ``descriptions`` for the
+            embedder, as :meth:`ContrastiveEmbedder.fit` takes them; ``sample_weight``,
             array-like of shape (n_samples,), for the embedder and the classifier. In a Pipeline,
             pass them with the name of the step or by metadata routing.
 
@@ -231,27 +240,38 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         # With many rows, matrix products are faster in several threads.
         with on_threads() if len(codes) <= _MANY_ROWS else nullcontext():
             classifier = self._new_classifier(metadata)
+            groups, agreement = metadata.get("groups"), None
+            if groups is not None:
+                groups = group_codes(groups, len(codes))
+                agreement = agreement_of(codes, groups)
+                if agreement.is_low:
+                    metadata, groups = {**metadata, "groups": None}, None
             with naming("blocks", "a list of transformers, such as [PatchDictionary()]"):
                 given = None if self.blocks is None else [clone(one) for one in self.blocks]
             embedder = self._trained(X, codes, metadata)
             if given is None:
-                given = default_blocks(embedder, resolve_seed(self.random_state))
+                seed = resolve_seed(self.random_state)
+                given = default_blocks(embedder, seed, has_groups=groups is not None)
             blocks = WeightedBlocks(embedder, given)
-            Z = blocks.fit_transform(X, classifier, codes, classes, weight)
+            Z = blocks.fit_transform(X, classifier, codes, classes, weight, groups)
             fit_to_known(classifier, Z, codes, classes, weight)
+            own_codes = codes
+            if groups is not None and agreement is not None and agreement.is_known:
+                codes, weight = spread_in_groups(classifier, Z, codes, classes, weight, groups)
+                if (codes != own_codes).any():
+                    fit_to_known(classifier, Z, codes, classes, weight)
             trust = Trust()
             if self.pseudo_labels and (codes < 0).any():
-                groups = metadata.get("groups")
-                groups = None if groups is None else group_codes(groups, len(codes))
-                trust = refit(
-                    classifier, blocks, Z, codes, classes, weight, groups, uses_y=self.use_labels
-                )
+                rows = Z, codes, own_codes, classes, weight, groups
+                trust = refit(classifier, blocks, *rows, uses_y=self.use_labels)
         self.embedder_, self.scaler_, self.classifier_ = embedder, blocks.scaler, classifier
         self.transformers_, self.classes_ = blocks.transformers, classes
         self.blocks_ = dict(zip(blocks.names, blocks.shares.tolist(), strict=True))
         self.accuracy_, self.temperature_ = trust.accuracy, trust.temperature
-        self.uncertainty_ = trust.uncertainty
+        self.uncertainty_, self.group_agreement_ = trust.uncertainty, agreement
         if self.verbose:
+            if agreement is not None:
+                say(f"Groups: agreement {agreement.value:.2f}, {agreement.n_pairs} labeled pairs")
             say("Blocks: " + ", ".join(f"{name} {w:.2f}" for name, w in self.blocks_.items()))
             estimate = trust.accuracy or f"not estimated: {trust.reason}"
             say(f"Accuracy on the unlabeled samples: {estimate}")
@@ -304,7 +324,7 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         if is_frozen or embedder.__sklearn_is_fitted__():
             check_is_fitted(embedder)
             passed = {name for name, value in metadata.items() if value is not None}
-            if unused := sorted(passed - {"sample_weight"}):
+            if unused := sorted(passed - {"sample_weight", "groups"}):
                 raise TypeError(f"fit got {unused[0]!r}, which a fitted embedder cannot use.")
             return embedder
         embedder = clone(embedder)
@@ -344,38 +364,61 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         return self._weighted_blocks.transform(X)
 
     @guarded()
-    def predict(self, X: Any) -> NDArray:
+    def predict(self, X: Any, *, groups: ArrayLike | None = None) -> NDArray:
         """Predict classes, never −1.
 
         Parameters
         ----------
         X : array-like, Dataset, Modalities or list of graphs
             Samples of the shape seen in `fit`.
+        groups : array-like of shape (n_samples,), default=None
+            As in `predict_proba`: the samples of a group get the same class.
 
         Returns
         -------
         y : ndarray of shape (n_samples,)
         """
+        if groups is not None:
+            return self.classes_[self.predict_proba(X, groups=groups).argmax(axis=1)]
         Z = np.asarray(self.transform(X))
         return predict_in_batches(self.classifier_, Z)
 
     @_if_classifier_has("predict_proba")
     @guarded()
-    def predict_proba(self, X: Any) -> NDArray:
+    def predict_proba(self, X: Any, *, groups: ArrayLike | None = None) -> NDArray:
         """Predict the probability of each class; needs a classifier with this method.
 
         Parameters
         ----------
         X : array-like, Dataset, Modalities or list of graphs
             Samples of the shape seen in `fit`.
+        groups : array-like of shape (n_samples,), default=None
+            Groups of X whose samples have the same class, as in `fit`; −1 for none. The
+            probabilities are multiplied over each group.
 
         Returns
         -------
         probabilities : ndarray of shape (n_samples, n_classes)
             In the order of `classes_`.
+
+        Raises
+        ------
+        ValueError
+            If `groups` are passed, and those of `fit` had fewer than five labeled pairs, or labels
+            that disagree.
         """
         Z = np.asarray(self.transform(X))
-        return at_temperature(self.classifier_.predict_proba(Z), self.temperature_)
+        probabilities = at_temperature(self.classifier_.predict_proba(Z), self.temperature_)
+        if groups is None:
+            return probabilities
+        known = self.group_agreement_
+        if known is None or known.is_low or not known.is_known:
+            raise ValueError(
+                "groups must be None, because fit has not shown that groups share a class, got "
+                f"group_agreement_={known}. Pass fit(X, y, groups=...) with more labeled samples "
+                "of the same groups."
+            )
+        return pooled(probabilities, group_codes(groups, len(Z)))
 
     @_if_classifier_has("decision_function")
     @guarded()

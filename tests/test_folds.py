@@ -41,3 +41,11 @@ def test_known_rows_are_tested_once_and_all_others_always_trained_on():
 def test_mistakes_are_named(cv, y, groups, message):
     with pytest.raises((ValueError, TypeError), match=message):
         next(LabeledFolds(cv).split(None, y, groups))
+
+
+def test_folds_do_not_divide_groups_and_rows_without_one_are_alone():
+    groups = np.where(np.arange(90) < 24, np.arange(90) // 4, -1)
+    tested = [test for _, test in LabeledFolds(3).split(None, FEW, groups)]
+    assert sorted(np.concatenate(tested)) == list(range(30))
+    for group in range(6):
+        assert sum(group in groups[test] for test in tested) == 1

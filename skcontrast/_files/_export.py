@@ -188,7 +188,7 @@ def _exported_network(
 
 def _features_layers(transformer: Any) -> nn.Module:
     """Return a block of features as a module."""
-    inner = getattr(transformer, "transformer_", transformer)
+    inner = getattr(transformer, "transformer_", None) or transformer
     if not isinstance(inner, Features):
         raise ValueError(
             f"A block can only be exported if it is of skcontrast.features, got {inner!r}: "

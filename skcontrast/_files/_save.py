@@ -74,7 +74,7 @@ def check_model(model: Any, function: str) -> None:
 def _check_features(features: Any) -> None:
     """Raise an error for features that are not fitted or not of the package."""
     check_is_fitted(features)
-    inner = thawed(getattr(features, "transformer_", features))
+    inner = thawed(getattr(features, "transformer_", None) or features)
     if not isinstance(inner, (Features, GroupWhitening)) or type(inner) not in classes().values():
         raise TypeError(
             f"save writes features of skcontrast.features, got {inner!r}. Save others with joblib "
@@ -154,7 +154,7 @@ def save(
     target, embedder = Path(path), thawed(embedder)
     writer = Writer(classes())
     content = {"format": _FORMAT, "versions": versions(_VERSIONED)}
-    model = thawed(getattr(embedder, "transformer_", embedder))
+    model = thawed(getattr(embedder, "transformer_", None) or embedder)
     if isinstance(model, (Features, GroupWhitening, ViewWhitening)):
         _check_features(embedder)
         content["features"] = writer.write(embedder, "features")

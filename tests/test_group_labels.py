@@ -1,0 +1,123 @@
+"""Groups of a classifier: labels spread in groups whose labels agree."""
+
+import numpy as np
+import pytest
+from sklearn.frozen import FrozenEstimator
+from sklearn.svm import LinearSVC
+
+from skcontrast import ContrastiveClassifier, ContrastiveEmbedder
+from skcontrast._group_labels import pooled, spread_in_groups  # private: inside of fit
+from skcontrast.encoders import MLP
+
+N_GROUPS, SIZE = 60, 4
+GROUPS = np.repeat(np.arange(N_GROUPS), SIZE)
+Y = np.arange(N_GROUPS)[GROUPS] % 3
+RNG = np.random.default_rng(0)
+# A group has a place of its own, which is near to that of its class.
+X = np.eye(3)[Y] @ np.ones((3, 8)).cumsum(0) * 0.7
+X = X + RNG.normal(size=(N_GROUPS, 8))[GROUPS] + 0.8 * RNG.normal(size=(len(Y), 8))
+EMBEDDER = FrozenEstimator(
+    ContrastiveEmbedder(MLP(widths=(16,)), max_epochs=2, random_state=0, device="cpu").fit(X)
+)
+# Two labels in each of twelve groups
+FEW = np.where((np.arange(len(Y)) % SIZE < 2) & (GROUPS < 12), Y, -1)
+
+
+def fitted(groups=GROUPS, codes=FEW, **parameters):
+    given = {} if groups is None else {"groups": groups}
+    return ContrastiveClassifier(EMBEDDER, random_state=0, **parameters).fit(X, codes, **given)
+
+
+def disagreeing():
+    """Return groups whose labels have all classes."""
+    return np.arange(len(Y)) % 2
+
+
+def test_the_agreement_counts_labeled_pairs_of_a_group():
+    model = fitted()
+    assert model.group_agreement_.n_pairs == 12
+    assert model.group_agreement_.value == 1
+    codes = FEW.copy()
+    codes[0] = (codes[0] + 1) % 3
+    assert fitted(codes=codes).group_agreement_.value == pytest.approx(13 / 14)
+    assert fitted(None).group_agreement_ is None
+
+
+def test_labels_reach_the_rest_of_their_group():
+    # Labels of rows that are not known otherwise: the last two of each labeled group.
+    model = fitted(pseudo_labels=False, blocks=[])
+    alone = fitted(None, pseudo_labels=False, blocks=[])
+    assert not np.array_equal(model.classifier_.coef_, alone.classifier_.coef_)
+    Z = alone.transform(X)
+    codes, weights = spread_in_groups(alone.classifier_, Z, FEW, np.arange(3), None, GROUPS)
+    assert (codes[GROUPS < 12] == Y[GROUPS < 12]).all() and (codes[GROUPS >= 12] == -1).all()
+    mates = (FEW < 0) & (GROUPS < 12)
+    p = alone.classifier_.predict_proba(Z)
+    np.testing.assert_allclose(weights[mates], p[np.arange(len(Y)), Y][mates])
+    assert (weights[FEW >= 0] == 1).all()
+
+
+def test_rows_without_a_group_get_no_label():
+    model = fitted(None, pseudo_labels=False)
+    groups = np.where(np.arange(len(Y)) % SIZE == 3, -1, GROUPS)
+    codes, _ = spread_in_groups(
+        model.classifier_, model.transform(X), FEW, np.arange(3), None, groups
+    )
+    assert (codes[groups < 0] == -1).all()
+
+
+def test_without_weights_a_label_spreads_where_the_classifier_predicts_it():
+    model = fitted(None, classifier=LinearSVC(), pseudo_labels=False)
+    codes, weights = spread_in_groups(
+        model.classifier_, model.transform(X), FEW, np.arange(3), None, GROUPS
+    )
+    mates = (FEW < 0) & (GROUPS < 12)
+    predicted = model.predict(X)
+    np.testing.assert_array_equal(codes[mates], np.where(predicted == Y, Y, -1)[mates])
+    assert weights is None
+
+
+def test_groups_that_disagree_change_nothing_but_the_warning():
+    with pytest.warns(UserWarning, match="groups are ignored: of .* have the same class"):
+        model = fitted(disagreeing())
+    assert model.group_agreement_.value < 0.75
+    np.testing.assert_array_equal(model.predict_proba(X), fitted(None).predict_proba(X))
+
+
+def test_with_few_pairs_no_label_spreads_and_the_warning_says_how_many_are_missing():
+    codes = np.where(np.arange(len(Y)) % SIZE == 0, FEW, -1)
+    codes[: SIZE * 2] = FEW[: SIZE * 2]
+    with pytest.warns(UserWarning, match=r"2 pair\(s\) .* Label 3 more samples"):
+        model = fitted(codes=codes, pseudo_labels=False, blocks=[])
+    with pytest.raises(ValueError, match=r"groups must be None.*n_pairs=2"):
+        model.predict(X, groups=GROUPS)
+    alone = fitted(None, codes, pseudo_labels=False, blocks=[])
+    np.testing.assert_array_equal(model.predict_proba(X), alone.predict_proba(X))
+
+
+def test_vectors_get_a_block_of_their_groups_which_keeps_its_scale():
+    model = fitted()
+    assert list(model.blocks_) == ["embedding", "Raw", "GroupWhitening(Raw)"]
+    whitening = model.transformers_[-1]
+    block = model.transform(X)[:, -8:]
+    expected = whitening.transform(X)
+    np.testing.assert_allclose(
+        block / np.linalg.norm(block), expected / np.linalg.norm(expected), atol=1e-5
+    )
+
+
+def test_pooled_probabilities_are_products_over_groups():
+    p = RNG.dirichlet(np.ones(3), size=5)
+    groups = np.array([0, 1, 0, -1, -1])
+    product = p[0] * p[2] / (p[0] * p[2]).sum()
+    expected = np.array([product, p[1], product, p[3], p[4]])
+    np.testing.assert_allclose(pooled(p, groups), expected)
+
+
+def test_pooled_predictions_are_the_same_in_a_group():
+    model = fitted()
+    together = model.predict(X, groups=GROUPS)
+    assert all(len(set(together[k == GROUPS])) == 1 for k in range(N_GROUPS))
+    P = model.predict_proba(X, groups=GROUPS)
+    np.testing.assert_allclose(P.sum(1), 1)
+    assert (model.classes_[P.argmax(1)] == together).all()
