@@ -126,7 +126,7 @@ html_sidebars = {
     "papers": [],
     "measured": [],
     "comparison": [],
-    "faq": [],
+    "questions": [],
     "changelog": [],
     "contributing": [],
     "genindex": [],
