@@ -1,6 +1,7 @@
 """Blocks of features next to the embedding of a classifier, and their weights."""
 
 import math
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -56,6 +57,38 @@ def default_blocks(
     return list(blocks.values())
 
 
+@dataclass(frozen=True)
+class Labels:
+    """What is known of the rows of a fit.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (n,), dtype int64
+        The position of the class of each row among `classes`; −1 where unknown.
+    classes : ndarray of shape (n_classes,)
+        The known classes.
+    weight : ndarray of shape (n,) or None
+        Weights of the rows.
+    groups : ndarray of shape (n,), dtype int64, or None
+        Groups whose rows share a class; −1 for none.
+    """
+
+    codes: NDArray[np.int64]
+    classes: NDArray
+    weight: NDArray | None = None
+    groups: NDArray[np.int64] | None = None
+
+    def fit(self, classifier: Any, Z: NDArray) -> None:
+        """Fit a classifier to the rows whose class is known."""
+        rows = self.codes >= 0
+        weights = {} if self.weight is None else {"sample_weight": self.weight[rows]}
+        classifier.fit(Z[rows], self.classes[self.codes[rows]], **weights)
+
+    def predict(self, classifier: Any, Z: NDArray) -> NDArray[np.int64]:
+        """Return the codes of predicted classes."""
+        return np.searchsorted(self.classes, predict_in_batches(classifier, Z))
+
+
 class WeightedBlocks:
     """The embedding and blocks of features, concatenated, scaled and weighted.
 
@@ -96,18 +129,10 @@ class WeightedBlocks:
             names.append([f"{block}__{name}" for name in columns])
         return np.concatenate(names, dtype=object)
 
-    def fit_transform(
-        self,
-        X: Any,
-        classifier: Any,
-        codes: NDArray,
-        classes: NDArray,
-        weight: NDArray | None,
-        groups: NDArray | None = None,
-    ) -> NDArray:
+    def fit_transform(self, X: Any, classifier: Any, labels: Labels) -> NDArray:
         """Fit the transformers, weight each block by κ / (1 − κ), and return the columns."""
         self.transformers = [
-            block.fit(base_of(X), None, groups=groups)
+            block.fit(base_of(X), None, groups=labels.groups)
             if isinstance(block, GroupWhitening)
             else block.fit(base_of(X), None)
             for block in self.transformers
@@ -119,22 +144,20 @@ class WeightedBlocks:
         shares = np.ones(len(H))
         shares[0] = block_defaults(self.embedder).embedding
         Z = self._scaled(H, shares)
-        if len(H) == 1 or (codes >= 0).all():
+        if len(H) == 1 or (labels.codes >= 0).all():
             return Z
-        kappa = self._agreement(Z, classifier, codes, classes, weight)
+        kappa = self._agreement(Z, classifier, labels)
         del Z  # may be large
         return self._scaled(H, self.shares * kappa / (1 - kappa))
 
-    def _agreement(
-        self, Z: NDArray, classifier: Any, codes: NDArray, classes: NDArray, weight: NDArray | None
-    ) -> NDArray[np.float64]:
+    def _agreement(self, Z: NDArray, classifier: Any, labels: Labels) -> NDArray[np.float64]:
         """Return Cohen's κ between predictions from each block and from all, on unlabeled rows."""
         blocks = zip(self.slices, self.shares, strict=True)
-        predicted = []
+        predicted, every = [], np.arange(len(labels.classes))
         for features in (Z, *(Z[:, block] / np.sqrt(share) for block, share in blocks)):
-            fit_to_known(classifier, features, codes, classes, weight)
-            predicted.append(predict_in_batches(classifier, features[codes < 0]))
-        kappa = [cohen_kappa_score(predicted[0], alone, labels=classes) for alone in predicted[1:]]
+            labels.fit(classifier, features)
+            predicted.append(labels.predict(classifier, features[labels.codes < 0]))
+        kappa = [cohen_kappa_score(predicted[0], alone, labels=every) for alone in predicted[1:]]
         return np.clip(np.nan_to_num(kappa), _LEAST_AGREEMENT, 1 - _LEAST_AGREEMENT)
 
     def transform(self, X: Any) -> NDArray:
@@ -180,15 +203,6 @@ def _name_of(transformer: Any) -> str:
         return _name_of(transformer[0])
     name, features = type(transformer).__name__, getattr(transformer, "transformer", None)
     return name if features is None else f"{name}({_name_of(features)})"
-
-
-def fit_to_known(
-    classifier: Any, Z: NDArray, codes: NDArray, classes: NDArray, weight: NDArray | None
-) -> None:
-    """Fit a classifier to the rows whose class is known."""
-    rows = codes >= 0
-    weights = {} if weight is None else {"sample_weight": weight[rows]}
-    classifier.fit(Z[rows], classes[codes[rows]], **weights)
 
 
 def predict_in_batches(classifier: Any, Z: NDArray) -> NDArray:

@@ -69,7 +69,7 @@ def rows_to_label(
     y : array-like of shape (n_samples,), default=None
         The labels so far; −1, None, NaN or ``pandas.NA`` where unknown. None is no labels.
     uncertainty : array-like of shape (n_samples,), default=None
-        Weights ≥ 0 of the samples with labels so far, such as ``uncertainty_`` of a
+        Weights ≥ 0 of the samples, if some have labels, such as ``uncertainty_`` of a
         :class:`ContrastiveClassifier`; entries of labeled rows are ignored. It helps the
         predictions for these samples, rather than for new ones. None is equal weights.
     random_state : int, RandomState instance or None, default=None
@@ -138,6 +138,11 @@ def _weights(uncertainty: ArrayLike | None, has_label: NDArray[np.bool_]) -> NDA
     """Return the weights of all rows; those of labeled ones are 0."""
     if uncertainty is None:
         return np.where(has_label, 0, 1).astype(np.float32)
+    if not has_label.any():
+        raise ValueError(
+            "uncertainty must be None without labels, because rows are then chosen by clusters: "
+            "pass y, with the labels so far."
+        )
     expected = f"{len(has_label)} numbers ≥ 0, one for each row"
     with naming("uncertainty", expected, uncertainty):
         weights = np.where(has_label, 0.0, np.asarray(uncertainty, dtype=np.float64))

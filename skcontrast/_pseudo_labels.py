@@ -1,22 +1,25 @@
-"""Pseudo-labels of a classifier, and what they tell of its accuracy."""
+"""Pseudo-labels of a classifier, by label spreading and by groups, and how accurate it is."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.special import logit, softmax
+from scipy.special import logit, logsumexp, softmax
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import has_fit_parameter
 
-from ._blocks import WeightedBlocks, fit_to_known, predict_in_batches
+from ._blocks import Labels, WeightedBlocks
 from ._data._arrays import as_tensor
 from ._label_spreading import LabelGraph
+from ._warnings import warn
 from .features import PartialWhitening
 from .metrics._estimated import EstimatedAccuracy, accuracy_from_logit
 
@@ -37,6 +40,99 @@ _LABELS_PER_CLASS, _FEWEST_UNLABELED = 2, 100
 _MOST_ROWS, _LEAST_SHARE = 10_000, 1e-9
 # Bounds of the logarithm of a temperature.
 _COLDEST, _HOTTEST = -3.0, 3.0
+# Groups are ignored if their labels agree less often, and labels spread with this many pairs.
+_LEAST_AGREEMENT, _FEWEST_PAIRS = 0.75, 5
+# Agreeing pairs that are added, so that few pairs do not exclude groups.
+_PRIOR = 2
+
+
+class GroupAgreement(NamedTuple):
+    """How often labels of the same group agree, in the data of a fit.
+
+    Attributes
+    ----------
+    value : float
+        (agreeing pairs + 2) / (pairs + 2).
+    n_pairs : int
+        Pairs of labeled rows of the same group.
+    """
+
+    value: float
+    n_pairs: int
+
+    @property
+    def is_low(self) -> bool:
+        """Whether labels disagree too often for groups to be of use."""
+        return self.value < _LEAST_AGREEMENT
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there are enough pairs."""
+        return self.n_pairs >= _FEWEST_PAIRS
+
+
+def agreement_of(codes: NDArray[np.int64], groups: NDArray[np.int64]) -> GroupAgreement:
+    """Return how often known classes of the same group agree; warn if that is low or unknown."""
+    of_groups: dict[int, list[int]] = {}
+    for row in np.flatnonzero((codes >= 0) & (groups >= 0)):
+        of_groups.setdefault(int(groups[row]), []).append(int(codes[row]))
+    pairs = [a == b for known in of_groups.values() for a, b in combinations(known, 2)]
+    agreement = GroupAgreement((sum(pairs) + _PRIOR) / (len(pairs) + _PRIOR), len(pairs))
+    if agreement.is_low:
+        warn(
+            f"groups are ignored: of {len(pairs)} pairs of labeled samples of the same group, "
+            f"{sum(pairs)} have the same class. Pass groups whose samples share a class, such as "
+            "those of one patient; if each group holds all classes, pass them as domains."
+        )
+    elif not agreement.is_known:
+        warn(
+            "Labels are not spread in groups, because too little is known of their agreement: "
+            f"{len(pairs)} pair(s) of labeled samples are in the same group. Label "
+            f"{_FEWEST_PAIRS - len(pairs)} more samples whose group has a label."
+        )
+    return agreement
+
+
+def spread_in_groups(classifier: Any, Z: NDArray, labels: Labels) -> Labels:
+    """Return labels where unlabeled rows have the majority of the labels of their group.
+
+    They weigh what the classifier, fitted to the known classes, gives as the probability of it. If
+    it has no probabilities or takes no weights, they get it where the classifier predicts it.
+    """
+    codes, groups = labels.codes, labels.groups
+    if groups is None:
+        return labels
+    known, free = (groups >= 0) & (codes >= 0), (groups >= 0) & (codes < 0)
+    votes = np.zeros((groups.max() + 1, len(labels.classes)))
+    np.add.at(votes, (groups[known], codes[known]), 1)
+    rows = np.flatnonzero(free & (votes.sum(axis=1)[groups] > 0))
+    if not len(rows):
+        return labels
+    spread, majority = codes.copy(), votes[groups[rows]].argmax(1)
+    takes_weights = has_fit_parameter(classifier, "sample_weight")
+    if not (takes_weights and hasattr(classifier, "predict_proba")):
+        is_predicted = labels.predict(classifier, Z[rows]) == majority
+        spread[rows] = np.where(is_predicted, majority, -1)
+        return replace(labels, codes=spread)
+    spread[rows] = majority
+    weight = np.ones(len(codes)) if labels.weight is None else labels.weight.astype(np.float64)
+    weight[rows] *= classifier.predict_proba(Z[rows])[np.arange(len(rows)), majority]
+    return replace(labels, codes=spread, weight=weight)
+
+
+def pooled(probabilities: NDArray, groups: NDArray[np.int64]) -> NDArray:
+    """Return the probabilities of rows, multiplied over each group; −1 is a group of one."""
+    units = _units(groups)
+    logs = np.log(np.maximum(probabilities, np.finfo(np.float64).tiny))
+    sums = np.zeros((units.max() + 1, probabilities.shape[1]))
+    np.add.at(sums, units, logs)
+    return np.exp(sums - logsumexp(sums, axis=1, keepdims=True))[units]
+
+
+def _units(groups: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return groups as numbers from 0 on, where each row without a group is one."""
+    alone = groups.max(initial=-1) + 1 + np.arange(len(groups))
+    return np.unique(np.where(groups >= 0, groups, alone), return_inverse=True)[1]
 
 
 class Trust(NamedTuple):
@@ -55,11 +151,8 @@ def refit(
     classifier: Any,
     blocks: WeightedBlocks,
     Z: NDArray,
-    codes: NDArray,
-    own_codes: NDArray,
-    classes: NDArray,
-    weight: NDArray | None,
-    groups: NDArray | None,
+    labels: Labels,
+    own: Labels,
     *,
     uses_y: bool,
 ) -> Trust:
@@ -68,37 +161,35 @@ def refit(
     Parameters
     ----------
     classifier : classifier
-        Fitted to the rows of known class.
+        Fitted to the labels.
     blocks, Z : WeightedBlocks, ndarray of shape (n, n_columns)
         The fitted blocks and their output.
-    codes, own_codes, classes : ndarray
-        Positions of the classes of the rows among `classes`, −1 where unknown; and without those
-        that rows have from their group.
-    weight, groups : ndarray of shape (n,) or None
-        Weights of the rows, and groups; −1 for none.
+    labels, own : Labels
+        With and without those that rows have from their group.
     uses_y : bool
         Whether the embedder has learnt from the known classes.
     """
-    predicted = np.searchsorted(classes, predict_in_batches(classifier, Z))
-    spreading = Spreading(blocks, Z, codes)
-    agreed = agreed_labels(spreading, codes, predicted)
-    estimate = None
-    reason = _why_no_estimate(own_codes)
+    spreading = Spreading(blocks, Z, labels.codes)
+    agreed = _agreed_labels(spreading, labels.codes, labels.predict(classifier, Z))
+    estimate, reason = None, _why_no_estimate(own.codes)
     if uses_y or getattr(blocks.embedder.loss_, "requires_y", False):
         reason = "the embedder has learnt from y"
+    unlabeled = np.flatnonzero(labels.codes < 0)
     if not reason:
-        share = float((agreed >= 0)[codes < 0].mean())
-        given = Z, codes, own_codes, classes, weight, groups
-        estimate = estimated_accuracy(share, spreading, classifier, *given)
+        share = float((agreed[unlabeled] >= 0).mean())
+        estimate = _estimated_accuracy(share, spreading, classifier, Z, labels, own.codes >= 0)
         reason = "no class has labels in two groups"
-    _fit_to_agreed(classifier, Z, agreed, codes, classes, weight)
+    weight = labels.weight
+    if has_fit_parameter(classifier, "sample_weight"):
+        weight = _weights(agreed, labels.codes) * (1 if weight is None else weight)
+    replace(labels, codes=agreed, weight=weight).fit(classifier, Z)
     if not hasattr(classifier, "predict_proba"):
         return Trust(estimate, reason=reason)
-    temperature, unlabeled = 1.0, np.flatnonzero(codes < 0)
+    temperature = 1.0
     if estimate is not None:
         some = unlabeled[:: -(-len(unlabeled) // _MOST_ROWS)]
         temperature = _matching_temperature(classifier.predict_proba(Z[some]), estimate.value)
-    uncertainty = _uncertainty(classifier, Z, spreading, own_codes)
+    uncertainty = _uncertainty(classifier, Z, spreading, own.codes)
     return Trust(estimate, temperature, uncertainty, reason)
 
 
@@ -119,12 +210,8 @@ class Spreading:
         n_components = min(_N_COMPONENTS, max(len(codes) // 32, 2))
         whitening, known = PartialWhitening(n_components, random_state=0), torch.from_numpy(codes)
         self.shares = blocks.shares
-        self.graphs = [
-            LabelGraph(
-                as_tensor(np.asarray(whitening.fit_transform(Z[:, block]))), known, _N_NEIGHBORS
-            )
-            for block in blocks.slices
-        ]
+        columns = (np.asarray(whitening.fit_transform(Z[:, block])) for block in blocks.slices)
+        self.graphs = [LabelGraph(as_tensor(h), known, _N_NEIGHBORS) for h in columns]
 
     def scores(self) -> Iterator[tuple[slice, NDArray]]:
         """Yield chunks of rows and the log-probabilities of their classes, up to a constant."""
@@ -140,7 +227,7 @@ class Spreading:
         return np.tensordot(self.shares, logs, 1)
 
 
-def agreed_labels(spreading: Spreading, codes: NDArray, predicted: NDArray) -> NDArray[np.int64]:
+def _agreed_labels(spreading: Spreading, codes: NDArray, predicted: NDArray) -> NDArray[np.int64]:
     """Return known classes, predicted ones where label spreading agrees, otherwise −1."""
     agreed = codes.copy()
     for rows, score in spreading.scores():
@@ -148,20 +235,6 @@ def agreed_labels(spreading: Spreading, codes: NDArray, predicted: NDArray) -> N
         is_agreed &= np.ptp(score, axis=1) > 0  # some label reaches the row
         agreed[rows] = np.where(is_agreed, predicted[rows], codes[rows])
     return agreed
-
-
-def _fit_to_agreed(
-    classifier: Any,
-    Z: NDArray,
-    agreed: NDArray,
-    codes: NDArray,
-    classes: NDArray,
-    weight: NDArray | None,
-) -> None:
-    """Fit a classifier to known classes and pseudo-labels."""
-    if has_fit_parameter(classifier, "sample_weight"):
-        weight = _weights(agreed, codes) * (1 if weight is None else weight)
-    fit_to_known(classifier, Z, agreed, classes, weight)
 
 
 def _weights(agreed: NDArray, codes: NDArray) -> NDArray[np.float64]:
@@ -185,26 +258,23 @@ def _weights(agreed: NDArray, codes: NDArray) -> NDArray[np.float64]:
 
 def _why_no_estimate(codes: NDArray) -> str:
     """Return why the accuracy cannot be estimated, or nothing."""
-    n_labels, n_classes, n_rows = (codes >= 0).sum(), codes.max() + 1, len(codes)
+    n_labels, n_classes = (codes >= 0).sum(), codes.max() + 1
     if n_labels < _LABELS_PER_CLASS * n_classes:
         return f"fewer than {_LABELS_PER_CLASS} labels per class on average"
-    if n_rows - n_labels < _FEWEST_UNLABELED:
+    if len(codes) - n_labels < _FEWEST_UNLABELED:
         return f"fewer than {_FEWEST_UNLABELED} unlabeled samples"
     if n_labels > _MOST_LABELS:
         return f"more than {_MOST_LABELS} labels: cross-validate with LabeledFolds"
     return ""
 
 
-def estimated_accuracy(
+def _estimated_accuracy(
     agreement: float,
     spreading: Spreading,
     classifier: Any,
     Z: NDArray,
-    codes: NDArray,
-    own_codes: NDArray,
-    classes: NDArray,
-    weight: NDArray | None,
-    groups: NDArray | None,
+    labels: Labels,
+    is_own: NDArray[np.bool_],
 ) -> EstimatedAccuracy | None:
     """Return the accuracy that agreement suggests, or None if no class has two labels.
 
@@ -213,29 +283,28 @@ def estimated_accuracy(
     agreement : float
         The share of unlabeled rows for which the classifier of the known classes alone and label
         spreading predict the same.
-    spreading, classifier, Z, codes, own_codes, classes, weight : object
+    spreading, classifier, Z, labels : object
         As in `refit`; copies of the classifier are fitted.
-    groups : ndarray of shape (n,), dtype int64, or None
-        Rows of a group are left out together; −1 for none.
+    is_own : ndarray of shape (n,), dtype bool
+        The rows that have a label of their own, which are predicted without those of their group.
     """
-    known = np.flatnonzero(codes >= 0)
-    y, folds = codes[known], _folds(known, groups)
-    is_own = own_codes[known] >= 0
-    columns = Z[known]
+    known = np.flatnonzero(labels.codes >= 0)
+    y, columns, is_own = labels.codes[known], Z[known], is_own[known]
+    weight = None if labels.weight is None else labels.weight[known]
+    units = np.arange(len(known)) if labels.groups is None else _units(labels.groups[known])
+    folds = units % _MOST_FOLDS
     if type(classifier) is LogisticRegression and len(known) < Z.shape[1]:
         # Its predictions depend on the products of rows alone, so that fewer columns do.
         columns = columns @ np.linalg.svd(columns, full_matrices=False)[2].T
-    by_spreading = spreading.left_out(folds).argmax(1)
-    by_classifier = np.full(len(y), -1)
+    by_spreading, by_classifier = spreading.left_out(folds).argmax(1), np.full(len(y), -1)
     for fold in range(folds.max() + 1):
         rest = np.where(folds == fold, -1, y)
         # A class without other labels is unknown.
         left_out = (folds == fold) & is_own & np.isin(y, rest)
-        if not left_out.any() or len(np.unique(rest[rest >= 0])) < 2:
-            continue
-        model = clone(classifier)
-        fit_to_known(model, columns, rest, classes, None if weight is None else weight[known])
-        by_classifier[left_out] = np.searchsorted(classes, model.predict(columns[left_out]))
+        if left_out.any() and len(np.unique(rest[rest >= 0])) > 1:
+            model, of_rest = clone(classifier), Labels(rest, labels.classes, weight)
+            of_rest.fit(model, columns)
+            by_classifier[left_out] = of_rest.predict(model, columns[left_out])
     is_judged = by_classifier >= 0
     if not is_judged.any():
         return None
@@ -245,14 +314,6 @@ def estimated_accuracy(
     left_out_agreement = ((first == second).sum() + 1) / (len(y) + 2)
     x = logit(np.clip(agreement, 0.01, 0.99)) + (logit(accuracy) - logit(left_out_agreement)) / 2
     return accuracy_from_logit(float(x))
-
-
-def _folds(known: NDArray, groups: NDArray | None) -> NDArray[np.int64]:
-    """Return the fold of each labeled row: one for each row or group, at most a hundred."""
-    units = np.arange(len(known))
-    if groups is not None:
-        units = np.where(groups[known] >= 0, groups[known], groups.max() + 1 + units)
-    return np.unique(units, return_inverse=True)[1] % _MOST_FOLDS
 
 
 def _matching_temperature(probabilities: NDArray, accuracy: float) -> float:

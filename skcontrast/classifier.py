@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +17,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, check_consistent_length, get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ._blocks import WeightedBlocks, default_blocks, fit_to_known, predict_in_batches
+from ._blocks import Labels, WeightedBlocks, default_blocks, predict_in_batches
 from ._checks import (
     Declared,
     available_unless_refused,
@@ -27,8 +28,15 @@ from ._checks import (
 )
 from ._checks._constraints import brief
 from ._data._metadata import NAMES, checked_weights, group_codes, known_classes
-from ._group_labels import agreement_of, pooled, spread_in_groups
-from ._pseudo_labels import Trust, at_temperature, refit
+from ._pseudo_labels import (
+    GroupAgreement,
+    Trust,
+    agreement_of,
+    at_temperature,
+    pooled,
+    refit,
+    spread_in_groups,
+)
 from ._runtime import guarded, on_threads, resolve_seed
 from ._sklearn_compat import CallbackSupportMixin, as_task, subtask
 from ._warnings import say
@@ -134,8 +142,8 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         ``n_pairs``.
     uncertainty_ : ndarray of shape (n_samples,) or None
         For the unlabeled rows of `fit`, in [0, 1]: errors are most frequent where it is large. NaN
-        for labeled rows. None with ``pseudo_labels=False``, after `load`, and if the classifier
-        has no `predict_proba`. For new samples, use ``1 - predict_proba(X).max(axis=1)``.
+        for labeled rows. None with ``pseudo_labels=False``, without unlabeled rows, after `load`,
+        and if the classifier has no `predict_proba`. For new samples, use ``1 - predict_proba(X).max(axis=1)``.
     n_features_in_ : int
         As of the embedder; absent for graphs and series.
     feature_names_in_ : ndarray of str
@@ -240,30 +248,32 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         # With many rows, matrix products are faster in several threads.
         with on_threads() if len(codes) <= _MANY_ROWS else nullcontext():
             classifier = self._new_classifier(metadata)
-            groups, agreement = metadata.get("groups"), None
-            if groups is not None:
+            own = Labels(codes, classes, weight)
+            agreement: GroupAgreement | None = None
+            if (groups := metadata.get("groups")) is not None:
                 groups = group_codes(groups, len(codes))
                 agreement = agreement_of(codes, groups)
                 if agreement.is_low:
-                    metadata, groups = {**metadata, "groups": None}, None
+                    metadata = {**metadata, "groups": None}
+                else:
+                    own = replace(own, groups=groups)
             with naming("blocks", "a list of transformers, such as [PatchDictionary()]"):
                 given = None if self.blocks is None else [clone(one) for one in self.blocks]
             embedder = self._trained(X, codes, metadata)
             if given is None:
-                seed = resolve_seed(self.random_state)
-                given = default_blocks(embedder, seed, has_groups=groups is not None)
+                seed, has_groups = resolve_seed(self.random_state), own.groups is not None
+                given = default_blocks(embedder, seed, has_groups=has_groups)
             blocks = WeightedBlocks(embedder, given)
-            Z = blocks.fit_transform(X, classifier, codes, classes, weight, groups)
-            fit_to_known(classifier, Z, codes, classes, weight)
-            own_codes = codes
-            if groups is not None and agreement is not None and agreement.is_known:
-                codes, weight = spread_in_groups(classifier, Z, codes, classes, weight, groups)
-                if (codes != own_codes).any():
-                    fit_to_known(classifier, Z, codes, classes, weight)
+            Z = blocks.fit_transform(X, classifier, own)
+            own.fit(classifier, Z)
+            labels = own
+            if agreement is not None and agreement.is_known:
+                labels = spread_in_groups(classifier, Z, own)
+                if labels is not own:
+                    labels.fit(classifier, Z)
             trust = Trust()
-            if self.pseudo_labels and (codes < 0).any():
-                rows = Z, codes, own_codes, classes, weight, groups
-                trust = refit(classifier, blocks, *rows, uses_y=self.use_labels)
+            if self.pseudo_labels and (labels.codes < 0).any():
+                trust = refit(classifier, blocks, Z, labels, own, uses_y=self.use_labels)
         self.embedder_, self.scaler_, self.classifier_ = embedder, blocks.scaler, classifier
         self.transformers_, self.classes_ = blocks.transformers, classes
         self.blocks_ = dict(zip(blocks.names, blocks.shares.tolist(), strict=True))

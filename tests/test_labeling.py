@@ -65,6 +65,11 @@ def test_uncertainties_that_are_no_weights_are_refused(uncertainty):
         rows_to_label(X, 2, np.where(np.arange(120) < 5, Y, -1), uncertainty=uncertainty)
 
 
+def test_without_labels_uncertainty_is_refused():
+    with pytest.raises(ValueError, match="uncertainty must be None without labels"):
+        rows_to_label(X, 2, uncertainty=np.ones(120))
+
+
 def test_clusters_with_a_label_get_no_other():
     known = np.full(len(X), None)
     known[[np.argmax(of == Y) for of in (0, 2, 3)]] = "a"

@@ -33,6 +33,7 @@ from benchmarks._graph_sets import load_graphs
 from benchmarks._image_sets import load_images
 from benchmarks._photographs import load as load_photographs
 from benchmarks._photographs import pretrained_encoder
+from benchmarks._protocol import remembering
 from benchmarks._series_sets import load_series
 from benchmarks.studies.gap_closed import stored
 from skcontrast import ContrastiveClassifier, ContrastiveEmbedder, rows_to_label
@@ -73,10 +74,10 @@ def classifier_of(X, name):
 
     The embedder and the other blocks are fitted once, because they use no labels.
     """
-    embedder = FrozenEstimator(embedder_of(name).fit(X))
+    embedder = FrozenEstimator(remembering(embedder_of(name).fit(X)))
     some = np.where(np.arange(len(X)) < 4, np.arange(len(X)) % 2, -1)
     first = ContrastiveClassifier(embedder, pseudo_labels=False, random_state=0).fit(X, some)
-    blocks = [FrozenEstimator(block) for block in first.transformers_]
+    blocks = [FrozenEstimator(remembering(block)) for block in first.transformers_]
 
     def fitted(known):
         return ContrastiveClassifier(embedder, blocks=blocks, random_state=0).fit(X, known)
@@ -130,7 +131,8 @@ def next_rows(name):
     n_train = 2 * len(y) // 3
     train = torch.arange(n_train) if name in GRAPHS else np.arange(n_train)
     rest = torch.arange(n_train, len(y)) if name in GRAPHS else np.arange(n_train, len(y))
-    fitted, H = classifier_of(X[train], name)
+    X, X_new = X[train], X[rest]  # known to `remembering`
+    fitted, H = classifier_of(X, name)
     for seed in range(N_SEEDS):
         rng = np.random.default_rng(seed)
         first = rows_to_label(H, START, random_state=seed)
@@ -140,14 +142,14 @@ def next_rows(name):
             for n in range(START, START + ROUND * ROUNDS + 1, ROUND):
                 model, free = fitted(known), known < 0
                 row = {"labels": n, "seed": seed, "method": method}
-                row["new"] = round(model.score(X[rest], y[n_train:]), 4)
-                row["pool"] = round((model.predict(X[train]) == y[:n_train])[free].mean(), 4)
+                row["new"] = round(model.score(X_new, y[n_train:]), 4)
+                row["pool"] = round((model.predict(X) == y[:n_train])[free].mean(), 4)
                 yield row
                 if method == "random":
                     rows = rng.choice(np.flatnonzero(free), ROUND, replace=False)
                 else:
                     weights = model.uncertainty_ if "uncertainty" in method else None
-                    Z = model.transform(X[train])
+                    Z = model.transform(X)
                     rows = rows_to_label(Z, ROUND, known, uncertainty=weights, random_state=seed)
                 known[rows] = y[rows]
 

@@ -6,7 +6,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.svm import LinearSVC
 
 from skcontrast import ContrastiveClassifier, ContrastiveEmbedder
-from skcontrast._group_labels import pooled, spread_in_groups  # private: inside of fit
+from skcontrast._blocks import Labels
+from skcontrast._pseudo_labels import pooled, spread_in_groups  # private: inside of fit
 from skcontrast.encoders import MLP
 
 N_GROUPS, SIZE = 60, 4
@@ -26,6 +27,13 @@ FEW = np.where((np.arange(len(Y)) % SIZE < 2) & (GROUPS < 12), Y, -1)
 def fitted(groups=GROUPS, codes=FEW, **parameters):
     given = {} if groups is None else {"groups": groups}
     return ContrastiveClassifier(EMBEDDER, random_state=0, **parameters).fit(X, codes, **given)
+
+
+def spread(model, groups=GROUPS):
+    """Return codes and weights after labels are spread in groups."""
+    labels = Labels(FEW, np.arange(3), None, groups)
+    spread = spread_in_groups(model.classifier_, model.transform(X), labels)
+    return spread.codes, spread.weight
 
 
 def disagreeing():
@@ -49,7 +57,7 @@ def test_labels_reach_the_rest_of_their_group():
     alone = fitted(None, pseudo_labels=False, blocks=[])
     assert not np.array_equal(model.classifier_.coef_, alone.classifier_.coef_)
     Z = alone.transform(X)
-    codes, weights = spread_in_groups(alone.classifier_, Z, FEW, np.arange(3), None, GROUPS)
+    codes, weights = spread(alone)
     assert (codes[GROUPS < 12] == Y[GROUPS < 12]).all() and (codes[GROUPS >= 12] == -1).all()
     mates = (FEW < 0) & (GROUPS < 12)
     p = alone.classifier_.predict_proba(Z)
@@ -60,17 +68,13 @@ def test_labels_reach_the_rest_of_their_group():
 def test_rows_without_a_group_get_no_label():
     model = fitted(None, pseudo_labels=False)
     groups = np.where(np.arange(len(Y)) % SIZE == 3, -1, GROUPS)
-    codes, _ = spread_in_groups(
-        model.classifier_, model.transform(X), FEW, np.arange(3), None, groups
-    )
+    codes, _ = spread(model, groups)
     assert (codes[groups < 0] == -1).all()
 
 
 def test_without_weights_a_label_spreads_where_the_classifier_predicts_it():
     model = fitted(None, classifier=LinearSVC(), pseudo_labels=False)
-    codes, weights = spread_in_groups(
-        model.classifier_, model.transform(X), FEW, np.arange(3), None, GROUPS
-    )
+    codes, weights = spread(model)
     mates = (FEW < 0) & (GROUPS < 12)
     predicted = model.predict(X)
     np.testing.assert_array_equal(codes[mates], np.where(predicted == Y, Y, -1)[mates])
