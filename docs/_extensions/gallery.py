@@ -4,6 +4,7 @@ from pathlib import Path
 
 # Within a folder: examples in this order, then all others by name.
 READING_ORDER = (
+    "plot_three_rounds",
     "plot_few_labels",
     "plot_image_folder",
     "plot_tables",

@@ -125,7 +125,8 @@ plt.show()
 # A linear classifier gets 10 labels per digit and classifies held-out images, each corrupted in
 # some way. It answers only the images it is surest of, by one of two measures: κ, which knows
 # nothing about the classes, or the classifier's own margin, the difference between its two highest
-# probabilities. The margin is the better measure, but it requires a classifier.
+# probabilities. The margin is the better measure, but it requires a classifier. For the calibrated
+# probabilities of a :class:`~skcontrast.ContrastiveClassifier`, see :ref:`few-labels`.
 
 few = np.concatenate([np.flatnonzero(y_train == digit)[:10] for digit in range(10)])
 classifier = LogisticRegression(max_iter=3000)
