@@ -6,9 +6,7 @@ import torch
 from sklearn.datasets import load_digits
 from torch import nn
 
-from skcontrast import ContrastiveEmbedder
-from skcontrast._inference import trains_in_bf16
-from skcontrast.augmentation import RandomAffine
+from skcontrast._inference import trains_in_bf16  # private: the rule, without a GPU
 from skcontrast.encoders import ConvNet, Pretrained
 from skcontrast.kinds import Images, Vectors
 from tests.common import small
@@ -50,21 +48,6 @@ def test_weights_losses_and_embeddings_are_float32():
     assert embedder.transform(X).dtype == np.float32
 
 
-def test_bf16_trains_as_well():
-    def loss(precision):
-        embedder = ContrastiveEmbedder(
-            encoder=ConvNet(widths=(8, 16)),
-            augmentation=RandomAffine(),
-            precision=precision,
-            max_epochs=10,
-            random_state=0,
-            device="cpu",
-        )
-        return embedder.fit(X).score(X)
-
-    assert loss("bf16") == pytest.approx(loss("float32"), abs=0.02)
-
-
 @pytest.mark.parametrize("is_under_autocast", [False, True])
 def test_the_weights_of_every_step_count_in_bf16(is_under_autocast):
     """A cache of weights in half precision would outlive the step if autocast was nested."""
@@ -91,11 +74,6 @@ def test_auto_is_bf16_for_our_image_encoders_where_the_processor_has_it(monkeypa
         assert not trains_in_bf16("auto", vectors, None, cpu)
         assert not trains_in_bf16("float32", images, None, cpu)
         assert trains_in_bf16("bf16", vectors, None, cpu)
-
-
-def test_unknown_precision_is_refused():
-    with pytest.raises(ValueError, match="'precision' parameter of ContrastiveEmbedder"):
-        small(precision="fp8").fit(X)
 
 
 def test_auto_is_bf16_for_our_image_encoders_where_the_gpu_computes_it(monkeypatch):

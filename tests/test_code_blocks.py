@@ -23,7 +23,7 @@ from torch import nn
 from torch_geometric.utils import from_networkx
 
 from skcontrast import ContrastiveEmbedder
-from skcontrast._model import _settings
+from skcontrast._model import _settings  # private: shorter fits
 from skcontrast.callbacks import Evaluation
 from skcontrast.encoders import GIN
 from skcontrast.losses import DCL

@@ -12,9 +12,7 @@ from torch import nn
 
 import skcontrast
 from skcontrast import ContrastiveEmbedder
-from skcontrast.losses import HCL
 from skcontrast.metrics import compare_with_baselines
-from skcontrast.similarity import Cosine
 from tests.common import IMAGES, X_DIGITS, small, small_images, vectors
 
 
@@ -38,6 +36,7 @@ def test_a_users_module_is_copied_and_trained():
     module = nn.Sequential(nn.Linear(64, 10), nn.ReLU(), nn.Linear(10, 6))
     before = {k: v.clone() for k, v in module.state_dict().items()}
     embedder = small(encoder=module).fit(X_DIGITS)
+    assert all(weight.grad is None for weight in module.parameters())
     assert all(torch.equal(v, before[k]) for k, v in module.state_dict().items())
     assert not torch.equal(embedder.encoder_[1][0].weight, module[0].weight)
     assert embedder.transform(X_DIGITS).shape == (200, 6)
@@ -48,21 +47,9 @@ def test_a_callable_builds_the_encoder_for_the_shape():
     assert embedder.transform(X_DIGITS).shape == (200, 4)
 
 
-def test_low_temperature_with_hard_negatives_is_finite():
-    embedder = small(similarity=Cosine(0.01), loss=HCL(beta=5), max_epochs=10).fit(X_DIGITS)
-    assert np.isfinite(embedder.transform(X_DIGITS)).all()
-    assert np.isfinite(embedder.history_[:, "train_loss"]).all()
-
-
 BAD_X = {
-    "NaN": (np.array([[1.0, np.nan], [0.0, 1.0]]), ValueError, "contains NaN"),
-    "inf": (np.array([[1.0, np.inf], [0.0, 1.0]]), ValueError, "contains infinity"),
-    "empty": (np.empty((0, 3)), ValueError, "X is empty"),
-    "no features": (np.empty((3, 0)), ValueError, "0 feature"),
     "one sample": (np.ones((1, 3)), ValueError, r"1 sample.*minimum of 2"),
-    "complex": (np.ones((4, 3)) * 1j, ValueError, "Complex data not supported"),
     "strings": (np.array([["a", "b"], ["c", "d"]]), ValueError, "could not convert string"),
-    "1-D": (np.ones(5), ValueError, "X must have two dimensions.*Reshape your data"),
     "5-D": (
         np.ones((2, 2, 2, 2, 2)),
         ValueError,
@@ -117,9 +104,8 @@ def test_a_subclass_may_take_fewer_parameters(tmp_path):
     loaded = skcontrast.load(tmp_path / "short.safetensors", custom_objects=own)
     assert isinstance(loaded, Short) and loaded.max_epochs == 2
     np.testing.assert_array_equal(loaded.transform(X), found.transform(X))
-    assert (
-        "untrained" in compare_with_baselines(found, X, np.arange(len(X)) % 2, n_repeats=2).scores
-    )
+    scores = compare_with_baselines(found, X, np.arange(len(X)) % 2, n_repeats=2).scores
+    assert "untrained" in scores
 
 
 def test_a_tensor_gives_a_tensor_where_scikit_learn_dispatches():

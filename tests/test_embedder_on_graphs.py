@@ -8,7 +8,6 @@ from itertools import product
 import networkx as nx
 import numpy as np
 import pytest
-import torch
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
@@ -23,7 +22,7 @@ from skcontrast.kinds import Graphs
 from skcontrast.losses import PositiveDebiased
 from skcontrast.metrics import make_view_scorer, neighbor_agreement
 from skcontrast.similarity import DotProduct, VonMisesFisher
-from tests.common import DIFFERENT_LOSSES, LOSSES, check_every_loss
+from tests.common import LOSSES, check_every_loss
 from tests.graphs.common import (
     FRAMEWORKS,
     GRAPHS,
@@ -71,31 +70,6 @@ def test_continuing_keeps_the_codes_of_the_first_fit():
     embedder = small().partial_fit(first)
     assert embedder.partial_fit(second).transform(second).shape == (N, 2 + 16)
     assert embedder._model.scaler.nodes_.codes_ == {"C": 0, "N": 1}
-
-
-def test_the_queue_of_moco_holds_the_newest_keys_of_graphs():
-    framework = MoCo(queue_size=16, momentum=0.9)
-    embedder = small(framework=framework, warm_start=True).fit(GRAPHS)
-    assert embedder._states["framework"]["state"]["queue.keys"].numel() == 16 * 6
-    embedder.set_params(max_epochs=6, lr=0.01).fit(GRAPHS)
-    assert np.isfinite(embedder.history_[:, "train_loss"]).all()
-
-
-@pytest.mark.parametrize("framework", FRAMEWORKS, ids=repr)
-def test_random_state_decides_everything(framework):
-    first = embedded(framework=framework)
-    np.testing.assert_array_equal(embedded(framework=framework), first)
-    assert not np.allclose(embedded(framework=framework, random_state=1), first)
-
-
-@pytest.mark.parametrize("framework", FRAMEWORKS, ids=repr)
-def test_global_random_states_are_left_alone(framework):
-    torch_state, numpy_state = torch.random.get_rng_state(), np.random.get_state()  # noqa: NPY002
-    embedder = small(framework=framework).fit(GRAPHS)
-    embedder.transform(GRAPHS), embedder.score(GRAPHS), embedder.partial_fit(GRAPHS)
-    assert torch.equal(torch.random.get_rng_state(), torch_state)
-    for before, after in zip(numpy_state, np.random.get_state(), strict=True):  # noqa: NPY002
-        np.testing.assert_array_equal(before, after)
 
 
 def test_users_graphs_are_not_touched():
@@ -170,12 +144,6 @@ def test_names_of_nodes_do_not_matter(framework):
     )
 
 
-def test_output_may_be_the_projection():
-    embedder = small(output="projection").fit(GRAPHS)
-    assert embedder.transform(GRAPHS).shape == (N, 6)
-    assert len(embedder.get_feature_names_out()) == 6
-
-
 @pytest.mark.parametrize("framework", FRAMEWORKS, ids=repr)
 def test_score_is_that_of_views_and_repeats(framework):
     embedder = small(framework=framework).fit(GRAPHS)
@@ -201,39 +169,8 @@ def test_training_raises_the_score_of_what_layers_read_out():
 # Settings that do not matter much
 
 
-@pytest.mark.parametrize("framework", FRAMEWORKS, ids=repr)
-def test_bf16_is_close_to_float32(framework):
-    exact, half = (
-        small(framework=framework, precision=precision, max_epochs=3).fit(GRAPHS)
-        for precision in ("float32", "bf16")
-    )
-    assert half.transform(GRAPHS).dtype == np.float32
-    last = exact.history_[-1, "train_loss"]
-    assert half.history_[-1, "train_loss"] == pytest.approx(last, rel=0.1)
-    assert not np.array_equal(half.transform(GRAPHS), exact.transform(GRAPHS))
-
-
 def test_memory_budget_and_workers_do_not_matter():
     np.testing.assert_array_equal(embedded(memory_budget=0.0, n_workers=2), embedded())
-
-
-def test_batches_of_two():
-    for framework in FRAMEWORKS:
-        assert np.isfinite(embedded(GRAPHS[:7], framework=framework, batch_size=2)).all()
-
-
-def test_a_module_with_dropout_is_an_encoder():
-    class Dropped(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.layers = nn.Sequential(nn.LazyLinear(8), nn.Dropout(0.5), nn.ReLU())
-
-        def forward(self, x, edge_index, batch):
-            return self.layers(x)
-
-    for framework in FRAMEWORKS:
-        h = embedded(encoder=Dropped(), framework=framework)
-        np.testing.assert_array_equal(embedded(encoder=Dropped(), framework=framework), h)
 
 
 def test_infograph_refuses_an_encoder_without_nodes():
@@ -264,13 +201,6 @@ def test_samples_of_zero_weight_are_not_anchors(framework):
     assert 0 < first_loss(half) < whole
 
 
-@pytest.mark.parametrize("framework", FRAMEWORKS, ids=repr)
-def test_sample_weights_change_the_embedding(framework):
-    embedder = small(framework=framework)
-    h = embedder.fit(GRAPHS, sample_weight=np.repeat([1.0, 0.0], N // 2)).transform(GRAPHS)
-    assert np.isfinite(h).all() and not np.allclose(h, embedded(framework=framework))
-
-
 # All of it together
 
 
@@ -282,18 +212,6 @@ def is_refused(loss, framework):
 @pytest.mark.parametrize("framework", FRAMEWORKS, ids=repr)
 def test_every_loss_takes_what_a_framework_contrasts(framework, monkeypatch):
     check_every_loss(monkeypatch, small(framework=framework, batch_size=12), GRAPHS, Y)
-
-
-@pytest.mark.parametrize("framework", FRAMEWORKS, ids=repr)
-@pytest.mark.parametrize("loss", DIFFERENT_LOSSES, ids=repr)
-def test_different_losses_are_fitted_with_every_framework(loss, framework):
-    embedder = small(loss=loss, framework=framework, batch_size=12)
-    if is_refused(loss, framework):
-        with pytest.raises(ValueError, match="no Jensen–Shannon form"):
-            embedder.fit(GRAPHS, Y)
-        return
-    h = embedder.fit(GRAPHS, Y).transform(GRAPHS)
-    assert np.isfinite(h).all() and np.isfinite(embedder.history_[:, "train_loss"]).all()
 
 
 def longer_cases():

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 from torch import nn
 
@@ -17,18 +16,16 @@ from skcontrast import (
     ContrastiveClassifier,
     ContrastiveEmbedder,
     augmentation,
-    contrastive_loss,
     encoders,
     features,
     frameworks,
     kinds,
     losses,
     optimizers,
-    save,
     schedules,
     similarity,
 )
-from skcontrast._checks import InvalidParameterError, validate_parameters
+from skcontrast._checks import validate_parameters  # private: every class, fit or none
 from skcontrast.augmentation import MarginalCorruption
 from skcontrast.encoders import MLP
 from skcontrast.kinds import Images
@@ -69,18 +66,6 @@ def test_a_mixed_list_names_the_first_item_that_does_not_fit(X, message, method)
         getattr(tiny(encoder=None), method)(X)
 
 
-def test_a_dataset_of_complex_numbers_is_refused():
-    with pytest.raises(TypeError, match="a Dataset of arrays of numbers"):
-        tiny().fit(Complex())
-
-
-def test_a_bool_is_not_an_int():
-    with pytest.raises(ValueError, match=r"'n_views' parameter .* int in the range \[2, inf"):
-        tiny(n_views=True).fit(VECTORS)
-    with pytest.raises(ValueError, match="'widths' parameter of MLP"):
-        MLP(True).build((4,))
-
-
 def test_floats_up_to_255_that_are_not_scaled_warn():
     images = 255 * PICTURES
     with pytest.warns(UserWarning, match="standardize=False does not scale"):
@@ -89,11 +74,6 @@ def test_floats_up_to_255_that_are_not_scaled_warn():
         warnings.simplefilter("error")
         tiny(encoder=None, kind=Images(standardize=False)).views(PICTURES)
         tiny(encoder=None).views(images)
-
-
-def test_marginals_of_graphs_are_refused_before_they_are_learned():
-    with pytest.raises(ValueError, match=r"MarginalCorruption expects vectors, .* got graphs"):
-        MarginalCorruption().fit(GRAPHS)
 
 
 PILLOW = Image.fromarray(np.zeros((8, 8, 3), dtype=np.uint8))
@@ -110,17 +90,6 @@ PILLOW = Image.fromarray(np.zeros((8, 8, 3), dtype=np.uint8))
 def test_an_image_of_pillow_and_pairs_with_labels_say_what_to_pass(X, message):
     with pytest.raises(TypeError, match=message):
         tiny(encoder=None).fit(X)
-
-
-def test_an_optimizer_is_a_class_and_no_instance():
-    adam = torch.optim.Adam([torch.zeros(2, requires_grad=True)])
-    with pytest.raises(ValueError, match=r"Write optimizer=torch.optim.SGD"):
-        tiny(optimizer=adam).fit(VECTORS)
-
-
-def test_a_classifier_takes_an_embedder_and_no_encoder():
-    with pytest.raises(ValueError, match=r"Write embedder=ContrastiveEmbedder\(\.\.\.\)"):
-        ContrastiveClassifier(torch.nn.Linear(5, 2)).fit(VECTORS, np.arange(N) % 2)
 
 
 @pytest.mark.skipif(torch.backends.cuda.is_built(), reason="torch is built for a GPU")
@@ -171,7 +140,7 @@ def test_what_is_none_of_the_declared_values_is_refused_by_the_name_of_the_param
             if (cls.__name__, name) not in OF_ANY_TYPE:
                 wrong = cls(**{**NEEDED.get(cls.__name__, {}), name: no_value})
                 message = f"'{name}' parameter of {cls.__name__}"
-                with pytest.raises(InvalidParameterError, match=message):
+                with pytest.raises(ValueError, match=message):
                     validate_parameters(wrong)
                 tried += 1
     assert tried > 80
@@ -187,9 +156,18 @@ def test_arguments_in_the_wrong_place_are_refused_with_the_right_one():
             return super().forward(x)[: len(x) - (len(x) > 2)]
 
     drops = Drops(VECTORS.shape[1], 3)
+    adam = torch.optim.Adam([torch.zeros(2, requires_grad=True)])
     cases = {
-        r"by name: pass loss=BCL\(\)": lambda: contrastive_loss(z, z, losses.BCL()),
-        r"by name: pass similarity=Cos": lambda: contrastive_loss(z, z, similarity.Cosine()),
+        r"'n_views' parameter .* int in the range \[2": lambda: tiny(n_views=True).fit(VECTORS),
+        "'widths' parameter of MLP": lambda: MLP(True).build((4,)),
+        r"MarginalCorruption expects vectors, .* got graphs": lambda: MarginalCorruption().fit(
+            GRAPHS
+        ),
+        "a Dataset of arrays of numbers": lambda: tiny().fit(Complex()),
+        r"Write optimizer=torch.optim.SGD": lambda: tiny(optimizer=adam).fit(VECTORS),
+        r"Write embedder=ContrastiveEmbedder\(\.\.\.\)": lambda: ContrastiveClassifier(
+            nn.Linear(5, 2)
+        ).fit(VECTORS, np.arange(N) % 2),
         r"no concentration: pass similarity=VonMisesFisher\(\)": lambda: fitted.concentration(z),
         r"got an embedder.*Classifier\(embedder, classifier\)": lambda: ContrastiveClassifier(
             None, tiny()
@@ -200,9 +178,7 @@ def test_arguments_in_the_wrong_place_are_refused_with_the_right_one():
         r"no predict_proba: its classifier SVC\(\) has none": lambda: (
             ContrastiveClassifier(tiny(), SVC()).predict_proba
         ),
-        "got 'gpu'.* Write 'cuda'": lambda: tiny(device="gpu").fit(VECTORS),
         "must be 'auto'.*got 'meta'": lambda: tiny(device="meta").fit(VECTORS),
-        r"save the embedder, pipe.named_steps\[name\]": lambda: save(make_pipeline(fitted), "a"),
         r"a list of 2 arrays of .* tuple\(X\)": lambda: tiny(framework=frameworks.CMC()).fit(pair),
         r"returned \d+ rows for \d+ samples": lambda: tiny(encoder=drops).fit(VECTORS),
         r"\(1, 8, 8\): pass X\[:, None\]": lambda: (

@@ -439,8 +439,7 @@ CASES = {
     "kinds.Graphs": fitted(GRAPHS, encoder=None, kind=kinds.Graphs(), max_epochs=1),
     "kinds.Images": fitted(COLOURED, encoder=None, kind=kinds.Images(), max_epochs=1),
     "kinds.Kind": fitted(
-        kind=Column(),
-        augmentation=augmentations.FunctionAugmentation(noisy, kind=Column()),
+        kind=Column(), augmentation=augmentations.FunctionAugmentation(noisy, kind=Column())
     ),
     "kinds.MultimodalKind": fitted(PAIR, framework=frameworks.CMC(), max_epochs=1),
     "kinds.Series": fitted(SERIES, encoder=None, kind=kinds.Series(), max_epochs=1),
@@ -706,10 +705,8 @@ def test_what_was_fitted_under_settings_trains_and_is_saved_as_otherwise(tmp_pat
         with under(*settings):
             embedder.fit(X)
             skcontrast.save(embedder, tmp_path / "model")
-            copies, pickled = (
-                [embedder, skcontrast.load(tmp_path / "model")],
-                pickle.dumps(embedder),
-            )
+            copies = [embedder, skcontrast.load(tmp_path / "model")]
+            pickled = pickle.dumps(embedder)
         copies += [skcontrast.load(tmp_path / "model"), pickle.loads(pickled)]
         for copy in copies:
             parameters = list(copy.encoder_.parameters())

@@ -8,7 +8,7 @@ import torch
 from sklearn.datasets import load_digits
 
 from skcontrast import ContrastiveEmbedder, contrastive_loss
-from skcontrast._runtime import seeded_rng
+from skcontrast._runtime import seeded_rng  # private: a CUDA generator by itself
 from skcontrast.augmentation import MarginalCorruption, SimCLRAugmentation
 from skcontrast.encoders import Pretrained
 from skcontrast.frameworks import CMC, MoCo, SimCLR
@@ -86,17 +86,11 @@ def test_mutual_likelihood_scores_are_those_of_the_cpu():
     torch.testing.assert_close(*results, rtol=1e-3, atol=1e-5)
 
 
-def test_global_generators_are_untouched():
+@pytest.mark.parametrize("device", ["cuda", "cpu"])
+def test_a_fit_leaves_the_generator_of_the_gpu(device):
     torch.cuda.manual_seed(5)
     before = torch.cuda.get_rng_state()
-    embedder("cuda").fit(X)
-    assert torch.equal(torch.cuda.get_rng_state(), before)
-
-
-def test_a_fit_on_the_cpu_leaves_the_generator_of_the_gpu():
-    torch.cuda.manual_seed(5)
-    before = torch.cuda.get_rng_state()
-    embedder("cpu").fit(X)
+    embedder(device).fit(X)
     assert torch.equal(torch.cuda.get_rng_state(), before)
 
 

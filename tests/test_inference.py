@@ -7,11 +7,11 @@ import pytest
 import torch
 from torch import nn
 
-from skcontrast._inference import encode, on_cpu
+from skcontrast._inference import encode  # private: a network without a fit
 from skcontrast.encoders import MLP, ConvNet
 from skcontrast.estimation import project_views
 from skcontrast.kinds import Vectors
-from skcontrast.kinds._recognise import recognised
+from skcontrast.kinds._recognise import recognised  # private: rows of one call
 from tests.common import small, vectors
 from tests.graphs.common import packed_arrays
 
@@ -19,16 +19,6 @@ from tests.graphs.common import packed_arrays
 def in_batches(module, X, n):
     """Return the output of a module for samples, n at a time."""
     return encode(module, X, SimpleNamespace(rows_per_call=lambda X: n), torch.from_numpy)
-
-
-@pytest.mark.parametrize("batch_size", [1, 3, 7, 10, 99])
-def test_portions_do_not_change_the_result(batch_size):
-    module = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3))
-    X = np.random.default_rng(0).normal(size=(10, 4)).astype(np.float32)
-    h = in_batches(module, X, batch_size)
-    expected = module.eval()(torch.from_numpy(X)).detach().numpy()
-    assert h.dtype == np.float32
-    np.testing.assert_allclose(h, expected, atol=1e-6)
 
 
 def test_many_small_samples_and_few_large_ones_per_call():
@@ -41,14 +31,6 @@ def test_many_small_samples_and_few_large_ones_per_call():
     assert of_shape(3, 1000, 1000) == 32
     graphs = packed_arrays(np.empty((2, 0)), [0, 2**14, 2**15])
     assert recognised(graphs)[0].rows_per_call(graphs) == 2
-
-
-def test_on_cpu_returns_tensors_on_the_cpu_themselves():
-    module = nn.Linear(2, 2)
-    state = {"state": {0: {"step": torch.ones(1)}}, "groups": [{"lr": 0.1}]}
-    assert on_cpu(module) is module
-    assert on_cpu(state) == state
-    assert on_cpu(None) is None
 
 
 @pytest.mark.parametrize("shape", [(64,), (3, 16, 16)])

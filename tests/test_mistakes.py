@@ -25,7 +25,7 @@ from skcontrast import (
     contrastive_loss,
     losses,
 )
-from skcontrast._checks._names import ELSEWHERE
+from skcontrast._checks._names import ELSEWHERE  # private: the table that the messages read
 from skcontrast.augmentation import AugmentationDropped, GaussianNoise
 from skcontrast.callbacks import Evaluation
 from skcontrast.datasets import ImageFolder
@@ -138,6 +138,12 @@ MISTAKES = [
     (lambda: fit(loss="debiased"), "Write loss=DCL()"),
     (lambda: fit(loss="hard"), "Write loss=HCL()"),
     (lambda: fit(loss=BCL), "Write loss=BCL()"),
+    (lambda: fit(loss="magic"), "Choose from BCL(), DCL(),"),
+    (lambda: fit(framework="moco"), "Write framework=MoCo()"),
+    (lambda: fit(similarity="dot_product"), "Write similarity=DotProduct()"),
+    (lambda: fit(augmentation="random_flip"), "Write augmentation=RandomFlip()"),
+    (lambda: fit(lr_schedule="Cosine"), "Did you mean 'cosine'"),
+    (lambda: fit(precision="BF16"), "Did you mean 'bf16'"),
     (lambda: fit(kind="image"), "Did you mean 'images'?"),
     (lambda: fit(lr_schedule="linear"), "Write lr_schedule=Linear()"),
     (lambda: fit(loss=nn.CrossEntropyLoss()), "Derive a class from Loss"),
@@ -145,10 +151,7 @@ MISTAKES = [
     (lambda: fit(IMAGES, encoder="convnet"), "Write encoder=ConvNet()"),
     (lambda: fit(IMAGES, augmentation="crop"), "RandomResizedCrop()"),
     (lambda: fit(IMAGES, encoder=nn.Linear(64, 8)), "Put torch.nn.Flatten() before it"),
-    (
-        lambda: fit(encoder=nn.Linear(5, 8).double()),
-        "weights in float64: pass it after .float()",
-    ),
+    (lambda: fit(encoder=nn.Linear(5, 8).double()), "weights in float64: pass it after .float()"),
     (lambda: fit(np.empty((0, 4))), "X is empty"),
     (lambda: fit(np.empty((0, 3, 16, 16))), "X is empty"),
     (
@@ -179,10 +182,7 @@ MISTAKES = [
     ),
     (lambda: fit(pd.DataFrame({"v": list(X)})), "pass np.stack(X['v']) for vectors"),
     (lambda: fit(TABLE).transform(TABLE.where(TABLE > 0)), "SimpleImputer()"),
-    (
-        lambda: fit(TABLE).transform(TABLE.assign(e="n/k")),
-        "must hold numbers, got 'n/k'",
-    ),
+    (lambda: fit(TABLE).transform(TABLE.assign(e="n/k")), "must hold numbers, got 'n/k'"),
     (lambda: fit(np.where(X > 2, "n/k", X.astype(object))), "string to float: 'n/k'"),
     (lambda: fit(TABLE.to_dict("records")), "pass pandas.DataFrame(X)"),
     (lambda: fit(TABLE.to_dict("list")), "pass pandas.DataFrame(X)"),
@@ -246,11 +246,7 @@ def test_what_is_to_be_written_instead_of_another_name_works():
 
 @pytest.mark.parametrize(
     "call",
-    [
-        lambda: knn_accuracy(Y, X, Y, X),
-        lambda: fit(X + 1j),
-        lambda: fit(loss=np.zeros(1000)),
-    ],
+    [lambda: knn_accuracy(Y, X, Y, X), lambda: fit(X + 1j), lambda: fit(loss=np.zeros(1000))],
 )
 def test_no_array_is_printed(call):
     with pytest.raises((ValueError, TypeError)) as error:

@@ -10,6 +10,7 @@ import pytest
 import torch
 from safetensors.torch import save
 
+# private: the bytes of the format
 from skcontrast._safetensors import pack, read_file, remove_parts, replace_file
 
 TENSORS = {

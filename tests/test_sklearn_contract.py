@@ -5,12 +5,10 @@ from functools import partial
 
 import joblib
 import numpy as np
-import pandas as pd
 import pytest
 import torch
-from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -26,7 +24,7 @@ from skcontrast.augmentation import (
 )
 from skcontrast.encoders import MLP, ConvNet
 from skcontrast.kinds import Vectors
-from skcontrast.losses import BCL, DCL, HCL, InfoNCE, Supervised
+from skcontrast.losses import BCL, DCL, HCL, Supervised
 from skcontrast.optimizers import Optimizer
 from skcontrast.similarity import Cosine, VonMisesFisher
 from tests.common import LOSSES, check_sklearn_contract, small, vectors
@@ -95,55 +93,24 @@ def test_pipeline_of_augmentation_embedder_and_classifier(digits):
     assert pipe[:-1].transform(X).dtype == np.float32
 
 
-def test_pipeline_that_ends_with_the_embedder(digits):
-    pipe = Pipeline([("affine", RandomAffine()), ("embed", small(encoder=ConvNet(widths=(8,))))])
-    X = digits[0].reshape(-1, 8, 8)
-    assert pipe.fit(X).transform(X).shape[0] == len(X)
-    assert pipe.fit_transform(X).shape[0] == len(X)
-    assert np.isfinite(pipe.score(X))
-
-
 @pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_grid_search_over_the_hyperparameters_of_loss_and_similarity(digits, n_jobs):
     X, y = digits
-    pipe = Pipeline(
-        [
-            ("embed", small(augmentation=GaussianNoise(), max_epochs=1)),
-            ("clf", LogisticRegression(max_iter=2000)),
-        ]
-    )
-    search = GridSearchCV(
-        pipe,
-        {
-            "embed__loss": [DCL(), HCL()],
-            "embed__loss__tau_plus": [0.05, 0.1],
-            "embed__similarity__temperature": [0.2],
-        },
-        cv=2,
-        n_jobs=n_jobs,
-        error_score="raise",
-    )
+    embed = small(augmentation=GaussianNoise(), max_epochs=1)
+    pipe = Pipeline([("embed", embed), ("clf", LogisticRegression(max_iter=2000))])
+    grid = {
+        "embed__loss": [DCL(), HCL()],
+        "embed__loss__tau_plus": [0.05, 0.1],
+        "embed__similarity__temperature": [0.2],
+    }
+    search = GridSearchCV(pipe, grid, cv=2, n_jobs=n_jobs, error_score="raise")
     search.fit(X, y)
     embedder = search.best_estimator_["embed"]
     assert embedder.loss_.tau_plus == search.best_params_["embed__loss__tau_plus"]
-    assert (
-        embedder.similarity_.temperature == search.best_params_["embed__similarity__temperature"]
-    )
+    temperature = embedder.similarity_.temperature
+    assert temperature == search.best_params_["embed__similarity__temperature"]
     assert len(set(search.cv_results_["mean_test_score"])) > 1
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-
-
-def test_grid_search_without_labels(digits):
-    X, _ = digits
-    search = GridSearchCV(brief(), {"loss": [InfoNCE(), DCL()], "lr": [1e-3, 1e-2]}, cv=2)
-    search.fit(X)
-    scores = search.cv_results_["mean_test_score"]
-    assert ((scores > 0) & (scores <= 1)).all()
-
-
-def test_cross_val_score(digits):
-    scores = cross_val_score(make_pipeline(small(), SVC()), *digits, cv=3, error_score="raise")
-    assert (scores > 0.3).all()
 
 
 def test_nested_parameter_of_a_default_component():
@@ -162,29 +129,6 @@ def test_nested_parameter_of_something_without_parameters_is_refused(name):
         ContrastiveEmbedder().set_params(**{name: 1})
 
 
-def test_a_refused_nested_parameter_leaves_the_default():
-    embedder = ContrastiveEmbedder()
-    with pytest.raises(
-        ValueError, match=r"InfoNCE\(\), which has no parameter 'tau_plus': .*, such as .*DCL\(\)"
-    ):
-        embedder.set_params(loss__tau_plus=0.1)
-    assert embedder.loss is None
-
-
-def test_an_unknown_nested_parameter_is_answered_with_the_known_ones():
-    with pytest.raises(ValueError, match="Invalid parameter 'tau' for estimator DCL"):
-        small(loss=DCL()).set_params(loss__tau=0.1)
-
-
-def test_clone_is_unfitted_and_equal(digits):
-    fitted = small(loss=HCL(beta=0.3)).fit(digits[0])
-    copy = clone(fitted)
-    assert not hasattr(copy, "encoder_")
-    np.testing.assert_array_equal(
-        copy.fit(digits[0]).transform(digits[0]), fitted.transform(digits[0])
-    )
-
-
 @pytest.mark.parametrize("how", ["pickle", "joblib"])
 def test_saved_and_loaded(digits, how, tmp_path):
     pipe = image_pipeline().fit(*digits)
@@ -199,32 +143,6 @@ def test_saved_and_loaded(digits, how, tmp_path):
         digits[0].reshape(-1, 1, 8, 8)
     )
     loaded.fit(*digits)
-
-
-def test_set_output_pandas_and_polars(digits):
-    X = pd.DataFrame(digits[0], index=np.arange(300) + 1000).add_prefix("pixel")
-    embedder = small(n_components=4).fit(X)
-    assert list(embedder.feature_names_in_) == list(X.columns)
-    frame = embedder.set_output(transform="pandas").transform(X)
-    assert list(frame.columns) == [f"contrastiveembedder{k}" for k in range(4)]
-    assert frame.index.equals(X.index)
-    assert embedder.set_output(transform="polars").transform(X).shape == (300, 4)
-
-
-def test_pipeline_set_output_reaches_the_embedder_through_augmentations(digits):
-    pipe = make_pipeline(GaussianNoise(), small(n_components=3)).set_output(transform="pandas")
-    X = pd.DataFrame(digits[0]).add_prefix("p")
-    assert pipe.fit_transform(X).shape == (300, 3)
-    assert list(pipe[-1].feature_names_in_) == list(X.columns)
-
-
-def test_pipeline_with_memory(digits, tmp_path):
-    X, y = digits
-    plain = image_pipeline().fit(X, y)
-    cached = image_pipeline().set_params(memory=joblib.Memory(tmp_path, verbose=0))
-    for _ in range(2):
-        cached.fit(X, y)
-        np.testing.assert_array_equal(cached[:-1].transform(X), plain[:-1].transform(X))
 
 
 def test_feature_union_with_a_raw_branch(digits):
@@ -247,10 +165,7 @@ def test_scaling_after_an_augmentation_says_that_the_augmentation_is_lost(digits
     [
         (make_pipeline(RandomAffine(), small()), r"RandomAffine.*\(n_samples.*Unflatten"),
         (make_pipeline(ColorJitter(), small()), r"ColorJitter.*Unflatten"),
-        (
-            make_pipeline(RandomAffine(), Unflatten((1, 8, 8)), small()),
-            r"Unflatten must come before",
-        ),
+        (make_pipeline(RandomAffine(), Unflatten((1, 8, 8)), small()), r"Unflatten must come be"),
     ],
     ids=["affine on vectors", "jitter on vectors", "Unflatten too late"],
 )

@@ -11,7 +11,7 @@ from sklearn.preprocessing import FunctionTransformer
 from torch.utils.data import Dataset
 
 import skcontrast
-from skcontrast._warnings import say, warn
+from skcontrast._warnings import say, warn  # private: where a warning points
 from skcontrast.augmentation import AugmentationDropped, MarginalCorruption
 from skcontrast.datasets import ImageFolder
 from tests.common import small

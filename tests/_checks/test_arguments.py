@@ -6,14 +6,9 @@ import polars as pl
 import pytest
 import torch
 
-from skcontrast._checks import (
-    POSITIVE_INT,
-    as_numbers,
-    check_component,
-    naming,
-    validated,
-)
-from skcontrast._checks._arguments import _odd_item
+# private: the constraints that every class declares with
+from skcontrast._checks import POSITIVE_INT, as_numbers, check_component, naming, validated
+from skcontrast._checks._arguments import _odd_item  # private: the message of the odd item
 from skcontrast.losses import DCL, Loss
 
 
@@ -42,13 +37,6 @@ def test_a_component_is_an_instance_or_the_default():
     for bad in (None, 3, int):
         with pytest.raises(TypeError, match="'loss' parameter of Embedder must be an instance of"):
             check_component(bad, Loss, **names)
-
-
-def test_arguments_that_do_not_exist_are_left_to_python():
-    with pytest.raises(TypeError, match=r"function\(\) got an unexpected keyword argument 'm'"):
-        function(1, m=2)
-    with pytest.raises(TypeError, match="missing 1 required positional argument: 'n'"):
-        function()
 
 
 def test_errors_of_libraries_are_raised_again_by_name_and_others_as_they_are():

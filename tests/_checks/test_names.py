@@ -7,6 +7,8 @@ import torch
 from sklearn.base import clone
 
 from skcontrast import ContrastiveEmbedder, contrastive_loss
+
+# private: what every signature is wrapped in
 from skcontrast._checks import names_checked
 from skcontrast.augmentation import GaussianNoise, RandomAffine
 from skcontrast.callbacks import Evaluation
@@ -80,7 +82,8 @@ def test_a_function_that_takes_any_argument_is_left_alone():
 
 def test_a_parameter_that_the_default_lacks_names_the_objects_that_have_it():
     with pytest.raises(ValueError, match=r"is None, that is InfoNCE\(\).*'tau_plus'.*DCL\(\)"):
-        small().set_params(loss__tau_plus=0.1)
+        (refused := small()).set_params(loss__tau_plus=0.1)
+    assert refused.loss is None
     with pytest.raises(ValueError, match=r"SimCLR\(\), which has no parameter.*MoCo\(\)"):
         small().set_params(framework__queue_size=64)
     with pytest.raises(ValueError, match=r"\. Did you mean 'temperature'\?$"):

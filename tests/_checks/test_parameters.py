@@ -13,6 +13,8 @@ from sklearn.base import clone
 from torch import nn
 
 from skcontrast import ContrastiveEmbedder
+
+# private: the constraints that every class declares with
 from skcontrast._checks import (
     POSITIVE_INT,
     InvalidParameterError,

@@ -5,6 +5,7 @@ import pytest
 import torch
 from scipy.sparse import csr_array
 
+# private: samples as the fit reads them
 from skcontrast._data._arrays import SparseSamples, column_scaler, fingerprint, row_blocks
 
 ARRAY = np.arange(6 * 4 * 5, dtype=np.int16).reshape(6, 4, 5)

@@ -21,12 +21,16 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from torch.utils.data import Dataset
 
 from skcontrast import ContrastiveClassifier, load, save
+
+# private: the pixels of one file
 from skcontrast._data._pictures import SUFFIXES, as_pixels, read_image
 from skcontrast.augmentation import RandomFlip
 from skcontrast.datasets import ImageFolder
 from skcontrast.encoders import Pretrained
 from skcontrast.features import Raw
 from skcontrast.kinds import Images
+
+# private: how samples are read, before any fit
 from skcontrast.kinds._recognise import read_samples
 from tests.common import small, small_images
 

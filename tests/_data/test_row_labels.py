@@ -11,57 +11,43 @@ import polars as pl
 import pytest
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
-from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
+from skcontrast import augmentation as augmentations
+
+# private: batches and labels of modalities
 from skcontrast._data._modalities import LabeledArray, label_rows, row_labels
-from skcontrast.augmentation import (
-    AttributeMask,
-    ColorJitter,
-    EdgePerturb,
-    GaussianBlur,
-    GaussianNoise,
-    MarginalCorruption,
-    NodeDrop,
-    RandomAffine,
-    RandomFlip,
-    RandomGrayscale,
-    RandomResizedCrop,
-    RandomWalkSubgraph,
-    SimCLRAugmentation,
-    Unflatten,
-    Views,
-)
 from skcontrast.graphs import pack_graphs
 from tests.common import small
 
-PIXELS = Unflatten((1, 4, 4))
+PIXELS = augmentations.Unflatten((1, 4, 4))
 VECTOR_CHAINS = [
     [],
-    [GaussianNoise()],
-    [MarginalCorruption()],
-    [StandardScaler(), GaussianNoise(), MarginalCorruption()],
+    [augmentations.GaussianNoise()],
+    [augmentations.MarginalCorruption()],
+    [StandardScaler(), augmentations.GaussianNoise(), augmentations.MarginalCorruption()],
     [PIXELS],
     *[
         [PIXELS, augmentation]
         for augmentation in (
-            ColorJitter(),
-            GaussianBlur(),
-            RandomAffine(),
-            RandomFlip(),
-            RandomGrayscale(),
-            RandomResizedCrop(),
-            SimCLRAugmentation(),
+            augmentations.ColorJitter(),
+            augmentations.GaussianBlur(),
+            augmentations.RandomAffine(),
+            augmentations.RandomFlip(),
+            augmentations.RandomGrayscale(),
+            augmentations.RandomResizedCrop(),
+            augmentations.SimCLRAugmentation(),
         )
     ],
-    [PIXELS, RandomFlip(), ColorJitter()],
+    [PIXELS, augmentations.RandomFlip(), augmentations.ColorJitter()],
 ]
 GRAPH_CHAINS = [
     [],
-    [NodeDrop()],
-    [EdgePerturb()],
-    [RandomWalkSubgraph()],
-    [NodeDrop(), AttributeMask()],
+    [augmentations.NodeDrop()],
+    [augmentations.EdgePerturb()],
+    [augmentations.RandomWalkSubgraph()],
+    [augmentations.NodeDrop(), augmentations.AttributeMask()],
 ]
 
 
@@ -129,15 +115,8 @@ def test_a_column_transformer_joins_each_row_with_its_own(chain, table):
     pd.testing.assert_frame_equal(raw, other)
 
 
-@pytest.mark.parametrize("chain", VECTOR_CHAINS, ids=names)
-def test_a_feature_union_has_as_many_rows_as_its_input(chain, table):
-    union = FeatureUnion([("embed", embedding(chain)), ("raw", StandardScaler())])
-    joined = union.set_output(transform="pandas").fit_transform(table)
-    assert len(joined) == len(table) and not joined.isna().any(axis=None)
-
-
 def test_steps_after_the_embedder_see_the_index(table):
-    pipe = make_pipeline(GaussianNoise(), small(max_epochs=1), FunctionTransformer())
+    pipe = make_pipeline(augmentations.GaussianNoise(), small(max_epochs=1), FunctionTransformer())
     out = pipe.set_output(transform="pandas").fit_transform(table)
     pd.testing.assert_index_equal(out.index, table.index)
 
@@ -149,7 +128,7 @@ def test_without_set_output_arrays_come_back(table):
 
 
 def test_rows_of_views_and_of_packed_graphs_keep_their_labels(table, graphs):
-    views = make_pipeline(clone(PIXELS), RandomFlip()).fit_transform(table)
+    views = make_pipeline(clone(PIXELS), augmentations.RandomFlip()).fit_transform(table)
     pd.testing.assert_index_equal(views[[3, 1]].index, table.index[[3, 1]])
     pd.testing.assert_index_equal(pack_graphs(graphs)[[3, 1]].index, graphs.index[[3, 1]])
 
@@ -173,7 +152,7 @@ def test_labels_survive_a_pickle_and_are_lost_by_computing(table):
 
 
 def test_a_cached_pipeline_keeps_the_index(table, tmp_path):
-    pipe = embedding([PIXELS, RandomFlip()]).set_params(memory=str(tmp_path))
+    pipe = embedding([PIXELS, augmentations.RandomFlip()]).set_params(memory=str(tmp_path))
     pipe.set_output(transform="pandas")
     for _ in range(2):
         pd.testing.assert_index_equal(clone(pipe).fit_transform(table).index, table.index)
@@ -182,4 +161,4 @@ def test_a_cached_pipeline_keeps_the_index(table, tmp_path):
 def test_no_labels_no_labeled_array():
     array = np.ones((2, 3))
     assert label_rows(array, None) is array
-    assert Views(array, ()).index is None
+    assert augmentations.Views(array, ()).index is None

@@ -6,6 +6,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.preprocessing import StandardScaler
 
 import skcontrast
+
+# private: the table of classes
 from skcontrast._files._save import LINEAR, _defined_in, _modules, classes
 
 PUBLIC = (

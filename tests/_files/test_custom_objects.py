@@ -8,7 +8,9 @@ import torch
 from sklearn.base import BaseEstimator
 from torch import nn
 
-from skcontrast._files._save import classes
+from skcontrast._files._save import classes  # private: the names that files store
+
+# private: files that no fit writes
 from skcontrast._files._values import Reader, Writer, qualified_name
 
 

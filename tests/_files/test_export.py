@@ -15,7 +15,7 @@ from scipy.sparse import csr_matrix
 from torch import nn
 
 from skcontrast import ContrastiveEmbedder, export
-from skcontrast._files import _export
+from skcontrast._files import _export  # private: what the check of a file computes
 from skcontrast.encoders import MLP, ConvNet, PatchNet, Pretrained
 from skcontrast.frameworks import CMC
 from skcontrast.kinds import Images, Vectors
@@ -82,6 +82,11 @@ def fitted(X, **params):
     return ContrastiveEmbedder(max_epochs=1, random_state=0, device="cpu", **params).fit(X)
 
 
+def run(path, X):
+    """Return what an exported network makes of samples."""
+    return _export._run_onnx(path.read_bytes(), X)
+
+
 def close(h, expected):
     """Compare to 1e-5 of the largest number."""
     np.testing.assert_allclose(h, expected, atol=1e-5 * max(1, np.abs(expected).max()))
@@ -94,9 +99,9 @@ def test_the_exported_network_is_transform(case, tmp_path):
     path = tmp_path / "network.onnx"
     export(embedder, path, X)
     assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
-    run, rows = _export._run_onnx, _export._as_exported_dtype(embedder, X)
+    rows = _export._as_exported_dtype(embedder, X)
     for n in (1, 3, len(X)):
-        close(run(path.read_bytes(), rows[:n]), embedder.transform(X[:n]))
+        close(run(path, rows[:n]), embedder.transform(X[:n]))
 
 
 @pytest.mark.parametrize(
@@ -106,7 +111,7 @@ def test_the_exported_network_is_transform(case, tmp_path):
 def test_images_may_be_exported_in_another_dtype_of_the_same_unit(fitted_on, passed, tmp_path):
     embedder = fitted(fitted_on, **CONV)
     export(embedder, tmp_path / "network.onnx", passed)
-    found = _export._run_onnx((tmp_path / "network.onnx").read_bytes(), passed)
+    found = run(tmp_path / "network.onnx", passed)
     close(found, embedder.transform(passed))
 
 
@@ -117,7 +122,7 @@ def test_a_pretrained_network_is_exported(tmp_path):
         network = nn.Sequential(nn.Conv2d(3, 8, 3, 2), nn.ReLU(), nn.Conv2d(8, 16, 3, 2))
     embedder = fitted(noise, encoder=Pretrained(network, mean=0.5, std=0.25))
     export(embedder, tmp_path / "network.onnx", noise)
-    found = _export._run_onnx((tmp_path / "network.onnx").read_bytes(), noise[:9])
+    found = run(tmp_path / "network.onnx", noise[:9])
     expected = embedder.transform(noise[:9])
     np.testing.assert_allclose(found, expected, atol=1e-3 * np.abs(expected).max())
 
@@ -167,10 +172,8 @@ def test_samples_that_transform_refuses_are_refused(X, message, tmp_path):
 
 
 def test_only_an_embedder_is_exported(tmp_path):
-    with pytest.raises(
-        TypeError,
-        match=r"writes an embedder or a classifier of skcontrast, got .* From a Pipe",
-    ):
+    message = r"writes an embedder or a classifier of skcontrast, got .* From a Pipe"
+    with pytest.raises(TypeError, match=message):
         export(5, tmp_path / "a.onnx", VECTORS)
 
 
@@ -178,19 +181,10 @@ def test_columns_keep_their_names_and_their_order(tmp_path):
     frame = pd.DataFrame(VECTORS, columns=list("abcdef"))
     embedder = fitted(frame, **SMALL)
     export(embedder, tmp_path / "a.onnx", frame)
-    run = _export._run_onnx
-    close(run((tmp_path / "a.onnx").read_bytes(), VECTORS), embedder.transform(frame))
+    close(run(tmp_path / "a.onnx", VECTORS), embedder.transform(frame))
     with pytest.raises(ValueError, match="names must be in the same order"):
         export(embedder, tmp_path / "b.onnx", frame[list("fedcba")])
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.onnx"]
-
-
-def test_arrays_that_run_backwards_are_samples(tmp_path):
-    embedder = fitted(VECTORS, **SMALL)
-    backwards = VECTORS[::-1, ::-1]
-    export(embedder, tmp_path / "a.onnx", backwards)
-    run = _export._run_onnx
-    close(run((tmp_path / "a.onnx").read_bytes(), VECTORS), embedder.transform(VECTORS))
 
 
 def export_without_room(path):
@@ -222,9 +216,8 @@ def test_sparse_samples_are_named(tmp_path):
 def test_a_file_for_ints_takes_float64(tmp_path):
     X = (10 * VECTORS).astype(int)
     embedder = fitted(X, **SMALL)
-    export(embedder, tmp_path / "a.onnx", X)
-    run = _export._run_onnx
-    close(run((tmp_path / "a.onnx").read_bytes(), X.astype(float)), embedder.transform(X))
+    export(embedder, tmp_path / "a.onnx", X[::-1, ::-1])  # which run backwards in memory
+    close(run(tmp_path / "a.onnx", X.astype(float)), embedder.transform(X))
 
 
 @pytest.mark.parametrize("name", ["onnx", "onnxscript", "onnxruntime"])
@@ -242,8 +235,7 @@ def test_parts_of_one_array_can_be_exported_and_several_arrays_are_refused(tmp_p
         export(embedder, tmp_path / "a.onnx", pair)
     embedder = fitted(VECTORS, framework=CMC(split=2), **SMALL)
     export(embedder, tmp_path / "a.onnx", VECTORS)
-    run = _export._run_onnx
-    close(run((tmp_path / "a.onnx").read_bytes(), VECTORS), embedder.transform(VECTORS))
+    close(run(tmp_path / "a.onnx", VECTORS), embedder.transform(VECTORS))
 
 
 @pytest.mark.slow
@@ -251,10 +243,10 @@ def test_a_network_that_differs_is_not_written(tmp_path, monkeypatch):
     embedder = fitted(VECTORS, **SMALL)
     path = tmp_path / "network.onnx"
     path.write_bytes(b"before")
-    run = _export._run_onnx
+    of_onnx = _export._run_onnx
     for error in (0.1, -0.1, np.nan):
         monkeypatch.setattr(
-            _export, "_run_onnx", lambda data, X, error=error: run(data, X) + error
+            _export, "_run_onnx", lambda data, X, error=error: of_onnx(data, X) + error
         )
         with pytest.raises(ValueError, match=r"network\.onnx was not written: .* differs"):
             export(embedder, path, VECTORS)

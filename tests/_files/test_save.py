@@ -17,8 +17,8 @@ from torch import nn
 
 import skcontrast
 from skcontrast import ContrastiveEmbedder
-from skcontrast._files._values import qualified_name
-from skcontrast._safetensors import pack, read_file
+from skcontrast._files._values import qualified_name  # private: names that files store
+from skcontrast._safetensors import pack, read_file  # private: the bytes of the format
 from skcontrast.augmentation import (
     Augmentation,
     FunctionAugmentation,
@@ -28,7 +28,6 @@ from skcontrast.augmentation import (
 from skcontrast.datasets import Modalities
 from skcontrast.encoders import GIN, MLP, ConvNet, PatchNet, ResNet, SeriesNet
 from skcontrast.frameworks import CMC, InfoGraph, MoCo
-from skcontrast.graphs import pack_graphs
 from skcontrast.kinds import Kind
 from skcontrast.losses import BCL, DCL, HCL, InfoNCE
 from skcontrast.optimizers import Optimizer
@@ -60,11 +59,6 @@ class Net(nn.Module):
 
     def forward(self, x):
         return self.norm(self.linear(x))
-
-
-def jitter(x):
-    """A function that is none of skcontrast's."""
-    return x + torch.randn_like(x)
 
 
 class Halved(Augmentation):
@@ -185,15 +179,6 @@ def test_estimates_and_output_containers_are_kept(tmp_path):
     pd.testing.assert_frame_equal(loaded.transform(VECTORS), embedder.transform(VECTORS))
 
 
-def test_packed_graphs_are_embedded_alike(tmp_path):
-    embedder = fitted(GRAPHS, encoder=GIN(width=4))
-    skcontrast.save(embedder, tmp_path / "a")
-    packed = pack_graphs(GRAPHS)
-    np.testing.assert_array_equal(
-        skcontrast.load(tmp_path / "a").transform(packed), embedder.transform(GRAPHS)
-    )
-
-
 def test_training_samples_stay_out(tmp_path):
     marked = VECTORS.copy()
     marked[:, 0] = np.pi * np.arange(1, 41)
@@ -240,13 +225,6 @@ class OwnLoss(InfoNCE):
         return 1.0, 0.0
 
 
-class Block(nn.Sequential):
-    """A network of any shape."""
-
-    def __init__(self, n_in, n_out):
-        super().__init__(nn.Linear(n_in, n_out), nn.ReLU())
-
-
 def test_modules_of_one_class_have_a_name_each(tmp_path):
     layers = Scale(100.0), nn.Linear(6, 4), nn.Tanh(), Scale(0.01)
     embedder = fitted(encoder=nn.Sequential(*layers))
@@ -260,20 +238,12 @@ def test_modules_of_one_class_have_a_name_each(tmp_path):
 
 
 def test_lazy_layers_are_refused_until_they_have_seen_a_sample(tmp_path):
-    embedder = fitted(encoder=nn.Sequential(nn.LazyLinear(4), nn.ReLU()))
+    embedder = fitted(encoder=nn.Sequential(nn.LazyLinear(4), nn.LazyBatchNorm1d()))
     with pytest.raises(TypeError, match=r"encoder.* is in a lazy layer, .*call the module once"):
         skcontrast.save(embedder, tmp_path / "a")
-    embedder.encoder(torch.zeros(1, VECTORS.shape[1]))
+    embedder.encoder(torch.zeros(2, VECTORS.shape[1]))
     skcontrast.save(embedder, tmp_path / "a")
     loaded = skcontrast.load(tmp_path / "a")
-    np.testing.assert_array_equal(loaded.transform(VECTORS), embedder.transform(VECTORS))
-
-
-def test_modules_of_one_class_may_have_other_shapes(tmp_path):
-    embedder = fitted(encoder=nn.Sequential(Block(6, 16), Block(16, 4)))
-    skcontrast.save(embedder, tmp_path / "a")
-    own = {f"{__name__}.Block": Block(6, 16), f"{__name__}.Block#2": Block(16, 4)}
-    loaded = skcontrast.load(tmp_path / "a", custom_objects=own)
     np.testing.assert_array_equal(loaded.transform(VECTORS), embedder.transform(VECTORS))
 
 
@@ -382,13 +352,6 @@ def test_a_file_loads_in_a_process_that_knows_nothing_of_this_one(path):
     np.testing.assert_array_equal(loaded.transform(VECTORS), expected.transform(VECTORS))
 
 
-def test_a_function_is_passed(tmp_path):
-    embedder = fitted(augmentation=FunctionAugmentation(jitter, kind="vectors"), **SMALL)
-    skcontrast.save(embedder, tmp_path / "a")
-    loaded = skcontrast.load(tmp_path / "a", custom_objects={f"{__name__}.jitter": jitter})
-    np.testing.assert_array_equal(loaded.transform(VECTORS), embedder.transform(VECTORS))
-
-
 def test_transformers_are_saved_and_name_their_activation(tmp_path):
     layer = nn.TransformerEncoderLayer(2, 1, 4, batch_first=True)
     encoder = nn.Sequential(nn.Unflatten(1, (3, 2)), layer, nn.Flatten())
@@ -439,14 +402,6 @@ def test_a_failed_save_keeps_the_file_that_was_there(path, monkeypatch):
 def test_a_file_that_is_missing_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"nothing\.safetensors"):
         skcontrast.load(tmp_path / "nothing.safetensors")
-
-
-@pytest.mark.parametrize("share", [0, 0.001, 0.2, 0.99])
-def test_a_truncated_file_is_refused(path, share):
-    whole = path.read_bytes()
-    path.write_bytes(whole[: int(share * len(whole))])
-    with pytest.raises(ValueError, match=r"embedder.safetensors cannot be loaded: "):
-        skcontrast.load(path)
 
 
 def test_files_of_others_are_refused(path):

@@ -46,10 +46,7 @@ def finished(tmp_path):
     "params, message",
     [
         ({"lr": 0.5}, "'lr' was 0.001 and is now 0.5"),
-        (
-            {"encoder": MLP((8,))},
-            r"'encoder' was MLP\(widths=\(16,\)\) and is now MLP\(widths=\(8",
-        ),
+        ({"encoder": MLP((8,))}, r"'encoder' was MLP\(widths=\(16,\)\) and is now MLP\(w.*\(8"),
         ({"loss": DCL()}, r"'loss' was None and is now DCL\(\)"),
         ({"augmentation": GaussianNoise()}, r"'augmentation' was None and is now \[GaussianNoise"),
         ({"optimizer": "sgd"}, "'optimizer' was 'adam' and is now 'sgd'"),

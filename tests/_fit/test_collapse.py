@@ -11,7 +11,6 @@ from torch import nn
 from torch.utils.data import TensorDataset
 
 from skcontrast.callbacks import CollapseWarning
-from skcontrast.encoders import MLP
 from skcontrast.frameworks import CMC, InfoGraph, MoCo
 from skcontrast.kinds import Vectors
 from tests.common import IMAGES, X_DIGITS, images, small, vectors
@@ -146,10 +145,6 @@ def test_the_check_is_warned_of_at_the_line_of_the_caller():
     with pytest.warns(CollapseWarning) as caught:
         small(encoder=Collapses(1)).fit(X_DIGITS)
     assert caught[0].filename == __file__
-
-
-def test_the_default_encoder_starts_far_from_collapse():
-    assert not collapses(small(encoder=MLP(widths=(8,)), max_epochs=1), X_DIGITS)
 
 
 @pytest.mark.parametrize("params", [{}, {"max_epochs": 1}, {"framework": MoCo()}], ids=str)

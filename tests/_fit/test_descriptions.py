@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from skcontrast._fit._checkpoint import description_of
+from skcontrast._fit._checkpoint import description_of  # private: what becomes a description
 from skcontrast.losses import DCL
 from skcontrast.optimizers import Optimizer
 from tests.common import in_a_process

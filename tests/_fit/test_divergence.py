@@ -34,9 +34,8 @@ DIVERGENT = {
 @pytest.mark.parametrize("params", DIVERGENT.values(), ids=DIVERGENT)
 def test_divergence_is_an_error_and_never_an_embedding(params):
     embedder = small(**params)
-    with pytest.raises(
-        ValueError, match=r"diverged in epoch \d+: .*'lr'.*'temperature'.*'augmentation'"
-    ):
+    message = r"diverged in epoch \d+: .*'lr'.*'temperature'.*'augmentation'"
+    with pytest.raises(ValueError, match=message):
         embedder.fit(X_DIGITS)
     assert not hasattr(embedder, "encoder_")
 

@@ -6,7 +6,7 @@ from sklearn.datasets import load_digits
 from skcontrast import ContrastiveEmbedder
 from skcontrast.losses import BCL, DCL, Loss, PositiveDebiased
 from skcontrast.schedules import Auto, interval
-from skcontrast.schedules._numbers import check_hyperparameters
+from skcontrast.schedules._numbers import check_hyperparameters  # private: refused without a fit
 
 X, y = load_digits(return_X_y=True)
 X, y = X[:200], y[:200]
@@ -52,11 +52,8 @@ def test_a_hyperparameter_of_any_name_is_estimated_as_what_it_declares(target):
 
 def test_a_given_prior_of_any_name_is_taken_for_known():
     same = small(loss=BCL(alpha=Auto(every=1), tau_plus=0.3)).fit(X).history_
-    own = (
-        small(loss=PositiveDebiased(tau_plus=0.1, negatives=Renamed(0.3, Auto(every=1))))
-        .fit(X)
-        .history_
-    )
+    loss = PositiveDebiased(tau_plus=0.1, negatives=Renamed(0.3, Auto(every=1)))
+    own = small(loss=loss).fit(X).history_
     assert own[0, "loss__negatives__location"] == same[0, "loss__alpha"] == 0.5
     # Both have seen the first epoch of different losses; with the prior known, neither is at .5.
     assert own[-1, "loss__negatives__location"] > 0.5

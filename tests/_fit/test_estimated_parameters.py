@@ -10,10 +10,11 @@ from sklearn.model_selection import GridSearchCV, ParameterGrid, ShuffleSplit
 from sklearn.pipeline import make_pipeline
 from skorch.callbacks import Callback
 
+# private: the estimates of an epoch
 from skcontrast._fit._estimated_parameters import AutoParameters
-from skcontrast._objective._contrast import in_batch
 from skcontrast.augmentation import MarginalCorruption
 from skcontrast.estimation import alpha_from_auc, macro_auc, tau_plus_from_labels
+from skcontrast.frameworks import in_batch
 from skcontrast.losses import BCL, DCL, HCL, PUCL, NonparametricBCL, PositiveDebiased, Supervised
 from skcontrast.schedules import Auto, Linear
 from skcontrast.similarity import Cosine
@@ -70,7 +71,8 @@ def test_with_labels_the_prior_is_that_of_the_classes_from_the_first_epoch():
 def test_unlabeled_samples_and_targets_that_are_not_classes_leave_it_to_the_ranks():
     loss = BCL(alpha=Auto(every=1))
     ranks = small(loss=loss).fit(X).history_[:, "loss__alpha"]
-    for target in (np.full(300, -1), np.random.default_rng(0).normal(size=300), np.arange(300)):
+    none, numbers = np.full(300, -1), np.random.default_rng(0).normal(size=300)
+    for target in (none, numbers, np.arange(300), np.c_[y, y]):
         assert small(loss=loss).fit(X, target).history_[:, "loss__alpha"] == ranks
     half = np.where(np.arange(300) < 150, y, -1)
     assert small(loss=loss).fit(X, half).history_[:, "loss__alpha"] != ranks
@@ -220,12 +222,6 @@ def test_the_last_estimate_is_an_attribute():
     assert embedder.estimates_["alpha"] != embedder.history_[-1, "loss__alpha"]
 
 
-def test_targets_of_several_columns_leave_it_to_the_ranks():
-    loss = BCL(alpha=Auto(every=1))
-    ranks = small(loss=loss).fit(X).history_[:, "loss__alpha"]
-    assert small(loss=loss).fit(X, np.c_[y, y]).history_[:, "loss__alpha"] == ranks
-
-
 def test_supervised_loss_without_any_label_estimates_from_ranks():
     loss = PositiveDebiased(tau_plus=Auto(every=1), negatives=Supervised())
     embedder = small(loss=loss, max_epochs=3)
@@ -279,15 +275,6 @@ def test_labels_that_the_loss_reads_are_not_replaced_by_draws():
     few = few_of(y)
     small(loss=loss, max_epochs=2, callbacks=[Note()]).fit(X, few)
     assert seen == [few.tolist()] * 2
-
-
-def test_schedules_are_replaced_by_their_values_at_a_progress():
-    loss, similarity = HCL(tau_plus=0.1, beta=Linear(2, 0)), Cosine(Linear(1.0, 0.5))
-    now = AutoParameters(loss).at(loss, similarity, 0.5)
-    assert repr(now[0]) == repr(HCL(tau_plus=0.1, beta=1.0))
-    assert repr(now[1]) == repr(Cosine(0.75))
-    assert now[2] == {"loss__beta": 1.0, "similarity__temperature": 0.75}
-    assert isinstance(loss.beta, Linear) and isinstance(similarity.temperature, Linear)
 
 
 def test_estimates_are_taken_as_they_stand():

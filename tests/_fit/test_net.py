@@ -3,16 +3,10 @@
 import numpy as np
 import pytest
 import torch
-from skorch.callbacks import (
-    Callback,
-    Checkpoint,
-    EarlyStopping,
-    LRScheduler,
-    TrainEndCheckpoint,
-)
+from skorch.callbacks import Callback, Checkpoint, LRScheduler, TrainEndCheckpoint
 from torch import nn
 
-from skcontrast._fit._net import epoch_seeds
+from skcontrast._fit._net import epoch_seeds  # private: the seeds of epochs
 from skcontrast.losses import DCL, HCL
 from skcontrast.schedules import CosineDecay, Linear, Steps
 from skcontrast.similarity import Cosine
@@ -38,12 +32,6 @@ def test_schedules_reach_their_ends_and_stand_in_the_history():
     assert history[:, "loss__beta"] == [2, 2, 1, 1, 1]
     assert history[0, "similarity__temperature"] == 1.0
     assert history[-1, "similarity__temperature"] == 0.5
-
-
-def test_skorch_callbacks_work():
-    stop = EarlyStopping(monitor="train_loss", patience=2, threshold=10.0, sink=lambda *a: None)
-    embedder = small(max_epochs=50, callbacks=[stop]).fit(X_DIGITS)
-    assert embedder.n_epochs_ < 50
 
 
 def test_callbacks_that_save_work(tmp_path):

@@ -23,14 +23,6 @@ def test_learning_rate_decays_to_nothing_or_stays():
     assert warm.history_[0, "lr"] < warm.history_[1, "lr"]
 
 
-def test_a_class_of_optimizers_is_taken_as_its_name():
-    by_name, by_class = (
-        small(optimizer=optimizer).fit_transform(X_DIGITS)
-        for optimizer in ("adam", torch.optim.Adam)
-    )
-    np.testing.assert_array_equal(by_class, by_name)
-
-
 def test_an_optimizer_that_has_no_fused_form_trains():
     losses = small(optimizer=torch.optim.RMSprop, max_epochs=5).fit(X_DIGITS).history_
     assert losses[-1, "train_loss"] < losses[0, "train_loss"]
@@ -110,14 +102,6 @@ def test_a_frozen_encoder_learns_from_the_epoch_on_in_which_it_is_unfrozen():
         embedder = small(encoder=module, callbacks=wait, max_epochs=n_epochs).fit(X_DIGITS)
         after = embedder.encoder_[-1].state_dict()
         assert all(after[name].equal(before[name]) == is_same for name in before)
-
-
-def test_partial_fit_in_pieces_equals_fit_with_groups():
-    params = {"max_epochs": 3, "optimizer": SLOW, "lr_schedule": "constant"}
-    whole, pieces = small(**params).fit(X_DIGITS), small(**params)
-    for _ in range(3):
-        pieces.partial_fit(X_DIGITS)
-    np.testing.assert_array_equal(pieces.transform(X_DIGITS), whole.transform(X_DIGITS))
 
 
 def test_a_continued_fit_keeps_every_moment_and_with_other_groups_begins_with_none():

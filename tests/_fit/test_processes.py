@@ -17,7 +17,7 @@ from skorch.callbacks import Callback, EarlyStopping, PrintLog
 from torch import nn
 from torch.utils.data import Dataset
 
-from skcontrast._fit._processes import Processes, process_group
+from skcontrast._fit._processes import Processes, process_group  # private: one process of several
 from skcontrast.augmentation import FunctionAugmentation, GaussianNoise
 from skcontrast.encoders import GIN, MLP
 from skcontrast.frameworks import CMC, Framework, InfoGraph, MoCo, SimCLR

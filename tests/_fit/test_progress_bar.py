@@ -22,11 +22,7 @@ def test_silent_unless_asked(capfd):
     [
         (images(20), None, "20 images of shape (3, 6, 6); ConvNet, {} parameters, 128 comp"),
         (vectors(), None, "60 vectors of shape (5,); MLP, {} parameters, 128 components; cpu"),
-        (
-            vectors(),
-            torch.nn.Linear(5, 3),
-            "60 vectors of shape (5,); Linear, 18 parameters, 3 comp",
-        ),
+        (vectors(), torch.nn.Linear(5, 3), "60 vectors of shape (5,); Linear, 18 parameters, 3 c"),
     ],
 )
 def test_one_line_says_what_is_trained_and_one_how_it_ended(X, encoder, said, capfd):

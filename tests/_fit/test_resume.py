@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from skorch.callbacks import Callback
-from torch import nn
 
 from skcontrast.encoders import MLP
 from skcontrast.losses import DCL
@@ -84,32 +83,3 @@ def test_a_failed_fit_leaves_the_fitted_embedder_as_it_was():
     with pytest.raises(ValueError, match="NaN"):
         embedder.fit(np.full((4, 64), np.nan))
     np.testing.assert_array_equal(embedder.transform(X_DIGITS), before)
-
-
-class InterruptsInEpoch(nn.Module):
-    """A network during whose training the user loses patience."""
-
-    def __init__(self, epoch):
-        super().__init__()
-        self.layer, self.calls, self.epoch = nn.Linear(64, 4), 0, epoch
-
-    def forward(self, x):
-        self.calls += self.training
-        if self.training and self.calls >= self.epoch:
-            raise KeyboardInterrupt
-        return self.layer(x)
-
-
-def test_an_interrupted_fit_keeps_what_it_learned():
-    embedder = small(encoder=InterruptsInEpoch(3), max_epochs=10, batch_size=256)
-    with pytest.raises(KeyboardInterrupt, match="has the state after 2 epochs"):
-        embedder.fit(X_DIGITS)
-    assert embedder.n_epochs_ == len(embedder.history_) == 2
-    assert np.isfinite(embedder.transform(X_DIGITS)).all()
-
-
-def test_interrupted_before_anything_was_learned():
-    embedder = small(encoder=InterruptsInEpoch(1))
-    with pytest.raises(KeyboardInterrupt):
-        embedder.fit(X_DIGITS)
-    assert not hasattr(embedder, "encoder_")

@@ -7,6 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+# private: layers against naive code
 from skcontrast._layers._kernels import KernelLayer, _counted_times, convolutions, without_end
 from tests.encoders.common import random_batch, same_state
 

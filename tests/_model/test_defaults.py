@@ -6,7 +6,11 @@ import torch
 from torch.utils.data import Dataset
 
 from skcontrast import load, save
+
+# private: the table of defaults
 from skcontrast._model._defaults import DEFAULTS, default_chain, default_encoder, defaults_of
+
+# private: sizes of the test of symmetries
 from skcontrast.augmentation import (
     ColorJitter,
     GaussianBlur,
@@ -19,12 +23,12 @@ from skcontrast.augmentation import (
     _symmetries,
     compose,
 )
-from skcontrast.augmentation._symmetries import SYMMETRIES
+from skcontrast.augmentation._symmetries import SYMMETRIES  # private: the table of symmetries
 from skcontrast.encoders import GIN, MLP, ConvNet, PatchNet, SeriesNet
 from skcontrast.frameworks import CMC, InfoGraph
 from skcontrast.graphs import pack_graphs
 from skcontrast.kinds import Graphs, Images, Kind, Series, Vectors
-from skcontrast.kinds._recognise import KINDS
+from skcontrast.kinds._recognise import KINDS  # private: the table of kinds
 from tests._fit.common import GRAPHS
 from tests.common import images, small, vectors
 
@@ -124,10 +128,7 @@ def test_views_of_contrasted_channels_are_mirrored_as_the_images_allow():
 def test_symmetries_are_found_once_in_fit_whatever_the_seed_and_are_kept(stripes):
     fitted = [
         small(
-            encoder=ConvNet(widths=(4,)),
-            max_epochs=1,
-            random_state=seed,
-            augmentation=chain,
+            encoder=ConvNet(widths=(4,)), max_epochs=1, random_state=seed, augmentation=chain
         ).fit(stripes)
         for seed, chain in [(0, None), (1, None), (1, [])]
     ]

@@ -1,7 +1,6 @@
 """What training starts from: a new network, or a copy of a trained one."""
 
 import operator
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,13 +8,13 @@ import torch
 from sklearn.pipeline import make_pipeline
 from torch import nn
 
+# private: the model before its fit
 from skcontrast._model._model import continued_model, new_model
-from skcontrast._model._settings import resolve_settings
+from skcontrast._model._settings import resolve_settings  # private: settings without a fit
 from skcontrast.augmentation import GaussianNoise, MarginalCorruption
 from skcontrast.encoders import MLP
-from skcontrast.frameworks import CMC
 from skcontrast.kinds import Vectors
-from skcontrast.kinds._recognise import read_samples
+from skcontrast.kinds._recognise import read_samples  # private: samples without a fit
 from skcontrast.losses import DCL
 from tests.common import images, small, vectors
 
@@ -29,41 +28,6 @@ def parts(**kwargs):
 def states_equal(first, second):
     first, second = first.state_dict(), second.state_dict()
     return first.keys() == second.keys() and all(first[k].equal(second[k]) for k in first)
-
-
-def test_the_seed_alone_decides_the_weights_and_the_global_generator_is_left_alone():
-    settings, X, schema = parts()
-    before = torch.get_rng_state()
-    first, same, other = (
-        new_model(replace(settings, seed=seed), X, schema, None) for seed in (3, 3, 4)
-    )
-    assert states_equal(first.network, same.network)
-    assert not states_equal(first.network, other.network)
-    assert torch.get_rng_state().equal(before)
-
-
-def test_widths_are_those_of_the_outputs():
-    settings, X, schema = parts(n_components=7, projection_dim=3)
-    model = new_model(settings, X, schema, None)
-    batch = model.scaler.to_tensor(X, "cpu")
-    h = model.network.encoder(batch)
-    assert h.shape == (60, 7) and model.network(batch).shape == (60, 3)
-    assert (model.widths.representation, model.widths.projection, model.widths.n_modalities) == (
-        7,
-        3,
-        1,
-    )
-
-
-def test_with_two_parts_widths_are_those_of_both_and_channels_are_not_mixed():
-    settings, X, schema = parts(framework=CMC(split=2), n_components=7, projection_dim=3)
-    model = new_model(settings, X, schema, None)
-    assert not model.mixes_channels
-    assert (model.widths.representation, model.widths.projection, model.widths.n_modalities) == (
-        14,
-        6,
-        2,
-    )
 
 
 def test_a_continued_network_is_a_copy():
@@ -98,13 +62,6 @@ def test_augmentations_are_fitted_as_clones_also_those_of_a_pipeline():
     fitted = pipe[-1].augmentation_[0]
     assert fitted is not pipe[0]
     np.testing.assert_array_equal(fitted.std_, pipe[0].std_)
-
-
-def test_a_frozen_encoder_without_a_head_leaves_nothing_to_train():
-    frozen = nn.Linear(5, 4).requires_grad_(False)
-    settings, X, schema = parts(encoder=frozen, projection_dim=0)
-    with pytest.raises(ValueError, match="nothing to train: 'encoder' has no trainable"):
-        new_model(settings, X, schema, None)
 
 
 def test_a_model_draws_views_from_samples_and_from_batches_alike():

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from skcontrast._model._network import Directions, Network
+from skcontrast._model._network import Directions, Network  # private: the parts of the network
 from skcontrast.frameworks import CMC, MoCo, SimCLR
 from skcontrast.kinds import Vectors
 from skcontrast.similarity import Cosine, VonMisesFisher

@@ -10,13 +10,15 @@ from skorch.callbacks import Callback, EarlyStopping, EpochScoring, LRScheduler
 from torch import nn
 
 from skcontrast import ContrastiveEmbedder
-from skcontrast._model._samples import kind_hint
+from skcontrast._model._samples import kind_hint  # private: the hint of a message
+
+# private: settings without a fit
 from skcontrast._model._settings import epoch_progress, resolve_settings
 from skcontrast.augmentation import GaussianNoise, MarginalCorruption, RandomAffine, Views
 from skcontrast.encoders import MLP, ConvNet, PatchNet, Pretrained
 from skcontrast.frameworks import InfoGraph, SimCLR
 from skcontrast.kinds import Images, MultimodalKind, Vectors
-from skcontrast.kinds._base import Schema
+from skcontrast.kinds._base import Schema  # private: a schema without samples
 from skcontrast.losses import DCL
 from skcontrast.schedules import Linear, Steps
 from skcontrast.similarity import Cosine
@@ -25,9 +27,7 @@ from tests.common import X_DIGITS, small
 BAD_PARAMETERS = {
     "n_views=1": ({"n_views": 1}, ValueError, "'n_views'"),
     "batch_size=1": ({"batch_size": 1}, ValueError, "'batch_size'"),
-    "optimizer name": ({"optimizer": "adagard"}, ValueError, "'optimizer'.*adam"),
     "optimizer class": ({"optimizer": dict}, TypeError, "'optimizer'.*Optimizer"),
-    "lr_schedule": ({"lr_schedule": "linear"}, ValueError, "'lr_schedule'.*cosine"),
     "loss value": ({"loss": DCL(tau_plus=7)}, ValueError, r"'tau_plus' parameter of DCL.*\[0"),
     "schedule": (
         {"loss": DCL(tau_plus=Linear(0, 2))}, ValueError, "'tau_plus' parameter of DCL"
@@ -42,12 +42,11 @@ BAD_PARAMETERS = {
     "augmentation value": (
         {"augmentation": GaussianNoise(scale=-1)}, ValueError, "'scale' parameter of GaussianNoise"
     ),
-    "augmentation type": ({"augmentation": "flip"}, TypeError, "'augmentation'"),
     "loss class": ({"loss": DCL}, TypeError, r"'loss'.*Write loss=DCL\(\)"),
-    "loss type": ({"loss": "dcl"}, TypeError, "'loss'.*instance of 'Loss'"),
     "framework class": ({"framework": SimCLR}, TypeError, r"framework=SimCLR\(\)"),
     "similarity class": ({"similarity": Cosine}, TypeError, r"similarity=Cosine\(\)"),
     "encoder class": ({"encoder": MLP}, TypeError, r"encoder=MLP\(\)"),
+    "encoder type": ({"encoder": 3}, TypeError, "'encoder'.* torch.nn.Module or a callable"),
     "module class": ({"encoder": nn.Identity}, TypeError, "encoder"),
     "augmentation class": (
         {"augmentation": GaussianNoise}, TypeError, r"augmentation=GaussianNoise\(\)"
@@ -64,9 +63,10 @@ BAD_PARAMETERS = {
         {"encoder": nn.Identity(), "projection_dim": 0}, ValueError, "nothing to train.*'encoder'"
     ),
     "callback class": ({"callbacks": [EarlyStopping]}, TypeError, r"EarlyStopping\(\)"),
-    "module that does not fit": ({"encoder": nn.Linear(3, 2)}, ValueError, "encoder.*shape"),
+    "module that does not fit": ({"encoder": nn.Linear(3, 2)}, ValueError, "Linear failed on"),
     "module of other width": (
-        {"encoder": nn.Linear(64, 2), "n_components": 3}, ValueError, "n_components"
+        {"encoder": nn.Linear(64, 2), "n_components": 3},
+        ValueError, "n_components=3, but the encoder Linear returns 2",
     ),
 }  # fmt: skip
 
@@ -122,10 +122,8 @@ def test_augmentations_in_every_form_become_one_list():
 
 
 def test_a_random_state_gives_one_seed_and_an_instance_the_next():
-    assert (
-        resolve_settings(small(random_state=3)).seed
-        == resolve_settings(small(random_state=3)).seed
-    )
+    same, again = (resolve_settings(small(random_state=3)).seed for _ in range(2))
+    assert same == again
     rng = np.random.RandomState(3)
     first, second = (resolve_settings(small(random_state=rng)).seed for _ in range(2))
     assert first != second
@@ -247,9 +245,8 @@ def test_the_parts_of_a_stream_do_not_shorten_its_schedules():
 
 def test_a_parameter_of_the_default_similarity_keeps_the_similarity_of_the_framework():
     embedder = ContrastiveEmbedder(framework=InfoGraph())
-    with pytest.raises(
-        ValueError, match=r"is None, that is DotProduct\(\), which has no parameter"
-    ):
+    message = r"is None, that is DotProduct\(\), which has no parameter"
+    with pytest.raises(ValueError, match=message):
         embedder.set_params(similarity__temperature=0.2)
     embedder.set_params(framework=SimCLR(), similarity__temperature=0.2)
     assert embedder.similarity.temperature == 0.2

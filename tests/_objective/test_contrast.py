@@ -2,7 +2,7 @@
 
 import torch
 
-from skcontrast._objective._contrast import Contrast, in_batch
+from skcontrast.frameworks import Contrast, in_batch
 
 
 def test_in_batch_names_positives_and_excluded():

@@ -1,6 +1,7 @@
 """Samples of the anchor's class that correct a debiased loss, against naive float64 code."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,9 +10,11 @@ import torch.nn.functional as F
 from skorch.callbacks import Callback
 
 from skcontrast import contrastive_loss
-from skcontrast._objective._contrast import in_batch, pairs_with
+from skcontrast._objective._contrast import pairs_with  # private: extra pairs against naive code
+
+# private: the value of a contrast that no public call forms
 from skcontrast._objective._mean_loss import objective_value
-from skcontrast.frameworks import CMC, InfoGraph, MoCo
+from skcontrast.frameworks import CMC, MoCo, in_batch
 from skcontrast.losses import (
     BCL,
     DCL,
@@ -193,16 +196,11 @@ def test_the_jensen_shannon_form_subtracts_the_mean_of_softplus(by):
     embedded = similarity.embed(z)
     contrast = in_batch(embedded, groups=groups if by == "group" else None)
     repeated = similarity.embed(mates).repeat(2, 1)
-    fields = {name: getattr(contrast, name) for name in contrast.__dataclass_fields__}
     if by == "scores":
-        fields["correcting"] = pairs_with(contrast.anchors, [repeated], similarity)
-    found = objective_value(
-        type(contrast)(**fields),
-        loss,
-        similarity,
-        "jensen-shannon",
-        "correct" if by == "group" else "neutral",
-    )
+        correcting = pairs_with(contrast.anchors, [repeated], similarity)
+        contrast = replace(contrast, correcting=correcting)
+    same_group = "correct" if by == "group" else "neutral"
+    found = objective_value(contrast, loss, similarity, "jensen-shannon", same_group)
     u = F.normalize(z.flatten(0, 1), dim=1)
     scores, sample = u @ u.T / 0.5, torch.arange(N).repeat(2)
     others, (a, b) = sample[:, None] != sample, loss.coefficients()
@@ -307,17 +305,6 @@ def test_pairs_are_drawn_only_where_ordinary_batches_hold_no_mates():
     assert len({row // 2 for row in first["pairs", "correct"]}) <= 26
 
 
-def test_graphs_with_the_jensen_shannon_form_are_corrected_too():
-    nx = pytest.importorskip("networkx")
-    graphs = [nx.gnp_random_graph(6 + k % 3, 0.4, seed=k) for k in range(20)]
-    for same in ("correct", "neutral"):
-        embedder = small(
-            encoder=None, framework=InfoGraph(), loss=DCL(tau_plus=0.1), same_group=same
-        )
-        found = embedder.fit(graphs, groups=np.arange(20) % 4).transform(graphs)
-        assert np.isfinite(found).all()
-
-
 def test_of_pairs_across_domains_a_batch_holds_none_so_that_it_is_an_ordinary_one():
     X, rows, first = vectors(80), Rows(), {}
     groups, domains = np.arange(80) // 2, np.arange(80) % 2
@@ -334,10 +321,9 @@ def test_torchrun_takes_the_correcting_scores_of_its_anchors():
     similarity = Cosine(0.5)
     contrast = in_batch(similarity.embed(z[:2]))
     scores = pairs_with(contrast.anchors, [similarity.embed(z[2]).repeat(2, 1)], similarity)
-    fields = {name: getattr(contrast, name) for name in contrast.__dataclass_fields__}
-    whole = type(contrast)(**(fields | {"correcting": scores}))
-    parts = [whole.take(slice(0, N)), whole.take(slice(N, None))]
-    values = [objective_value(part, DCL(tau_plus=0.1), similarity) for part in parts]
-    torch.testing.assert_close(
-        sum(values) / 2, objective_value(whole, DCL(tau_plus=0.1), similarity)
+    whole = replace(contrast, correcting=scores)
+    value, *parts = (
+        objective_value(part, DCL(tau_plus=0.1), similarity)
+        for part in (whole, whole.take(slice(0, N)), whole.take(slice(N, None)))
     )
+    torch.testing.assert_close(sum(parts) / 2, value)

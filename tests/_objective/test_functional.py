@@ -5,7 +5,7 @@ import torch
 from torch.autograd import forward_ad
 
 from skcontrast import contrastive_loss
-from skcontrast.losses import BCL, DCL, InfoNCE, PositiveDebiased, Ring
+from skcontrast.losses import BCL, InfoNCE, PositiveDebiased, Ring
 from skcontrast.similarity import Cosine, VonMisesFisher
 from tests.common import LOSSES, evaluate, random_views
 
@@ -36,54 +36,27 @@ def test_half_precision_views_are_scored_in_float32():
     assert value.item() == pytest.approx(contrastive_loss(*views).item(), rel=2e-2)
 
 
-def test_autocast_does_not_touch_the_loss():
-    views = [v.float() for v in random_views(16, 8)]
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        inside = contrastive_loss(*views, similarity=Cosine(0.05))
-    torch.testing.assert_close(inside, contrastive_loss(*views, similarity=Cosine(0.05)))
-
-
-def test_training_step_of_a_custom_loop():
-    layer = torch.nn.Linear(4, 3).double()
-    optimizer = torch.optim.SGD(layer.parameters(), lr=0.5)
-    views = random_views(32, 4)
-    values = []
-    for _ in range(20):
-        optimizer.zero_grad()
-        value = contrastive_loss(*(layer(v) for v in views), loss=DCL())
-        value.backward()
-        optimizer.step()
-        values.append(value.item())
-    assert values[-1] < values[0]
+Z = torch.ones(3, 2)
 
 
 @pytest.mark.parametrize(
-    "views, queue, error, message",
+    "views, queue, message",
     [
-        ([torch.ones(3, 2)], None, ValueError, "At least 2 views are needed, got 1"),
-        (
-            [torch.ones(3, 2), torch.ones(4, 2)],
-            None,
-            ValueError,
-            "view 2 has 4 rows, view 1 has 3",
-        ),
-        (
-            [torch.ones(3, 2), torch.ones(3, 5)],
-            None,
-            ValueError,
-            r"view 2 must have shape \(n, 2\)",
-        ),
-        ([torch.ones(3), torch.ones(3)], None, ValueError, "view 1 must have shape"),
-        ([torch.ones(3, 2), [[1.0]]], None, TypeError, "view 2 must be a dense .*tensor.*list"),
-        ([torch.ones(3, 2).int()] * 2, None, TypeError, "view 1 must be a dense floating.*int32"),
-        ([torch.eye(3).to_sparse()] * 2, None, TypeError, "view 1 must be a dense.*sparse_coo"),
-        ([torch.ones(1, 2)] * 2, None, ValueError, "at least 2 samples"),
-        ([torch.ones(3, 2)] * 2, torch.ones(5, 3), ValueError, r"queue must have shape \(n, 2\)"),
-        ([torch.ones(3, 2)] * 2, torch.ones(0, 2), ValueError, "at least one row"),
-        ([torch.ones(3, 0)] * 2, None, ValueError, "view 1, view 2 must have at least one column"),
+        ([Z], None, "At least 2 views are needed, got 1"),
+        ([Z, torch.ones(4, 2)], None, "view 2 has 4 rows, view 1 has 3"),
+        ([Z, torch.ones(3, 5)], None, r"view 2 must have shape \(n, 2\)"),
+        ([torch.ones(3), torch.ones(3)], None, "view 1 must have shape"),
+        ([Z, [[1.0]]], None, "view 2 must be a dense .*tensor.*list"),
+        ([Z.int()] * 2, None, "view 1 must be a dense floating.*int32"),
+        ([torch.eye(3).to_sparse()] * 2, None, "view 1 must be a dense.*sparse_coo"),
+        ([torch.ones(1, 2)] * 2, None, "at least 2 samples"),
+        ([Z, Z], torch.ones(5, 3), r"queue must have shape \(n, 2\)"),
+        ([Z, Z], torch.ones(0, 2), "at least one row"),
+        ([torch.ones(3, 0)] * 2, None, "view 1, view 2 must have at least one column"),
     ],
 )
-def test_bad_views_are_refused_by_name(views, queue, error, message):
+def test_bad_views_are_refused_by_name(views, queue, message):
+    error = TypeError if "dense" in message else ValueError
     with pytest.raises(error, match=message):
         contrastive_loss(*views, queue=queue)
 
@@ -154,8 +127,3 @@ def test_a_compiled_training_step_has_the_same_loss_and_gradient(loss):
     expected = torch.autograd.grad(step(*views), weight)[0]
     found = torch.autograd.grad(torch.compile(step, backend="eager")(*views), weight)[0]
     torch.testing.assert_close(found, expected)
-
-
-def test_weights_that_require_a_gradient_are_refused():
-    with pytest.raises(ValueError, match=r"pass sample_weight\.detach\(\)"):
-        contrastive_loss(*random_views(4, 3), sample_weight=torch.ones(4, requires_grad=True))

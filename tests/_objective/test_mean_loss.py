@@ -1,41 +1,30 @@
 """The walk over tiles of anchors: the same values and gradients as in one piece."""
 
 from contextlib import nullcontext
-from dataclasses import replace
 
 import pytest
 import torch
 
-from skcontrast import contrastive_loss
-from skcontrast._objective import _mean_loss
-from skcontrast._objective._contrast import in_batch
-from skcontrast._objective._functional import Contrast
+from skcontrast import contrastive_loss, losses
+from skcontrast._objective import _mean_loss  # private: the size of the tiles
+
+# private: the value of a contrast that no public call forms
 from skcontrast._objective._mean_loss import objective_value
-from skcontrast.losses import (
-    BCL,
-    DCL,
-    HCL,
-    SINCERE,
-    InfoNCE,
-    PositiveDebiased,
-    SoftSupCon,
-    SupCon,
-    Supervised,
-)
+from skcontrast.frameworks import Contrast, in_batch
 from skcontrast.similarity import Cosine, VonMisesFisher
 from tests._objective.common import NotBilinear
 from tests.common import LOSSES as EVERY_LOSS
 from tests.common import evaluate, random_views
 
 LOSSES = [
-    InfoNCE(),
-    DCL(),
-    HCL(),
-    HCL(detach_weights=True),
-    BCL(),
-    SoftSupCon(),
-    SupCon(),
-    SINCERE(),
+    losses.InfoNCE(),
+    losses.DCL(),
+    losses.HCL(),
+    losses.HCL(detach_weights=True),
+    losses.BCL(),
+    losses.SoftSupCon(),
+    losses.SupCon(),
+    losses.SINCERE(),
 ]
 
 
@@ -62,14 +51,14 @@ def test_gradcheck_of_both_objectives_with_a_custom_similarity(name):
 
     def value(views):
         contrast = in_batch(views)
-        return objective_value(contrast, HCL(beta=0.5), NotBilinear(), objective=name)
+        return objective_value(contrast, losses.HCL(beta=0.5), NotBilinear(), objective=name)
 
     assert torch.autograd.gradcheck(value, views)
 
 
 def test_gradcheck_where_the_highest_score_depends_on_the_anchor():
     views = torch.stack(random_views(4, 3)).requires_grad_()
-    loss = PositiveDebiased(tau_plus=0.3)
+    loss = losses.PositiveDebiased(tau_plus=0.3)
     assert torch.autograd.gradcheck(
         lambda views: contrastive_loss(*views, loss=loss, similarity=VonMisesFisher()), views
     )
@@ -91,21 +80,6 @@ def test_a_second_derivative_is_refused():
         torch.autograd.grad(contrastive_loss(*views), views, create_graph=True)
 
 
-def test_candidates_without_gradient_may_share_their_memory_with_the_anchors():
-    views = torch.stack(random_views(6, 4)).requires_grad_()
-    contrast = in_batch(Cosine().embed(views))
-    alias = contrast.candidates.detach()
-    gradients = [
-        torch.autograd.grad(
-            objective_value(replace(contrast, candidates=candidates), InfoNCE(), Cosine()),
-            views,
-            retain_graph=True,
-        )
-        for candidates in (alias, alias.clone())
-    ]
-    torch.testing.assert_close(*gradients)
-
-
 @pytest.mark.parametrize("which", ["anchors", "candidates"])
 def test_one_of_two_tensors_in_one_place_may_be_without_gradient(which):
     views = torch.stack(random_views(6, 4)).flatten(0, 1)
@@ -115,13 +89,11 @@ def test_one_of_two_tensors_in_one_place_may_be_without_gradient(which):
         other = leaf.detach().clone() if copied else leaf.detach()
         pair = (leaf, other) if which == "anchors" else (other, leaf)
         excluded = torch.arange(12)[:, None]
+        positives = torch.zeros(12, 1, dtype=torch.float64)
         contrast = Contrast(
-            anchors=pair[0],
-            candidates=pair[1],
-            positives=torch.zeros(12, 1, dtype=torch.float64),
-            excluded=excluded,
+            anchors=pair[0], candidates=pair[1], positives=positives, excluded=excluded
         )
-        gradients += torch.autograd.grad(objective_value(contrast, DCL(), Cosine()), leaf)
+        gradients += torch.autograd.grad(objective_value(contrast, losses.DCL(), Cosine()), leaf)
     torch.testing.assert_close(*gradients)
 
 
@@ -135,7 +107,7 @@ def test_the_gradient_of_one_tensor_is_the_same_whichever_others_have_one(simila
         excluded = torch.arange(9)[:, None]
         contrast = Contrast(**dict(zip(names, leaves, strict=True)), excluded=excluded)
         return torch.autograd.grad(
-            objective_value(contrast, InfoNCE(), similarity), [leaves[k] for k in which]
+            objective_value(contrast, losses.InfoNCE(), similarity), [leaves[k] for k in which]
         )
 
     together = gradients(0, 1, 2)
@@ -144,39 +116,10 @@ def test_the_gradient_of_one_tensor_is_the_same_whichever_others_have_one(simila
         torch.testing.assert_close(gradients(k)[0], together[k], rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("similarity", [Cosine(), NotBilinear()], ids=lambda s: type(s).__name__)
-def test_a_queue_without_gradient_leaves_that_of_the_anchors(similarity):
-    a, b, queue = random_views(6, 4, n_views=3)
-
-    def gradients(*leaves):
-        value = contrastive_loss(a, b, queue=queue, similarity=similarity)
-        return torch.autograd.grad(value, leaves)
-
-    a.requires_grad_(), b.requires_grad_()
-    alone = gradients(a, b)
-    queue.requires_grad_()
-    torch.testing.assert_close(gradients(a, b, queue)[:2], alone, rtol=1e-12, atol=1e-12)
-
-
 def test_a_contrast_without_labels_is_refused_where_the_loss_reads_them():
     z = Cosine().embed(torch.stack(random_views(4, 3)))
     with pytest.raises(ValueError, match="The contrast has no labels"):
-        objective_value(in_batch(z), Supervised(), Cosine())
-
-
-def test_pair_weights_are_refused_by_a_loss_that_reads_whole_rows():
-    z, labels = Cosine().embed(torch.stack(random_views(4, 3))), torch.arange(4) % 2
-    contrast = replace(in_batch(z, labels), pair_weights=torch.ones(8, 8))
-    with pytest.raises(ValueError, match=r"rows\.scores takes no pair_weights"):
-        objective_value(contrast, SINCERE(), Cosine())
-
-
-def test_no_gradient_is_computed_where_none_is_needed():
-    views = random_views(300, 4, 2)
-    with torch.no_grad():
-        value = contrastive_loss(*views)
-    leaves = [view.requires_grad_() for view in views]
-    torch.testing.assert_close(contrastive_loss(*leaves).detach(), value)
+        objective_value(in_batch(z), losses.Supervised(), Cosine())
 
 
 @pytest.mark.parametrize("loss", EVERY_LOSS, ids=repr)

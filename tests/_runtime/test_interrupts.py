@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from skcontrast._runtime import recorded_interrupts
+from skcontrast._runtime import recorded_interrupts  # private: the guards around calls into torch
 
 press = signal.raise_signal
 

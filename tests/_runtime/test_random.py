@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import pickle
 import random
 
 import numpy as np
 import pytest
 import torch
 
+# private: the generators of a fit
 from skcontrast._runtime import seeded_everywhere, seeded_rng
+from tests.common import global_states
 
 CPU = torch.device("cpu")
-
-
-def states():
-    return pickle.dumps(
-        (torch.get_rng_state().numpy(), np.random.get_state(), random.getstate())  # noqa: NPY002
-    )
 
 
 def draws():
@@ -26,13 +21,13 @@ def draws():
 
 @pytest.mark.parametrize("context", [seeded_rng, seeded_everywhere])
 def test_states_are_restored_even_after_an_error(context):
-    before = states()
+    before = global_states()
     with context(3, CPU):
         torch.rand(4)
     with pytest.raises(RuntimeError), seeded_everywhere(3, CPU):
         draws()
         raise RuntimeError
-    assert states() == before
+    assert global_states() == before
 
 
 def test_the_seed_decides_all_three_generators():

@@ -6,6 +6,22 @@ import math
 
 import torch
 
+from skcontrast.augmentation import (
+    ColorJitter,
+    GaussianBlur,
+    GaussianNoise,
+    RandomAffine,
+    RandomFlip,
+    RandomGrayscale,
+    RandomResizedCrop,
+    SimCLRAugmentation,
+)
+
+IMAGE_AUGMENTATIONS = [
+    *(ColorJitter(), GaussianBlur(), GaussianNoise(), RandomAffine(), RandomFlip()),
+    *(RandomGrayscale(), RandomResizedCrop(), SimCLRAugmentation(blur=True)),
+]
+
 
 def seeded(seed=0):
     return torch.Generator().manual_seed(seed)

@@ -8,8 +8,10 @@ import pytest
 import torch
 
 from skcontrast.augmentation import (
+    AttributeMask,
     Augmentation,
     ColorJitter,
+    EdgePerturb,
     FunctionAugmentation,
     GaussianBlur,
     GaussianNoise,
@@ -20,6 +22,7 @@ from skcontrast.augmentation import (
     RandomFlip,
     RandomGrayscale,
     RandomResizedCrop,
+    RandomWalkSubgraph,
     SimCLRAugmentation,
     TimeCrop,
     TimeMask,
@@ -109,7 +112,8 @@ def test_a_view_that_rarely_changes_its_sample_passes():
             )
         ),
         *((one, SERIES) for one in (MagnitudeScale(), TimeCrop(), TimeMask(), TimeWarp())),
-        (NodeDrop(), GRAPHS),
+        *((one, GRAPHS) for one in (NodeDrop(), EdgePerturb(), RandomWalkSubgraph())),
+        (AttributeMask(), GRAPHS),
     ],
     ids=lambda value: type(value).__name__,
 )

@@ -9,7 +9,9 @@ import pytest
 import torch
 
 from skcontrast.augmentation import ColorJitter, RandomGrayscale, SimCLRAugmentation, compose
-from skcontrast.augmentation._matrices import GRAY_WEIGHTS, apply, jitters
+
+# private: the matrices against naive code
+from skcontrast.augmentation._matrices import GRAY_WEIGHTS, jitters
 from tests.augmentation.common import random_images, seeded
 
 NO_JITTER = {"brightness": 0.0, "contrast": 0.0, "saturation": 0.0, "hue": 0.0}
@@ -119,15 +121,6 @@ def test_brightness_factors_are_uniform_in_their_range(amount):
     np.testing.assert_allclose(quantiles, 1 + amount * np.linspace(-1, 1, 5), atol=0.03)
 
 
-def test_images_are_changed_with_the_stated_probability():
-    images = random_images(n=1, height=2, width=2).expand(4000, 3, 2, 2).contiguous()
-    for augmentation, p in ((ColorJitter(p=0.8), 0.8), (RandomGrayscale(p=0.2), 0.2)):
-        changed = (augmentation.augment(images, seeded()) - images).abs().amax(
-            dim=(1, 2, 3)
-        ) > 1e-4
-        assert changed.float().mean().item() == pytest.approx(p, abs=0.03)
-
-
 def test_colors_stay_between_0_and_1():
     jitter = ColorJitter(brightness=1.0, contrast=1.0, saturation=1.0, hue=0.5, p=1.0)
     views = jitter.augment(random_images(n=200), seeded())
@@ -143,16 +136,6 @@ def test_contrast_after_other_colors_sees_their_mean():
     for augmentation in chain:
         images = augmentation.augment(images, generator)
     torch.testing.assert_close(together, images)
-
-
-def test_color_maps_apply_to_the_mean_as_to_the_pixels():
-    images = random_images(dtype=torch.float64)
-    maps = jitters(
-        *[torch.full((6,), f, dtype=torch.float64) for f in (0.7, 1.2, 1.5, 0.4)],
-        images.mean(dim=(2, 3)),
-    )
-    changed = jittered(images, 0.7, 1.2, 1.5, 0.4)
-    torch.testing.assert_close(apply(maps, images.mean(dim=(2, 3))), changed.mean(dim=(2, 3)))
 
 
 @pytest.mark.parametrize("channels", [2, 5])

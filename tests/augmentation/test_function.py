@@ -15,11 +15,18 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from torch import nn
 
-from skcontrast.augmentation import FunctionAugmentation, GaussianNoise, RandomFlip, compose
+from skcontrast.augmentation import FunctionAugmentation, GaussianNoise
 from skcontrast.graphs import pack_graphs
 from skcontrast.kinds import Kind
 from tests.augmentation.common import random_images, seeded
-from tests.common import IMAGES, check_sklearn_contract, small, small_images, vectors
+from tests.common import (
+    IMAGES,
+    check_sklearn_contract,
+    global_states,
+    small,
+    small_images,
+    vectors,
+)
 
 # Functions in the styles of several libraries
 
@@ -125,33 +132,21 @@ def samples(augmentation):
     return random_images(n=8) if augmentation.kind == "images" else torch.randn(8, 5)
 
 
-def global_states():
-    return pickle.dumps(
-        (torch.get_rng_state().numpy(), np.random.get_state(), random.getstate())  # noqa: NPY002
-    )
-
-
 # Seeding
 
 
 @pytest.mark.parametrize("augmentation", SEEDED, ids=name)
 def test_one_seed_gives_one_view_and_each_call_a_fresh_one(augmentation):
-    batch = samples(augmentation)
+    batch, before = samples(augmentation), global_states()
     generator = seeded(1)
     first, second = (augmentation.augment(batch, generator) for _ in range(2))
+    augmentation.augment(batch)
+    assert global_states() == before
     torch.manual_seed(123)
     np.random.seed(123)  # noqa: NPY002
     assert augmentation.augment(batch, seeded(1)).equal(first)
     if not isinstance(augmentation.func, functools.partial):
         assert not first.equal(second)
-
-
-@pytest.mark.parametrize("augmentation", SEEDED, ids=name)
-def test_the_global_generators_are_as_before(augmentation):
-    batch, before = samples(augmentation), global_states()
-    augmentation.augment(batch, seeded())
-    augmentation.augment(batch)
-    assert global_states() == before
 
 
 def test_the_global_generators_are_as_before_after_an_error():
@@ -266,9 +261,8 @@ def test_kw_args_are_passed_and_can_be_searched():
     assert augmentation.augment(torch.ones(2, 2)).equal(torch.full((2, 2), 3.0))
     pipe = make_pipeline(augmentation, small(max_epochs=1))
     grid = {"functionaugmentation__kw_args": [{"factor": 1.0}, {"factor": 2.0}]}
-    assert (
-        GridSearchCV(pipe, grid, cv=2).fit(vectors()).best_params_["functionaugmentation__kw_args"]
-    )
+    found = GridSearchCV(pipe, grid, cv=2).fit(vectors()).best_params_
+    assert found["functionaugmentation__kw_args"]
 
 
 # What it may return
@@ -307,18 +301,10 @@ def wrong(returns, **options):
 @pytest.mark.parametrize(
     ("returns", "options", "message"),
     [
-        (
-            lambda x: x[..., 1:],
-            {},
-            r"\(<lambda>\) must return views of the .* \(6, 3, 12, 12\), got",
-        ),
+        (lambda x: x[..., 1:], {}, r"\(<lambda>\) must return views of .* \(6, 3, 12, 12\), got"),
         (lambda x: x[0], {}, r"got \(3, 12, 12\)\. Pass per_sample=True"),
         (lambda x: x[:, 1:], {"per_sample": True}, r"a view .* \(3, 12, 12\), got \(3, 11, 12\)"),
-        (
-            lambda x: x[1:],
-            {"per_sample": True, "backend": "numpy"},
-            r"\(12, 12, 3\), got \(11, 12, 3\)",
-        ),
+        (lambda x: x[1:], {"per_sample": True, "backend": "numpy"}, r"\(12, 12, 3\), got \(11, "),
         (lambda x: x / 0, {}, "NaN or infinity"),
     ],
 )
@@ -344,15 +330,6 @@ def test_scikit_learn_contract():
     check_sklearn_contract(FunctionAugmentation(nn.Dropout()))
 
 
-def test_it_is_a_step_and_a_parameter_with_the_same_result():
-    augmentation = FunctionAugmentation(torch_noise)
-    by_step = make_pipeline(augmentation, small()).fit_transform(vectors())
-    by_parameter = small(augmentation=augmentation).fit_transform(vectors())
-    np.testing.assert_array_equal(by_step, by_parameter)
-    mixed = [GaussianNoise(), augmentation]
-    assert small(augmentation=mixed).fit(vectors()).augmentation_[1].func is torch_noise
-
-
 def test_a_fitted_embedder_with_a_module_can_be_pickled_and_cloned():
     embedder = small_images(augmentation=SEEDED[12]).fit(IMAGES)
     again = pickle.loads(pickle.dumps(embedder))
@@ -360,12 +337,6 @@ def test_a_fitted_embedder_with_a_module_can_be_pickled_and_cloned():
     np.testing.assert_array_equal(
         clone(embedder).fit_transform(IMAGES), embedder.transform(IMAGES)
     )
-
-
-def test_it_runs_between_augmentations_of_ours():
-    chain = [RandomFlip(), FunctionAugmentation(AsKornia()), RandomFlip()]
-    views = compose(chain, (3, 12, 12))(random_images(), seeded())
-    assert views.shape == (6, 3, 12, 12)
 
 
 def test_no_gradient_is_computed():
@@ -407,15 +378,19 @@ def test_batches_of_a_kind_of_your_own_keep_their_dtype():
     assert embedder.fit_transform(np.arange(60).reshape(20, 3) % 9).shape == (20, 4)
 
 
-def test_the_wrong_kind_and_wrong_parameters_are_refused():
-    with pytest.raises(ValueError, match="FunctionAugmentation expects images"):
-        compose([FunctionAugmentation(torch_noise, kind="images")], (5,))
-    with pytest.raises(ValueError, match=r"'kind' parameter of FunctionAugmentation.*'image'"):
-        small(augmentation=FunctionAugmentation(torch_noise, kind="image")).fit(vectors())
-    with pytest.raises(ValueError, match="'func' parameter of FunctionAugmentation"):
-        FunctionAugmentation(3).fit(vectors())
-    with pytest.raises(ValueError, match="'backend'"):
-        FunctionAugmentation(torch_noise, backend="jax").fit(vectors())
+@pytest.mark.parametrize(
+    "given, message",
+    [
+        (FunctionAugmentation(torch_noise, kind="image"), "'kind' parameter of F.*'image'"),
+        (FunctionAugmentation(3), "'func' parameter of FunctionAugmentation"),
+        (FunctionAugmentation(torch_noise, backend="jax"), "'backend'"),
+        (FunctionAugmentation(torch_noise, kind="images"), "FunctionAugmentation expects images"),
+        (FunctionAugmentation(nn.Dropout), r"func must be .*: write Dropout\(\)"),
+    ],
+)
+def test_the_wrong_kind_and_wrong_parameters_are_refused(given, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        small(augmentation=given).fit(vectors())
 
 
 @pytest.mark.parametrize("given", [torch_noise, nn.Dropout(), Compose()], ids=type)
@@ -423,24 +398,3 @@ def test_a_bare_function_as_augmentation_is_told_how_to_be_wrapped(given):
     for augmentation in (given, [GaussianNoise(), given]):
         with pytest.raises(TypeError, match=r"pass FunctionAugmentation\("):
             small(augmentation=augmentation).fit(vectors())
-
-
-def test_kornia():
-    kornia = pytest.importorskip("kornia.augmentation", reason="kornia is not installed")
-    chain = nn.Sequential(
-        kornia.RandomAffine(degrees=20.0, p=1.0), kornia.ColorJitter(0.4, 0.4, p=1.0)
-    )
-    augmentation = FunctionAugmentation(chain, kind="images")
-    batch, before = random_images(), global_states()
-    views = augmentation.augment(batch, seeded(3))
-    assert views.equal(augmentation.augment(batch, seeded(3))) and not views.equal(batch)
-    same = batch[:1].repeat(6, 1, 1, 1)
-    assert len(augmentation.augment(same, seeded(3)).flatten(1).unique(dim=0)) == 6
-    assert global_states() == before
-    embed = [small_images(augmentation=augmentation).fit_transform(batch) for _ in range(2)]
-    np.testing.assert_array_equal(*embed)
-
-
-def test_a_class_is_refused_in_favour_of_an_instance():
-    with pytest.raises(TypeError, match=r"func must be .*: write Dropout\(\)"):
-        small(augmentation=FunctionAugmentation(nn.Dropout)).fit(vectors())

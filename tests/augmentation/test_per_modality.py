@@ -6,6 +6,7 @@ import torch
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+# private: batches and labels of modalities
 from skcontrast._data._modalities import MultimodalBatch, OneModality
 from skcontrast.augmentation import GaussianNoise, MarginalCorruption, PerModality, RandomAffine
 from skcontrast.datasets import Modalities

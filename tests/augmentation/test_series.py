@@ -13,28 +13,19 @@ from skcontrast.augmentation import (
     TimeWarp,
     compose,
 )
+from tests.augmentation.common import seeded
 
-VIEWS = [
-    TimeCrop(),
-    TimeWarp(),
-    TimeMask(0.5),
-    MagnitudeScale(),
-    GaussianNoise(),
-]
+VIEWS = [TimeCrop(), TimeWarp(), TimeMask(0.5), MagnitudeScale(), GaussianNoise()]
 LENGTHS = torch.tensor([40, 1, 2, 3, 17, 33, 40, 9])
 
 
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
-
-
 def batch(n_times=40, lengths=LENGTHS, dtype=torch.float32):
-    x = torch.randn(len(lengths), 6, n_times, generator=generator(1), dtype=dtype).cumsum(2)
+    x = torch.randn(len(lengths), 6, n_times, generator=seeded(1), dtype=dtype).cumsum(2)
     return torch.where(torch.arange(n_times) < lengths[:, None, None], x, torch.nan)
 
 
 def drawn(view, x, seed=0):
-    return view.augment(x, generator(seed))
+    return view.augment(x, seeded(seed))
 
 
 @pytest.mark.parametrize("view", VIEWS, ids=repr)
@@ -50,15 +41,6 @@ def test_ends_stay_ends(view, dtype):
 
 
 @pytest.mark.parametrize("view", VIEWS, ids=repr)
-def test_views_are_drawn_for_each_series_and_from_the_generator(view):
-    x = batch()[:1].expand(30, -1, -1)
-    views = drawn(view, x)
-    torch.testing.assert_close(drawn(view, x), views)
-    assert len(views.flatten(1).unique(dim=0)) > 15
-    assert not torch.equal(drawn(view, x, seed=1), views)
-
-
-@pytest.mark.parametrize("view", VIEWS, ids=repr)
 def test_a_view_of_a_short_series_depends_on_its_own_length_alone(view):
     lengths = torch.full((20,), 17)
     short, longer = batch(17, lengths), batch(17, lengths)
@@ -69,9 +51,7 @@ def test_a_view_of_a_short_series_depends_on_its_own_length_alone(view):
 
 
 @pytest.mark.parametrize(
-    "view",
-    [TimeCrop((1, 1)), TimeWarp(0), TimeMask(0), MagnitudeScale(0)],
-    ids=repr,
+    "view", [TimeCrop((1, 1)), TimeWarp(0), TimeMask(0), MagnitudeScale(0)], ids=repr
 )
 def test_nothing_changes_at_strength_0(view):
     torch.testing.assert_close(drawn(view, batch()), batch(), atol=1e-5, rtol=0, equal_nan=True)
@@ -119,16 +99,10 @@ def test_magnitudes_have_one_factor_per_channel():
     assert abs(factors.mean() - 1) < 0.02 and abs(factors[:, :, 0].std() - 0.3) < 0.02
 
 
-@pytest.mark.parametrize(
-    ("view", "shape", "message"),
-    [
-        (TimeCrop(), (8, 8), "TimeCrop expects series, X of shape .* got images"),
-        (TimeCrop(), (8,), "TimeCrop expects series, X of shape .* got vectors"),
-    ],
-)
-def test_series_that_a_view_is_not_for_are_refused(view, shape, message):
-    with pytest.raises(ValueError, match=message):
-        compose([view], shape)
+@pytest.mark.parametrize(("shape", "held"), [((8, 8), "images"), ((8,), "vectors")])
+def test_samples_that_are_no_series_are_refused(shape, held):
+    with pytest.raises(ValueError, match=f"TimeCrop expects series, X of shape .* got {held}"):
+        compose([TimeCrop()], shape)
 
 
 def test_functions_of_ones_own_draw_views_of_series():

@@ -10,7 +10,7 @@ from sklearn.datasets import load_digits
 from torch.utils.data import Dataset
 
 from skcontrast.augmentation import ImageSymmetries, image_symmetries
-from skcontrast.augmentation._symmetries import SYMMETRIES
+from skcontrast.augmentation._symmetries import SYMMETRIES  # private: the table of symmetries
 
 MIRRORS = SYMMETRIES[:3]
 

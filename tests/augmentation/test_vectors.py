@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from skcontrast.augmentation import GaussianNoise, MarginalCorruption
-from skcontrast.augmentation._vectors import one_hot_groups
+from skcontrast.augmentation._vectors import one_hot_groups  # private: the groups that were found
 
 
 @pytest.fixture
@@ -59,11 +59,6 @@ def test_a_constant_feature_gets_no_noise(constant, generator):
     augmentation = GaussianNoise(scale=10.0).fit(X)
     assert augmentation.std_[0] == 0
     assert augmentation.augment(batch, generator)[:, 0].equal(batch[:, 0])
-
-
-def test_a_scale_of_zero_adds_no_noise(X):
-    batch = torch.from_numpy(X)
-    assert GaussianNoise(scale=0.0).fit(X).augment(batch).equal(batch)
 
 
 def test_the_moments_are_those_of_numpy():
@@ -155,13 +150,6 @@ def test_a_batch_of_a_different_width_is_refused(X):
         MarginalCorruption().fit(X).augment(torch.zeros(3, 2))
 
 
-def test_read_only_training_data_can_be_corrupted(X, generator):
-    X.setflags(write=False)
-    for augmentation in (MarginalCorruption(), GaussianNoise()):
-        views = augmentation.fit(X).augment(torch.from_numpy(X.copy()), generator)
-        assert views.isfinite().all()
-
-
 def test_corruption_prepared_for_other_units_is_the_same_corruption(X):
     augmentation, convert = MarginalCorruption().fit(X), standardise(X)
     prepared = augmentation.prepared(convert)
@@ -170,19 +158,6 @@ def test_corruption_prepared_for_other_units_is_the_same_corruption(X):
     assert there.dtype == torch.float32
     torch.testing.assert_close(there, convert(here.numpy()), rtol=1e-5, atol=1e-5)
     np.testing.assert_array_equal(augmentation.marginals_, X)
-
-
-@pytest.mark.parametrize(
-    ("augmentation", "name"),
-    [
-        (GaussianNoise(scale=-0.1), "scale"),
-        (MarginalCorruption(rate=1.5), "rate"),
-    ],
-)
-def test_parameters_out_of_range_are_refused_by_name(augmentation, name, X):
-    owner = type(augmentation).__name__
-    with pytest.raises(ValueError, match=f"'{name}' parameter of {owner}"):
-        augmentation.fit(X)
 
 
 # Groups of features

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 import torch
@@ -102,13 +100,6 @@ def test_a_pipeline_with_memory_fits_from_its_cache(X, tmp_path):
         assert [type(a) for a in views.chain] == [GaussianNoise, MarginalCorruption]
         np.testing.assert_array_equal(views.base, X)
         np.testing.assert_array_equal(views.chain[1].marginals_, X)
-
-
-def test_views_survive_pickling(X):
-    views = pickle.loads(pickle.dumps(MarginalCorruption(0.3).fit_transform(X)))
-    np.testing.assert_array_equal(views.base, X)
-    assert views.chain[0].rate == 0.3
-    np.testing.assert_array_equal(views.chain[0].marginals_, X)
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.float64])

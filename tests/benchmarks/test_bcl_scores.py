@@ -9,20 +9,14 @@ from sklearn.metrics import roc_auc_score
 
 from benchmarks import _bcl_scores
 from benchmarks._bcl_scores import ScoreModel, compare_estimators, matched_estimators, sharpness_of
-from skcontrast._objective._contrast import Contrast
-from skcontrast._objective._mean_loss import objective_value
 from skcontrast.estimation import ScoreSample
+
+# private: the estimate that the benchmark restates
 from skcontrast.estimation._known_scores import estimate
-from skcontrast.losses import (
-    BCL,
-    DCL,
-    HCL,
-    PUCL,
-    NonparametricBCL,
-)
+from skcontrast.losses import BCL, DCL, PUCL
+
+# private: the formula that the benchmark restates
 from skcontrast.losses._posterior import false_negative_probability, ranks_inside
-from skcontrast.schedules import Linear
-from skcontrast.similarity import Similarity
 from tests.common import LOSSES
 from tests.naive_losses import log_estimate
 
@@ -42,61 +36,9 @@ def test_estimates_are_those_of_the_naive_formula_or_refused(loss):
     np.testing.assert_array_equal(sample.scores, before)
 
 
-class GivenScores(Similarity):
-    """Scores that are products of numbers; bounds as given."""
-
-    bilinear = True
-    _parameter_constraints = {"lowest": "no_validation"}
-
-    def __init__(self, lowest=-2.0):
-        self.lowest = lowest
-
-    def bounds(self, width):
-        return self.lowest, -self.lowest
-
-
-@pytest.mark.parametrize(
-    "loss",
-    [
-        DCL(tau_plus=0.3),
-        HCL(tau_plus=0.3),
-        BCL(alpha=0.9, beta=0.5, tau_plus=0.3),
-        NonparametricBCL(alpha=0.9),
-    ],
-)
-def test_estimates_are_those_that_training_uses(loss):
-    sample = ScoreModel(tau_plus=0.3, gamma=1.0).sample(5, 40, 1, random_state=0)
-    n = sample.scores.shape[1]
-    for scores, positives, expected in zip(
-        sample.scores, sample.positives, estimate(loss, sample), strict=True
-    ):
-        contrast = Contrast(
-            anchors=torch.ones(1, 1, dtype=torch.float64),
-            candidates=torch.tensor(scores)[:, None],
-            positives=torch.tensor(positives)[None],
-            excluded=torch.empty(1, 0, dtype=torch.int64),
-        )
-        value = objective_value(contrast, loss, GivenScores(sample.lower_bound)).item()
-        from_loss = np.expm1(value) * np.exp(positives[0]) / n
-        assert from_loss == pytest.approx(expected, rel=1e-10)
-
-
 def test_the_floor_holds_where_subtraction_leaves_nothing():
     sample = ScoreSample(np.full((1, 3), -2.0), np.ones((1, 3), bool), np.full((1, 2), 2.0), -2.0)
     assert estimate(DCL(tau_plus=0.5), sample) == pytest.approx(np.exp(-2.0))
-
-
-@pytest.mark.parametrize(
-    "loss, error, message",
-    [
-        (DCL(tau_plus=Linear(0, 0.1)), ValueError, "'tau_plus' parameter of DCL is a schedule"),
-        (DCL(tau_plus=2.0), ValueError, "'tau_plus' parameter of DCL must be"),
-        (DCL, TypeError, r"'loss' parameter of estimate must be an instance"),
-    ],
-)
-def test_anything_except_a_ready_loss_is_refused(loss, error, message):
-    with pytest.raises(error, match=message):
-        estimate(loss, ScoreModel().sample(2, 5, random_state=0))
 
 
 # Comparisons
@@ -117,14 +59,6 @@ def test_inverting_the_cdf_takes_the_bias_away(comparison):
     printed, inverted = bias["BCL (printed)"], bias["BCL (inverted)"]
     assert printed[0] == pytest.approx(-0.0195, abs=0.001)
     assert abs(inverted[0]) < 3 * inverted[1] < 0.1 * abs(printed[0])
-
-
-def test_inverted_bcl_has_the_smallest_error(comparison):
-    truth = comparison.supervised
-    for other in ("BIASED", "DCL", "HCL", "BCL (printed)"):
-        errors = {name: values - truth for name, values in comparison.estimates.items()}
-        difference = errors["BCL (inverted)"] ** 2 - 0.5 * errors[other] ** 2
-        assert difference.mean() < -3 * difference.std() / np.sqrt(len(truth))
 
 
 def test_printed_and_inverted_bcl_at_512_candidates():
@@ -171,13 +105,6 @@ def test_anchors_are_drawn_in_chunks(monkeypatch):
     assert sizes == [(10, 100), (10, 100), (5, 100)] and len(comparison.supervised) == 25
 
 
-def test_estimators_are_matched_ones_by_default():
-    model = ScoreModel(alpha=0.8)
-    settings = {"n_anchors": 20, "random_state": 0}
-    by_default = compare_estimators(model, **settings).summary()
-    assert compare_estimators(model, matched_estimators(model), **settings).summary() == by_default
-
-
 def test_matched_estimators_know_the_model():
     losses = matched_estimators(ScoreModel(alpha=0.7, tau_plus=0.3, c=0.4))
     truth = {"alpha": 0.7, "tau_plus": 0.3, "inner": 0.3, "c": 0.4}
@@ -205,27 +132,6 @@ def test_a_hardness_biases_the_estimate_of_bcl():
 
 
 # Settings
-
-
-def test_estimators_follow_the_model():
-    # BCL is InfoNCE at α = .5 only.
-    found = [
-        compare_estimators(ScoreModel(alpha=alpha), n_anchors=200, random_state=0).summary()
-        for alpha in (0.5, 0.9)
-    ]
-    np.testing.assert_allclose(found[0]["BCL (inverted)"][0], found[0]["BIASED"][0])
-    assert found[1]["BCL (inverted)"][0] < found[1]["BIASED"][0] / 3
-
-
-@pytest.mark.parametrize("parameter", ["tau_plus", "temperature", "gamma", "c"])
-def test_every_parameter_of_the_model_may_vary(parameter):
-    means = [
-        compare_estimators(ScoreModel(**{parameter: value}), n_anchors=50, random_state=0).summary(
-            "mean"
-        )["oracle"][0]
-        for value in (0.2, 0.4)
-    ]
-    assert means[0] != means[1]
 
 
 # The model

@@ -30,8 +30,7 @@ def few_images(*_):
 
 
 @pytest.mark.parametrize(
-    "table",
-    [pytest.param(one, marks=[pytest.mark.slow] * (one in SLOW)) for one in papers.TABLES],
+    "table", [pytest.param(one, marks=[pytest.mark.slow] * (one in SLOW)) for one in papers.TABLES]
 )
 def test_the_last_row_of_a_table_runs_at_toy_size(table, monkeypatch, capsys):
     monkeypatch.setattr(papers, "load_images", few_images)

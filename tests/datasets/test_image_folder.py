@@ -13,18 +13,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score, train_test_split
 from sklearn.pipeline import make_pipeline
 
-from skcontrast._data._pictures import read_image
+from skcontrast._data._pictures import read_image  # private: counts the reads
 from skcontrast.datasets import ImageFolder
 from tests.common import small_images
 
 RNG = np.random.default_rng(0)
-NAMES = [
-    "a/x.png",
-    "a/deep/er/y.PNG",
-    "b/x.png",
-    "b/z.jpg",
-    "top.png",
-]
+NAMES = ["a/x.png", "a/deep/er/y.PNG", "b/x.png", "b/z.jpg", "top.png"]
 
 
 def fill(folder, names):

@@ -1,8 +1,11 @@
 """Encoders and samples that the tests of encoders share."""
 
+import numpy as np
 import torch
+from torch import nn
 
-from skcontrast.encoders import MLP
+from skcontrast.encoders import MLP, Encoder
+from skcontrast.kinds import Kind
 
 IMAGES = [(1, 1, 1), (2, 2, 3), (3, 1, 9), (1, 8, 8), (1, 28, 28), (3, 32, 32), (1, 5, 40)]
 VECTOR_ENCODERS = [
@@ -37,3 +40,34 @@ def random_batch(n, shape, seed=0):
 def same_state(first, second):
     first, second = first.state_dict(), second.state_dict()
     return first.keys() == second.keys() and all(torch.equal(first[k], second[k]) for k in first)
+
+
+def own(module, **members):
+    """Return an encoder of a user's class that builds a module each time."""
+    build = {"build": lambda self, sample_shape, n_components=None: module}
+    return type("Own", (Encoder,), {**build, **members})()
+
+
+class Applied(nn.Linear):
+    """A layer, and a function of what it returns."""
+
+    def __init__(self, function):
+        super().__init__(5, 8)
+        self.function = function
+
+    def forward(self, x):
+        return self.function(super().forward(x))
+
+
+class Recordings(Kind):
+    """Recordings of unequal lengths, padded with zeros."""
+
+    name = "recordings"
+
+    def check(self, X):
+        samples = np.empty(len(X), dtype=object)
+        samples[:] = [np.asarray(x, dtype=np.float32) for x in X]
+        return samples
+
+    def to_tensor(self, X, device):
+        return nn.utils.rnn.pad_sequence([torch.from_numpy(x) for x in X], True).to(device)

@@ -9,17 +9,11 @@ import pytest
 import torch
 from torch import nn
 
-from skcontrast._model._defaults import default_encoder
-from skcontrast.encoders._base import build_encoder
-from skcontrast.encoders._graph import GINLayer
+from skcontrast.encoders._base import build_encoder  # private: the encoder as a fit builds it
+
+# private: how a foreign network is wrapped
 from skcontrast.graphs._networks import ForeignNetwork, graph_sum
-from skcontrast.kinds import Graphs
 from tests.encoders.graphs_common import WIDTH, as_batch, graphs_of
-
-
-def test_gin_is_the_default():
-    module, width = build_encoder(default_encoder(Graphs(), (None, WIDTH)), (None, WIDTH))
-    assert width == WIDTH + 96 and isinstance(module.message_passing.layers[0], GINLayer)
 
 
 class Linear(nn.Module):
@@ -92,11 +86,6 @@ def test_a_module_of_others_is_copied_and_a_callable_is_called():
 def test_wrong_outputs_are_refused(output, message):
     with pytest.raises(ValueError, match=f"The encoder Linear .*{message}"):
         build_encoder(Linear(output=output), (None, WIDTH))
-
-
-def test_a_width_other_than_n_components_is_refused_with_both():
-    with pytest.raises(ValueError, match="n_components=5, but the encoder Linear returns 4"):
-        build_encoder(Linear(), (None, WIDTH), 5)
 
 
 def test_a_module_for_other_samples_is_refused():

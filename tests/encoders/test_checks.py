@@ -6,37 +6,12 @@ import pytest
 import torch
 from torch import nn
 
-from skcontrast.encoders import (
-    GIN,
-    MLP,
-    ConvNet,
-    Encoder,
-    PatchNet,
-    SeriesNet,
-    check_encoder,
-)
-from skcontrast.kinds import Kind
+from skcontrast.encoders import GIN, MLP, ConvNet, PatchNet, SeriesNet, check_encoder
 from tests.common import images, vectors
+from tests.encoders.common import Applied, Recordings, own
 
 X = vectors()
 GRAPHS = [nx.cycle_graph(4 + k) for k in range(8)]
-
-
-def own(module, **members):
-    """Return an encoder of a custom class that builds a module each time."""
-    build = {"build": lambda self, sample_shape, n_components=None: module}
-    return type("Own", (Encoder,), {**build, **members})()
-
-
-class Applied(nn.Linear):
-    """A layer, and a function of what it returns."""
-
-    def __init__(self, function):
-        super().__init__(5, 8)
-        self.function = function
-
-    def forward(self, x):
-        return self.function(super().forward(x))
 
 
 @pytest.mark.parametrize("wrap", [own, lambda module: module], ids=["own", "module"])
@@ -79,20 +54,6 @@ def test_what_learn_does_is_checked_too():
 
     with pytest.raises(ValueError, match="treat samples independently"):
         check_encoder(own(Applied(torch.relu), learn=learn), X)
-
-
-class Recordings(Kind):
-    """Recordings of unequal lengths, padded with zeros."""
-
-    name = "recordings"
-
-    def check(self, X):
-        samples = np.empty(len(X), dtype=object)
-        samples[:] = [np.asarray(x, dtype=np.float32) for x in X]
-        return samples
-
-    def to_tensor(self, X, device):
-        return nn.utils.rnn.pad_sequence([torch.from_numpy(x) for x in X], True).to(device)
 
 
 class Mean(nn.Linear):

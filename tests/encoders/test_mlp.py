@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from skcontrast.encoders import MLP
-from skcontrast.encoders._mlp import projection_head
+from skcontrast.encoders._mlp import projection_head  # private: the head alone
 from tests.encoders.common import (
     IMAGES,
     VECTOR_ENCODERS,
@@ -48,17 +48,11 @@ def test_hidden_activations_neither_fade_nor_explode_with_depth():
     assert 1 / 3 < output.square().mean() < 3
 
 
-@pytest.mark.parametrize("projection_dim", [1, 16])
-def test_projection_head_has_one_square_hidden_layer(projection_dim):
-    head = projection_head(24, projection_dim)
-    assert head(random_batch(3, (24,))).shape == (3, projection_dim)
-    assert n_parameters(head) == 24 * 24 + 2 * 24 + 25 * projection_dim
-
-
-def test_the_hidden_layer_has_at_most_512_units():
-    head = projection_head(600, 4)
-    assert head(random_batch(3, (600,))).shape == (3, 4)
-    assert n_parameters(head) == 600 * 512 + 2 * 512 + 513 * 4
+@pytest.mark.parametrize("width, hidden, dim", [(24, 24, 1), (24, 24, 16), (600, 512, 4)])
+def test_projection_head_has_a_hidden_layer_of_its_width_or_512_units(width, hidden, dim):
+    head = projection_head(width, dim)
+    assert head(random_batch(3, (width,))).shape == (3, dim)
+    assert n_parameters(head) == width * hidden + 2 * hidden + (hidden + 1) * dim
 
 
 def test_projection_dim_zero_means_no_head():

@@ -8,6 +8,8 @@ import torch
 
 import skcontrast
 from skcontrast.encoders import Pretrained
+
+# private: the recipes of libraries
 from skcontrast.encoders._pretrained_network import build, recipe_of
 from skcontrast.features import Frozen
 from tests.common import images, small

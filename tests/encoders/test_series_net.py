@@ -2,24 +2,21 @@
 
 import copy
 import io
-import pickle
 import warnings
 
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from sklearn.base import clone
 
-import skcontrast
 from skcontrast import ContrastiveEmbedder
-from skcontrast._checks import InvalidParameterError
+
+# private: the rule of the lengths
 from skcontrast._layers._kernels import of_like_length, without_end
 from skcontrast.augmentation import GaussianNoise
 from skcontrast.encoders import SeriesNet
-from skcontrast.encoders._series_net import _cells, shortened
-from skcontrast.frameworks import CMC, MoCo
-from tests.encoders.common import random_batch, same_state, seeded
+from skcontrast.encoders._series_net import _cells, shortened  # private: the rule of the widths
+from tests.encoders.common import random_batch, seeded
 
 SMALL = SeriesNet(widths=(4, 5), pool_size=3)
 WIDTH = 9 * 4
@@ -136,10 +133,8 @@ def test_the_width_is_that_of_the_grid_and_the_greatest_of_all_blocks(pool_size,
     encoder = SeriesNet(widths=(3, 4, 5), pool_size=pool_size)
     module = seeded(encoder, (2, None), n_components)
     for n_times in (1, 50, 300):
-        assert module(random_batch(3, (2, n_times))).shape == (
-            3,
-            n_components or 12 * (pool_size + 1),
-        )
+        expected = (3, n_components or 12 * (pool_size + 1))
+        assert module(random_batch(3, (2, n_times))).shape == expected
 
 
 def test_each_further_block_sees_four_times_as_much():
@@ -155,23 +150,6 @@ def test_each_further_block_sees_four_times_as_much():
         seen = h.grad[0, 0].nonzero()
         reach.append(int(seen.max() - seen.min()))
     assert reach[0] < 5 < 30 < reach[1] < 45 and 130 < reach[2] < 175
-
-
-def test_in_inference_a_row_does_not_depend_on_the_others():
-    data = ragged(24, 2, 40).numpy()
-    embedder = small().fit(data)
-    h = embedder.transform(data)
-    for rows in ([3], [5, 3], list(range(20))):
-        length = int((~np.isnan(data[rows, 0])).sum(1).max())
-        found = embedder.transform(data[rows][:, :, :length])
-        np.testing.assert_allclose(found, h[rows], rtol=0, atol=1e-5 * np.abs(h).max())
-
-
-@pytest.mark.parametrize("framework", [CMC(), MoCo(queue_size=16)], ids=repr)
-def test_each_part_has_a_network_of_its_own(framework):
-    n_modalities = 2 if isinstance(framework, CMC) else 1
-    h = small(framework=framework).fit(X).transform(X)
-    assert h.shape == (24, n_modalities * WIDTH) and np.isfinite(h).all()
 
 
 @pytest.mark.filterwarnings("ignore:All samples in X are alike")
@@ -192,53 +170,10 @@ def test_series_of_any_sort_have_finite_embeddings(data):
     assert np.isfinite(embedder.transform(data)).all()
 
 
-def test_a_series_of_one_time_is_enough():
-    assert np.isfinite(small().fit(X).transform(X[:, :, :1])).all()
-
-
-@pytest.mark.parametrize("way", ["pickle", "save", "clone", "copy"])
-def test_copies_have_the_same_bits(way, tmp_path):
-    embedder = small().fit(X)
-    if way == "pickle":
-        copied = pickle.loads(pickle.dumps(embedder))
-    elif way == "save":
-        skcontrast.save(embedder, tmp_path / "a.skc")
-        copied = skcontrast.load(tmp_path / "a.skc")
-    else:
-        copied = clone(embedder).fit(X) if way == "clone" else copy.deepcopy(embedder)
-    np.testing.assert_array_equal(copied.transform(X), embedder.transform(X))
-
-
-def test_the_seed_of_torch_decides():
-    x = random_batch(20, (2, 40))
-    assert same_state(learned(SMALL, x), learned(SMALL, x))
-    assert not same_state(seeded(SMALL, (2, None), seed=1), seeded(SMALL, (2, None)))
-
-
 def test_gradients_are_finite_for_series_of_all_lengths():
     module = seeded(SMALL, (2, None))
     module(ragged(20, 2, 40)).square().sum().backward()
     assert all(parameter.grad.isfinite().all() for parameter in module.parameters())
-
-
-@pytest.mark.parametrize(
-    "encoder, expected",
-    [
-        (SeriesNet(widths=()), r"'widths' parameter of .*length 1 or more"),
-        (SeriesNet(widths=8), r"'widths' parameter of"),
-        (SeriesNet(pool_size=0), r"'pool_size' parameter of"),
-    ],
-    ids=["no widths", "an int", "no cells"],
-)
-def test_a_parameter_outside_its_range_is_named(encoder, expected):
-    with pytest.raises(InvalidParameterError, match=f"The {expected}"):
-        encoder.build((2, None))
-
-
-@pytest.mark.parametrize("shape", [(6,), (3, 8, 8), (None, 3)])
-def test_samples_of_another_kind_are_refused(shape):
-    with pytest.raises(ValueError, match=r"SeriesNet expects series"):
-        SeriesNet().build(shape)
 
 
 def exported(module, x, *, leaves_length_open):

@@ -44,11 +44,14 @@ def test_concentrations_are_kept_for_the_similarity():
     assert 0 < macro_auc(*views, y=y, similarity=embedder.similarity_).value < 1
 
 
-def test_an_unfitted_embedder_and_no_views_are_refused():
+def test_other_estimators_no_views_and_no_seed_are_refused():
     with pytest.raises(NotFittedError):
         project_views(small(), X_DIGITS)
-    with pytest.raises(ValueError, match="'n_views' parameter of project_views must be an int"):
-        project_views(small().fit(X_DIGITS), X_DIGITS, n_views=0)
+    with pytest.raises(TypeError, match="embedder must be a fitted ContrastiveEmbedder"):
+        project_views(StandardScaler().fit(X_DIGITS), X_DIGITS)
+    for name, value in (("n_views", 0), ("random_state", None)):
+        with pytest.raises(ValueError, match=f"'{name}' parameter of project_views must be an i"):
+            project_views(small().fit(X_DIGITS), X_DIGITS, **{name: value})
 
 
 def test_an_embedder_without_a_head_is_projected_by_its_encoder():
@@ -56,12 +59,3 @@ def test_an_embedder_without_a_head_is_projected_by_its_encoder():
     embedder = small(projection_dim=0, augmentation=GaussianNoise(0.0)).fit(X)
     (view,) = project_views(embedder, X, n_views=1)
     np.testing.assert_allclose(view, embedder.transform(X), rtol=1e-5, atol=1e-6)
-
-
-def test_other_estimators_and_seeds_are_refused():
-    with pytest.raises(TypeError, match="embedder must be a fitted ContrastiveEmbedder"):
-        project_views(StandardScaler().fit(X_DIGITS), X_DIGITS)
-    with pytest.raises(
-        ValueError, match="'random_state' parameter of project_views must be an int"
-    ):
-        project_views(small().fit(X_DIGITS), X_DIGITS, random_state=None)

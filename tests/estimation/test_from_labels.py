@@ -7,7 +7,7 @@ import pytest
 import torch
 from sklearn.metrics import roc_auc_score
 
-from skcontrast._objective import _mean_loss
+from skcontrast._objective import _mean_loss  # private: the size of the tiles
 from skcontrast.estimation import alpha_from_auc, macro_auc, tau_plus_from_labels
 from tests.common import inverse_cdf, random_views
 

@@ -7,6 +7,8 @@ import pytest
 import torch
 
 from skcontrast.estimation import estimate_alpha_and_tau_plus
+
+# private: the likelihood by itself
 from skcontrast.estimation._estimates import Likelihood, minimise, standard_errors
 from tests.common import simulated_ranks
 
@@ -35,12 +37,8 @@ def test_a_known_parameter_sharpens_the_other(alpha, tau_plus):
 
 @pytest.mark.slow
 def test_standard_errors_are_those_of_repeated_draws():
-    estimates = [
-        estimate_alpha_and_tau_plus(
-            simulated_ranks(0.8, 0.2, 126, 10_000, seed), n_candidates=126
-        )["alpha"]
-        for seed in range(40)
-    ]
+    drawn = [simulated_ranks(0.8, 0.2, 126, 10_000, seed) for seed in range(40)]
+    estimates = [estimate_alpha_and_tau_plus(ranks, n_candidates=126)["alpha"] for ranks in drawn]
     values, errors = np.transpose(estimates)
     assert np.median(errors) == pytest.approx(values.std(), rel=0.35)
     assert abs(values.mean() - 0.8) < 3 * values.std() / math.sqrt(40)
@@ -72,13 +70,6 @@ def test_ranks_that_say_nothing_are_uniform():
     assert Likelihood(ranks, 30)(0.5, 0.1).item() == pytest.approx(-math.log(31), abs=1e-6)
 
 
-def test_the_true_parameters_are_likelier_than_others():
-    ranks = simulated_ranks(0.8, 0.2, 126)
-    likelihood = Likelihood(ranks, 126)
-    for other in ((0.7, 0.2), (0.9, 0.2), (0.8, 0.1), (0.8, 0.3)):
-        assert likelihood(0.8, 0.2) > likelihood(*other)
-
-
 def test_the_lowest_point_of_a_box_is_inside_or_on_its_border():
     def bowl(point):
         return (point[0] - 0.3) ** 2 + (point[1] - 2.0) ** 2
@@ -95,6 +86,5 @@ def test_standard_errors_are_those_of_the_information_and_infinite_without_any()
 
     errors = standard_errors(normal, np.zeros(2), 100)
     np.testing.assert_allclose(errors, [0.05, 0.2])
-    assert (
-        standard_errors(lambda point: -normal(point), np.zeros(2), 100).tolist() == [math.inf] * 2
-    )
+    flat = standard_errors(lambda point: -normal(point), np.zeros(2), 100)
+    assert flat.tolist() == [math.inf] * 2

@@ -7,6 +7,8 @@ import torch
 
 from benchmarks._bcl_scores import ScoreModel
 from skcontrast import contrastive_loss
+
+# private: the same value in parts
 from skcontrast.estimation import (
     ScoreSample,
     _known_scores,
@@ -102,13 +104,8 @@ def test_the_push_is_the_positive_derivative_of_the_training_loss(loss):
         # Moving a candidate along the anchor changes its score with this anchor alone.
         queue = anchors[others].clone().requires_grad_()
         labels = {"y": y[[i % n]], "queue_y": y[torch.tensor(others) % n]}
-        value = contrastive_loss(
-            first,
-            anchors[(i + n) % (2 * n)][None],
-            loss=loss,
-            queue=queue,
-            **(labels if loss.requires_y else {}),
-        )
+        known = {"queue": queue, **(labels if loss.requires_y else {})}
+        value = contrastive_loss(first, anchors[(i + n) % (2 * n)][None], loss=loss, **known)
         (grad,) = torch.autograd.grad(value, queue)
         # d cos = (anchor − cos · candidate) / |candidate|, of squared length 1 − cos².
         cosine = queue.detach() @ first[0]
@@ -167,11 +164,12 @@ def test_what_has_no_answer_is_refused():
     for loss in (SupCon(), PositiveDebiased()):
         with pytest.raises(ValueError, match="is not an estimate of the mean"):
             negative_bias(loss, sample)
+        with pytest.raises(ValueError, match="is not an estimate"):
+            importance_weights(loss, sample)
     with pytest.raises(ValueError, match="Supervised has no probability of true negatives"):
         reliability(Supervised(), sample)
-    with pytest.raises(
-        ValueError, match=r"'n_bins' parameter of reliability .* \[1, 22\]. Got 23"
-    ):
+    message = r"'n_bins' parameter of reliability .* \[1, 22\]. Got 23"
+    with pytest.raises(ValueError, match=message):
         reliability(InfoNCE(), sample, n_bins=23)
     one_class = ScoreSample.from_views(*random_views(5, 3), y=np.zeros(5, dtype=int))
     with pytest.raises(ValueError, match="Two anchors or more must have a true negative, got 0"):
@@ -239,8 +237,3 @@ def test_importance_weights_of_bcl_are_those_of_its_paper():
     np.testing.assert_allclose(
         importance_weights(loss, sample), omega / omega.mean(1, keepdims=True), rtol=1e-10
     )
-
-
-def test_a_loss_without_such_an_estimate_has_no_importance_weights():
-    with pytest.raises(ValueError, match="SupCon is not an estimate"):
-        importance_weights(SupCon(), real())

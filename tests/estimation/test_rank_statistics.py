@@ -7,10 +7,12 @@ import pytest
 import torch
 from sklearn.metrics import roc_auc_score
 
-from skcontrast._objective import _mean_loss
-from skcontrast._objective._contrast import in_batch
+from skcontrast._objective import _mean_loss  # private: the size of the tiles
 from skcontrast.estimation import macro_auc, positive_ranks
+
+# private: counts against naive code
 from skcontrast.estimation._samples import class_aucs, contrast_of, count_outscored
+from skcontrast.frameworks import in_batch
 from skcontrast.similarity import Cosine, VonMisesFisher
 from tests.common import random_views
 

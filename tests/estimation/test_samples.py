@@ -6,9 +6,9 @@ import torch
 
 from skcontrast import contrastive_loss
 from skcontrast.estimation import ScoreSample
-from skcontrast.estimation._known_scores import estimate
+from skcontrast.estimation._known_scores import estimate  # private: estimates of known scores
 from skcontrast.losses import BCL, DCL, InfoNCE, Supervised
-from skcontrast.similarity import Cosine, DotProduct, VonMisesFisher
+from skcontrast.similarity import Cosine, DotProduct
 from tests.common import random_views
 
 Y = np.array([0, 1, 0, 1, 2, 0, 2])
@@ -68,16 +68,6 @@ def test_samples_of_unknown_class_are_left_out(positives):
     expected = ScoreSample.from_views(*rest, y=y[y >= 0], positives=positives)
     for a, b in zip(some, expected, strict=True):
         np.testing.assert_array_equal(a, b)
-
-
-def test_distributions_are_scored_by_their_mutual_likelihood():
-    similarity = VonMisesFisher()
-    mu = torch.nn.functional.normalize(torch.stack(random_views(7, 5)), dim=-1)
-    kappa = torch.rand(2, 7, generator=torch.Generator().manual_seed(0)).double() * 50
-    views = list(zip(mu, kappa, strict=True))
-    sample = ScoreSample.from_views(*views, y=Y, similarity=similarity)
-    expected = similarity(views[0], views[1]).diagonal()
-    np.testing.assert_allclose(sample.positives[:7, 0], expected)
 
 
 @pytest.mark.parametrize(

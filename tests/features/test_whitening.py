@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from sklearn.decomposition import PCA
 
-from skcontrast._checks import InvalidParameterError
 from skcontrast.features import PartialWhitening
 from tests.common import check_sklearn_contract
 
@@ -32,11 +31,8 @@ def test_power_zero_is_pca_and_power_one_whitens():
     np.testing.assert_allclose(
         PartialWhitening(4, power=0).fit_transform(X), PCA(4).fit_transform(X), atol=1e-10
     )
-    np.testing.assert_allclose(
-        PartialWhitening(4, power=1).fit_transform(X),
-        PCA(4, whiten=True).fit_transform(X),
-        atol=1e-10,
-    )
+    whole = PCA(4, whiten=True).fit_transform(X)
+    np.testing.assert_allclose(PartialWhitening(4, power=1).fit_transform(X), whole, atol=1e-10)
 
 
 @pytest.mark.parametrize("n_components, width", [(3, 3), (6, 6), (256, 6)])
@@ -89,14 +85,6 @@ def test_the_seed_decides_the_randomised_solver():
     wide = np.random.default_rng(1).normal(size=(600, 1200)).astype(np.float32)
     first, second = (PartialWhitening(5, random_state=0).fit_transform(wide) for _ in range(2))
     np.testing.assert_array_equal(first, second)
-
-
-@pytest.mark.parametrize(
-    "name, bad", [("n_components", 0), ("power", 1.5), ("power", None), ("random_state", "a")]
-)
-def test_a_parameter_outside_its_range_is_named(name, bad):
-    with pytest.raises(InvalidParameterError, match=f"'{name}' parameter of PartialWhitening"):
-        PartialWhitening(**{name: bad}).fit(X)
 
 
 def test_samples_that_are_no_matrix_of_finite_numbers_are_refused_by_name():

@@ -11,11 +11,7 @@ from skcontrast.frameworks import FitContext, MoCo
 
 X, Y = (array[:101] for array in load_digits(return_X_y=True))
 IMAGES = X.reshape(-1, 1, 8, 8)
-MOCOS = [
-    MoCo(momentum=0.9),
-    MoCo(queue_size=20, momentum=0.5),
-    MoCo(symmetric=True),
-]
+MOCOS = [MoCo(momentum=0.9), MoCo(queue_size=20, momentum=0.5), MoCo(symmetric=True)]
 
 
 def random(*shape, seed=0):

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from skcontrast.frameworks._cmc import Bank
+from skcontrast.frameworks._cmc import Bank  # private: the bank alone
 from skcontrast.similarity import Cosine
 from tests.frameworks.common import random
 

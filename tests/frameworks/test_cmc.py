@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 import torch
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
 from skorch.callbacks import Callback
 from torch import nn
 
 from skcontrast import contrastive_loss
-from skcontrast._data._batches import Batch
-from skcontrast._objective._functional import objective_value
+
+# private: the value of a contrast that no public call forms
+from skcontrast._objective._mean_loss import objective_value
 from skcontrast.encoders import ConvNet
-from skcontrast.frameworks import CMC
+from skcontrast.frameworks import CMC, Batch
 from skcontrast.kinds import Images
 from skcontrast.losses import BCL, InfoNCE
 from skcontrast.similarity import Cosine, VonMisesFisher
@@ -159,20 +159,6 @@ def test_more_negatives_than_there_are_samples_are_all_others():
     np.testing.assert_array_equal(fits[0], fits[2])
 
 
-def test_grid_search_over_splits():
-    grid = {"framework__split": [10, 30], "framework__momentum": [0.5]}
-    search = GridSearchCV(small(framework=CMC()), grid, cv=2, error_score="raise").fit(X)
-    best = search.best_params_["framework__split"]
-    assert len(search.best_estimator_.encoder_[-1].split.columns[0]) == best
-    assert search.best_estimator_.framework_.momentum == 0.5
-    scores = search.cv_results_["split0_test_score"]
-    assert scores[0] != scores[1]
-    for split, score in zip((10, 30), scores, strict=True):
-        alone = small(framework=CMC(split=split, momentum=0.5)).fit(X[51:])
-        assert len(alone.encoder_[-1].split.columns[0]) == split
-        assert score == pytest.approx(alone.score(X[:51]), rel=1e-6)
-
-
 def test_settings_that_do_not_suit_two_encoders_are_refused():
     with pytest.raises(ValueError, match=r"consists of several arrays: pass split='auto'"):
         small(framework=CMC(split=3)).fit((X, X))
@@ -223,21 +209,6 @@ def test_the_loss_of_three_parts_is_the_mean_over_the_pairs(loss):
     alone = [loss_of(pair_of(session, pair), views, rows, loss) for pair in pairs]
     torch.testing.assert_close(
         loss_of(session, views, rows, loss) * len(pairs), torch.stack(alone).sum()
-    )
-
-
-def test_permuted_parts_have_the_same_loss():
-    session = started_with_three()
-    views, rows = [random(3, 6, seed=v) for v in range(2)], torch.tensor([4, 0, 29])
-    permuted = started_with_three()
-    order = [2, 0, 1]
-    columns = [4 * place + k for place in order for k in range(4)]
-    with torch.no_grad():
-        permuted.context.module.weight.copy_(session.context.module.weight[columns])
-        permuted.context.module.bias.copy_(session.context.module.bias[columns])
-    permuted.bank.vectors = session.bank.vectors[order]
-    torch.testing.assert_close(
-        loss_of(permuted, views, rows, InfoNCE()), loss_of(session, views, rows, InfoNCE())
     )
 
 

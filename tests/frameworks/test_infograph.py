@@ -7,16 +7,15 @@ import numpy as np
 import pytest
 import torch
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import cross_val_score
 from torch import nn
 
-from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import NodeDrop
 from skcontrast.encoders import GIN
 from skcontrast.frameworks import InfoGraph
 from skcontrast.kinds import Graphs
 from skcontrast.losses import BCL, HCL, InfoNCE, PositiveDebiased, SupCon, Supervised
-from skcontrast.similarity import Cosine, DotProduct, VonMisesFisher
+from skcontrast.similarity import Cosine, DotProduct
+from tests.graphs.common import small as of_graphs
 
 
 def rings_and_stars(n=24, seed=0):
@@ -33,16 +32,7 @@ GRAPHS, Y = rings_and_stars()
 
 
 def small(**kwargs):
-    defaults = {
-        "encoder": GIN(n_layers=2, width=8),
-        "framework": InfoGraph(),
-        "projection_dim": 6,
-        "max_epochs": 2,
-        "batch_size": 8,
-        "random_state": 0,
-        "device": "cpu",
-    }
-    return ContrastiveEmbedder(**{**defaults, **kwargs})
+    return of_graphs(**{"framework": InfoGraph(), **kwargs})
 
 
 class Watched(InfoGraph):
@@ -145,25 +135,9 @@ def test_data_without_nodes_are_refused(X):
         small(encoder=None).fit(X)
 
 
-@pytest.mark.parametrize("objective", ["jensen-shannon", "contrastive"])
-def test_nodes_and_graphs_may_have_concentrations(objective):
-    embedder = small(framework=InfoGraph(objective), similarity=VonMisesFisher()).fit(GRAPHS)
-    assert np.isfinite(embedder.history_[:, "train_loss"]).all()
-    assert (embedder.concentration(GRAPHS) > 0).all()
-
-
-def test_an_unknown_objective_is_refused():
-    with pytest.raises(ValueError, match="'objective' parameter of InfoGraph must be a str among"):
-        small(framework=InfoGraph("nt-xent")).fit(GRAPHS)
-
-
 @pytest.mark.parametrize(
     "loss, objective",
-    [
-        (Supervised(), "jensen-shannon"),
-        (Supervised(), "contrastive"),
-        (SupCon(), "contrastive"),
-    ],
+    [(Supervised(), "jensen-shannon"), (Supervised(), "contrastive"), (SupCon(), "contrastive")],
     ids=repr,
 )
 def test_losses_that_read_labels(loss, objective):
@@ -200,14 +174,6 @@ def test_learns_to_tell_graphs_apart(objective, loss):
     assert probe.fit(h, Y).score(embedder.transform(others), y) > 0.9
 
 
-def test_partial_fit_in_pieces_is_one_fit():
-    whole = small(lr_schedule="constant", max_epochs=3).fit(GRAPHS)
-    pieces = small(lr_schedule="constant", max_epochs=3)
-    for _ in range(3):
-        pieces.partial_fit(GRAPHS)
-    np.testing.assert_array_equal(whole.transform(GRAPHS), pieces.transform(GRAPHS))
-
-
 def test_warm_start_continues_with_the_head_of_the_nodes():
     embedder = small(warm_start=True, max_epochs=1).fit(GRAPHS)
     state = {name: value.clone() for name, value in embedder._states["framework"]["state"].items()}
@@ -231,9 +197,3 @@ def test_hyperparameters_are_estimated_from_the_data():
         embedder = small(loss=loss, framework=InfoGraph(objective), max_epochs=6).fit(GRAPHS, Y)
         assert embedder.estimates_["tau_plus"] == pytest.approx(0.5)
         assert 0.5 <= embedder.estimates_["alpha"] <= 1
-
-
-def test_cross_validated_probe():
-    probe = LogisticRegression(max_iter=5000)
-    h = small(max_epochs=10, lr=0.01).fit_transform(GRAPHS)
-    assert cross_val_score(probe, h, Y, cv=3).mean() > 0.8

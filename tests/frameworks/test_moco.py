@@ -7,12 +7,13 @@ from itertools import chain
 import numpy as np
 import pytest
 import torch
-from skorch.callbacks import Callback, Checkpoint
+from skorch.callbacks import Callback
 
 from skcontrast import contrastive_loss
-from skcontrast._data._batches import Batch
-from skcontrast._objective._functional import objective_value
-from skcontrast.frameworks import MoCo
+
+# private: the value of a contrast that no public call forms
+from skcontrast._objective._mean_loss import objective_value
+from skcontrast.frameworks import Batch, MoCo
 from skcontrast.losses import BCL, HCL, InfoNCE, Ring, SupCon, Supervised
 from skcontrast.schedules import Auto
 from skcontrast.similarity import Cosine
@@ -143,25 +144,6 @@ def test_no_fit_has_false_positives_of_the_own_sample(framework, monkeypatch):
     assert sum(seen) > 0
 
 
-def test_warm_start_continues_with_the_same_queue():
-    embedder = small(framework=MoCo(queue_size=40), warm_start=True, batch_size=16)
-    states = []
-    watch = Watches(lambda session: states.append(copy.deepcopy(session.state_dict())))
-    embedder.set_params(callbacks=[watch]).fit(X, None)
-    last = states[-1]
-    kept = embedder._states["framework"]["state"]
-    assert kept.keys() == last.keys()
-    n_before = len(states)
-    embedder.fit(X)
-    first, n_new = states[n_before], 15  # 101 samples in batches of 14 and 15
-    assert first["queue._extra_state"] == last["queue._extra_state"] + n_new
-    slots = torch.arange(first["queue._extra_state"] - n_new, first["queue._extra_state"]) % 40
-    is_old = torch.ones(40, dtype=torch.bool)
-    is_old[slots] = False
-    for name in ("queue.keys", "queue.rows", "queue.labels"):
-        torch.testing.assert_close(first[name][is_old], last[name][is_old])
-
-
 class Keeps(Callback):
     """Keeps the queue as it is when the training begins and ends."""
 
@@ -244,13 +226,6 @@ def test_groups_of_keys_are_those_of_their_samples_and_unknown_for_others():
     assert len(held.unique()) == 5 and (held >= 0).all()
     embedder.partial_fit(PARTS["B"], groups=groups)
     assert (keeps.session.context.groups_of(keeps.before.rows) == -1).all()
-
-
-def test_checkpoints_hold_the_queue(tmp_path):
-    checkpoint = Checkpoint(monitor=None, dirname=tmp_path)
-    small(framework=MoCo(), callbacks=[checkpoint]).fit(X)
-    state = torch.load(tmp_path / "criterion.pt")
-    assert state["queue.keys"].shape == (101, 1, 64) and state["queue._extra_state"] == 202
 
 
 @pytest.mark.slow

@@ -6,6 +6,8 @@ import torch
 from sklearn.model_selection import GridSearchCV
 
 from skcontrast.frameworks import CMC
+
+# private: colours against published values
 from skcontrast.frameworks._modalities import Split, rgb_to_lab
 from tests.common import small
 from tests.frameworks.common import X

@@ -6,9 +6,10 @@ import torch
 from torch import nn
 
 from skcontrast import contrastive_loss
-from skcontrast._data._batches import Batch
-from skcontrast._objective._functional import objective_value
-from skcontrast.frameworks import SimCLR
+
+# private: the value of a contrast that no public call forms
+from skcontrast._objective._mean_loss import objective_value
+from skcontrast.frameworks import Batch, SimCLR
 from skcontrast.losses import InfoNCE, SupCon
 from skcontrast.similarity import Cosine
 from tests.common import X_DIGITS, small

@@ -18,16 +18,7 @@ import torch
 from torch import nn
 from torch.utils.data import TensorDataset
 
-from skcontrast import ContrastiveEmbedder
-from skcontrast.augmentation import (
-    AttributeMask,
-    Augmentation,
-    ColorJitter,
-    GaussianNoise,
-    MarginalCorruption,
-    NodeDrop,
-    RandomAffine,
-)
+from skcontrast import ContrastiveEmbedder, augmentation
 from skcontrast.encoders import GIN, MLP, ConvNet, Encoder
 from skcontrast.frameworks import CMC, InfoGraph, MoCo, SimCLR
 from skcontrast.graphs import pack_graphs
@@ -77,7 +68,7 @@ class Convolution(Encoder):
         )
 
 
-class Scaled(Augmentation):
+class Scaled(augmentation.Augmentation):
     """A view of series."""
 
     kind = Series()
@@ -241,12 +232,12 @@ def _augmentation(case: dict[str, Any]) -> Any:
     return {
         "default": None,
         "none": [],
-        "noise": GaussianNoise(),
-        "corruption": MarginalCorruption(0.6),
-        "affine": [RandomAffine(), GaussianNoise(0.1)],
-        "jitter": ColorJitter(),
-        "nodes": NodeDrop(0.5),
-        "attributes": [AttributeMask(), NodeDrop()],
+        "noise": augmentation.GaussianNoise(),
+        "corruption": augmentation.MarginalCorruption(0.6),
+        "affine": [augmentation.RandomAffine(), augmentation.GaussianNoise(0.1)],
+        "jitter": augmentation.ColorJitter(),
+        "nodes": augmentation.NodeDrop(0.5),
+        "attributes": [augmentation.AttributeMask(), augmentation.NodeDrop()],
     }[case["augmentation"]]
 
 

@@ -18,23 +18,7 @@ from typing import Any
 
 import torch
 
-from skcontrast import contrastive_loss
-from skcontrast.losses import (
-    BCL,
-    DCL,
-    HCL,
-    PUCL,
-    SINCERE,
-    InfoNCE,
-    NonparametricBCL,
-    PositiveDebiased,
-    Ring,
-    SemiSupCon,
-    SoftRing,
-    SoftSupCon,
-    SupCon,
-    Supervised,
-)
+from skcontrast import contrastive_loss, losses
 from skcontrast.similarity import Cosine, DotProduct, VonMisesFisher
 from tests.naive_losses import RANKED, naive_loss
 
@@ -107,9 +91,7 @@ def _similarity(rng: random.Random, form: str, dtype: torch.dtype) -> Any:
     return Cosine(rng.choice(temperatures[2:] if dtype == torch.float16 else temperatures))
 
 
-def _rows(
-    rng: random.Random, generator: torch.Generator, form: str, n: int, d: int
-) -> torch.Tensor:
+def _rows(rng, generator, form, n, d):
     z = torch.randn(n, d, generator=generator, dtype=torch.float64)
     if form == "lattice":
         return z.sign()
@@ -137,40 +119,44 @@ def _loss(rng: random.Random, n_candidates: int, similarity: Any) -> Any:
     outer = rng.choice([1.0, 0.5 if n_candidates > 1 else 1.0])
     flag = rng.random() < 0.5
     estimates = [
-        lambda: InfoNCE(),
-        lambda: DCL(tau_plus=tau),
-        lambda: HCL(tau_plus=tau, beta=beta, detach_weights=flag),
-        lambda: PUCL(tau_plus=tau, c=rng.choice([0.0, 0.2, 1.0])),
-        lambda: Ring(outer=outer, inner=rng.choice([0.0, 0.1, 0.5])),
-        lambda: BCL(
+        lambda: losses.InfoNCE(),
+        lambda: losses.DCL(tau_plus=tau),
+        lambda: losses.HCL(tau_plus=tau, beta=beta, detach_weights=flag),
+        lambda: losses.PUCL(tau_plus=tau, c=rng.choice([0.0, 0.2, 1.0])),
+        lambda: losses.Ring(outer=outer, inner=rng.choice([0.0, 0.1, 0.5])),
+        lambda: losses.BCL(
             alpha=alpha,
             beta=beta,
             tau_plus=tau,
             form=rng.choice(["inverted", "printed"]),
             detach_weights=flag,
         ),
-        lambda: NonparametricBCL(
+        lambda: losses.NonparametricBCL(
             alpha=alpha,
             beta=rng.choice([0.0, 0.5, 0.9]),
             tau_plus=tau,
             form=rng.choice(["inverted", "printed"]),
         ),
-        lambda: SoftRing(
+        lambda: losses.SoftRing(
             sharpness=rng.choice([0.0, 1.0, 20.0]),
             tau_plus=tau,
             beta=beta,
             floor=rng.choice([0.0, 0.4, 1.0]),
         ),
-        lambda: Supervised(),
+        lambda: losses.Supervised(),
     ]
     # Near 1, the probability of a true negative, which is 1 − p, has few digits in float32.
     soft_tau, pull = min(some_tau, 0.3), rng.choice([0.0, 0.3, 1.0])
-    others = [lambda: SoftSupCon(sharpness=rng.choice([0.0, 4.0]), tau_plus=soft_tau, pull=pull)]
-    others += [lambda: SupCon(), lambda: SINCERE(), lambda: SemiSupCon()]
+    others = [
+        lambda: losses.SoftSupCon(sharpness=rng.choice([0.0, 4.0]), tau_plus=soft_tau, pull=pull)
+    ]
+    others += [lambda: losses.SupCon(), lambda: losses.SINCERE(), lambda: losses.SemiSupCon()]
     if not isinstance(similarity, DotProduct):
         inner, form = rng.choice([None, *estimates]), rng.choice(["mean", "printed"])
         others += [
-            lambda: PositiveDebiased(tau_plus=some_tau, negatives=inner and inner(), form=form)
+            lambda: losses.PositiveDebiased(
+                tau_plus=some_tau, negatives=inner and inner(), form=form
+            )
         ] * 2
     return rng.choice(estimates + others)()
 
@@ -219,13 +205,7 @@ def _difference(case: LossCase) -> str | None:
     return None
 
 
-def _beyond(
-    rooms: list[float],
-    value: float,
-    gradients: list[torch.Tensor],
-    exact: float,
-    expected: list[torch.Tensor],
-) -> str | None:
+def _beyond(rooms, value, gradients, exact, expected):
     """Return what differs by more than its room, or None."""
     room, *others = rooms
     if not abs(value - exact) <= room:
@@ -258,9 +238,7 @@ def _noise(case: LossCase, seed: int, relative: float) -> Any:
     return change
 
 
-def _evaluate(
-    case: LossCase, function: Any, further: dict[str, Any], dtype: torch.dtype
-) -> tuple[float, list[torch.Tensor]]:
+def _evaluate(case, function, further, dtype):
     """Return value and gradients of a loss; the gradient of a row is times its length.
 
     Directions do not depend on lengths, so a gradient is the larger the shorter its row.

@@ -11,7 +11,7 @@ import torch
 from skcontrast import ContrastiveEmbedder
 from skcontrast.encoders import GIN
 from skcontrast.frameworks import InfoGraph, MoCo, SimCLR
-from skcontrast.graphs._packed import assemble, is_symmetric
+from skcontrast.graphs._packed import assemble, is_symmetric  # private: graphs from arrays
 
 
 def packed_arrays(edges, node_ptr, **columns):

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from skcontrast.graphs import pack_graphs
-from skcontrast.graphs._convert import is_graphs
+from skcontrast.graphs._convert import is_graphs  # private: what counts as graphs
 from tests.common import small
 from tests.graphs.common import check_topology, edges_of, with_attributes
 

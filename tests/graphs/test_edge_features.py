@@ -9,7 +9,7 @@ import torch
 
 from skcontrast.augmentation import AttributeMask, EdgePerturb, NodeDrop, RandomWalkSubgraph
 from skcontrast.graphs import pack_graphs
-from skcontrast.graphs._features import NodeFeatures
+from skcontrast.graphs._features import NodeFeatures  # private: the columns that a network reads
 from skcontrast.kinds import Graphs
 from tests.graphs.common import FRAMEWORKS, packed_arrays, small
 
@@ -258,11 +258,6 @@ def test_edges_must_be_described_as_in_fit():
     fitted = small(max_epochs=1).fit([nx.path_graph(3 + k % 3) for k in range(8)])
     with pytest.raises(ValueError, match="no features in fit, but have 2 attributes"):
         fitted.transform(bonded(3))
-
-
-def test_other_features_of_edges_are_refused():
-    with pytest.raises(ValueError, match="The 'edge_features' parameter of Graphs"):
-        small(kind=Graphs(edge_features="weights")).fit(bonded())
 
 
 def test_without_edge_features_edges_are_alike():

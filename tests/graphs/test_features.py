@@ -12,7 +12,7 @@ import torch
 from skcontrast.augmentation import AttributeMask
 from skcontrast.frameworks import InfoGraph, SimCLR
 from skcontrast.graphs import pack_graphs
-from skcontrast.graphs._features import NodeFeatures
+from skcontrast.graphs._features import NodeFeatures  # private: the columns that a network reads
 from skcontrast.kinds import Graphs
 from tests.graphs.common import GRAPHS, attributed, embedded, small
 
@@ -141,11 +141,6 @@ def test_attributes_must_be_as_wide_as_in_fit():
     fitted = small(max_epochs=1).fit([attributed(g, lambda k: [1.0, k]) for g in GRAPHS])
     with pytest.raises(ValueError, match=r"Nodes had 2 attributes \('x'\) in fit, but have none"):
         fitted.transform(GRAPHS)
-
-
-def test_other_features_of_nodes_are_refused():
-    with pytest.raises(ValueError, match="The 'node_features' parameter of Graphs"):
-        small(kind=Graphs(node_features="labels")).fit(GRAPHS)
 
 
 @pytest.mark.parametrize("kind", ["auto", "degree", "constant"])

@@ -7,17 +7,18 @@ import pytest
 import torch
 from torch import nn
 
-from skcontrast.encoders._base import build_encoder
+from skcontrast.encoders._base import build_encoder  # private: the encoder as a fit builds it
 from skcontrast.graphs import pack_graphs
+
+# private: sums against naive code
 from skcontrast.graphs._networks import (
     ForeignNetwork,
-    GraphNetwork,
     graph_sum,
     message_sum,
     neighbour_sum,
     run_sum,
 )
-from skcontrast.graphs._packed import Topology
+from skcontrast.graphs._packed import Topology  # private: edges in another order
 from tests.encoders.graphs_common import KINDS, WIDTH, adjacency, as_batch, graphs_of, membership
 
 
@@ -127,21 +128,6 @@ def test_a_module_without_a_place_for_the_batch_is_called_without(geometric):
     batch = as_batch(graphs_of("loops"), dtype=torch.float32)
     expected = geometric.global_add_pool(layer(batch.x, batch.edge_index), batch.batch)
     torch.testing.assert_close(module(batch), expected)
-
-
-@pytest.mark.parametrize("pooling", ["sum", "mean"])
-def test_graphs_are_the_sum_or_the_mean_of_their_nodes(pooling):
-    class Features(nn.Module):
-        def forward(self, graphs):
-            return graphs.x
-
-    batch = as_batch(graphs_of("directed"))
-    expected = membership(batch.topology) @ batch.x
-    if pooling == "mean":
-        expected = expected / batch.topology.sizes[:, None]
-    network = GraphNetwork(Features(), pooling)
-    torch.testing.assert_close(network(batch), expected)
-    assert network.nodes(batch).equal(batch.x)
 
 
 def test_a_foreign_module_is_asked_by_the_name_of_its_argument():

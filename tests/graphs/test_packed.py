@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import pickle
 
-import networkx as nx
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -15,21 +14,6 @@ from sklearn.utils._indexing import _safe_indexing
 
 from skcontrast.graphs import PackedGraphs
 from tests.graphs.common import check_topology, packed_arrays
-
-
-def described(directed):
-    """Return two graphs, with attributes of nodes and edges, a loop and a node alone."""
-    first = nx.path_graph(4, nx.DiGraph if directed else nx.Graph)
-    first.add_edge(2, 2)
-    second = nx.star_graph(3, nx.DiGraph if directed else nx.Graph)
-    second.add_node(9)
-    for graph in (first, second):
-        for k, (_, data) in enumerate(graph.nodes(data=True)):
-            data.update(x=[0.5 * k, 1.0], label="CNO"[k % 3])
-        for k, (_, _, data) in enumerate(graph.edges(data=True)):
-            data.update(x=[float(k)], label=k % 2, weight=1.0 + k)
-    return [first, second]
-
 
 ROWS = [
     0,
@@ -121,10 +105,8 @@ def test_arrays_tell_graphs_from_others(packed):
 def test_graphs_are_not_an_array(packed):
     with pytest.raises(TypeError, match="embed them first"):
         np.asarray(packed)
-    assert (
-        repr(packed[[0, 4]])
-        == f"PackedGraphs(2 graphs, 5 nodes, {packed[0].arrays()[2].size} edges)"
-    )
+    n_edges = packed[0].arrays()[2].size
+    assert repr(packed[[0, 4]]) == f"PackedGraphs(2 graphs, 5 nodes, {n_edges} edges)"
 
 
 def test_the_repr_counts_in_singular_and_plural():

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from skcontrast.graphs import pack_graphs
-from skcontrast.graphs._packed import Topology, offsets, ranges
+from skcontrast.graphs._packed import Topology, offsets, ranges  # private: the index arithmetic
 from tests.graphs.common import check_topology
 
 
@@ -19,10 +19,8 @@ def renumbered(graph):
 def test_offsets_and_ranges():
     ptr = offsets(torch.tensor([2, 0, 3]))
     assert ptr.tolist() == [0, 2, 2, 5]
-    assert ranges(torch.tensor([10, 20, 30]), torch.tensor([2, 0, 3]), ptr).tolist() == [
-        *(10, 11),
-        *(30, 31, 32),
-    ]
+    starts, counts = torch.tensor([10, 20, 30]), torch.tensor([2, 0, 3])
+    assert ranges(starts, counts, ptr).tolist() == [10, 11, 30, 31, 32]
     assert offsets(torch.tensor([True, False])).tolist() == [0, 1, 1]
     assert offsets(torch.tensor([], dtype=torch.int64)).tolist() == [0]
 

@@ -214,16 +214,6 @@ def test_a_kind_of_ones_own_may_be_declared_on_the_embedder():
     assert module.fit(X).transform(X).shape == by_encoder.shape
 
 
-def test_an_array_is_no_batch():
-    class Arrays(Tokens):
-        def to_tensor(self, X, device):
-            return super().to_tensor(X, device).numpy()
-
-    X, _ = documents()
-    with pytest.raises(TypeError, match=r"Arrays\.to_tensor must return a batch .* got a ndarray"):
-        token_embedder(kind=Arrays(), augmentation=[]).fit(X)
-
-
 def test_what_a_kind_of_ones_own_lacks_is_named():
     X, _ = documents()
     with pytest.raises(ValueError, match="no default 'augmentation' for sequences of token ids"):

@@ -7,25 +7,12 @@ from torch import nn
 
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import FunctionAugmentation
-from skcontrast.kinds import Kind, TensorBatch
+from skcontrast.kinds import TensorBatch
+from tests.encoders.common import Recordings
 
 
 def jitter(batch, generator=None):
     return batch + 0.1 * torch.randn(batch.shape, generator=generator)
-
-
-class Recordings(Kind):
-    """Recordings of unequal lengths, padded with zeros."""
-
-    name = "recordings"
-
-    def check(self, X):
-        samples = np.empty(len(X), dtype=object)
-        samples[:] = [np.asarray(x, dtype=np.float32) for x in X]
-        return samples
-
-    def to_tensor(self, X, device):
-        return nn.utils.rnn.pad_sequence([torch.from_numpy(x) for x in X], True).to(device)
 
 
 class Mean(nn.Module):
@@ -183,9 +170,8 @@ def test_a_scaler_needs_two_methods():
     for batch in (None, np.zeros((24, 8, 3)), torch.zeros(3, 8, 3)):
         scaler = Halves()
         scaler.to_tensor = lambda X, device, batch=batch: batch
-        with pytest.raises(
-            TypeError, match=r"Halves\.to_tensor must return a batch of 24 samples"
-        ):
+        message = r"Halves\.to_tensor must return a batch of 24 samples"
+        with pytest.raises(TypeError, match=message):
             embedder(Sum(), kind=own(scaler)).fit(recordings())
     X, encoder = recordings(), Sum()
     halved = embedder(encoder, kind=own(Halves())).fit(X).transform(X)

@@ -3,6 +3,8 @@
 import numpy as np
 
 from skcontrast import ContrastiveEmbedder
+
+# private: how samples are read, before any fit
 from skcontrast.kinds._recognise import read_samples
 
 X = np.random.default_rng(0).normal(size=(6, 3, 25))

@@ -14,7 +14,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 from skcontrast.augmentation import GaussianNoise, RandomAffine
-from skcontrast.encoders import MLP, ConvNet
 from skcontrast.frameworks import CMC
 from skcontrast.graphs import pack_graphs
 from skcontrast.kinds import Graphs
@@ -86,12 +85,6 @@ def test_directions_of_edges_count():
     np.testing.assert_allclose(h[2], h[0], atol=1e-6)
 
 
-def test_graphs_without_edges_and_of_single_nodes():
-    for framework in FRAMEWORKS:
-        h = embedded([nx.empty_graph(1 + k % 3) for k in range(12)], framework=framework)
-        assert np.isfinite(h).all()
-
-
 def test_two_graphs_are_enough_and_one_is_not():
     for framework in FRAMEWORKS:
         assert np.isfinite(embedded(GRAPHS[:2], framework=framework)).all()
@@ -109,11 +102,7 @@ def test_two_graphs_are_enough_and_one_is_not():
         (iter(GRAPHS), TypeError, r"got a list_iterator\. .* pass list\(X\)"),
         (dict(enumerate(GRAPHS)), TypeError, r"got a dict\."),
         ([[GRAPHS[0]], [GRAPHS[1]]], TypeError, "X must hold graphs only.*item 0 is a list"),
-        (
-            [*GRAPHS[:3], attributed(GRAPHS[3], lambda k: 1.0)],
-            ValueError,
-            "Graph 3 in X has 1 node",
-        ),
+        ([*GRAPHS[:3], attributed(GRAPHS[3], lambda k: 1.0)], ValueError, "Graph 3 in X has 1"),
         ([attributed(g, lambda k: np.nan) for g in GRAPHS], ValueError, "Graph 0 .* NaN"),
     ],
     ids=["empty", "array", "None", "single", "iterator", "dict", "rows", "widths", "NaN"],
@@ -161,12 +150,6 @@ def test_fit_may_change_from_vectors_to_graphs_and_back():
     assert embedder.transform(GRAPHS).shape[1] == N_DEGREES + 96
     embedder.fit(vectors)
     assert embedder.n_features_in_ == 5 and len(embedder.feature_names_in_) == 5
-
-
-@pytest.mark.parametrize("encoder", [MLP(), ConvNet()], ids=repr)
-def test_other_encoders_are_refused(encoder):
-    with pytest.raises(ValueError, match=f"{type(encoder).__name__} expects .* got"):
-        small(encoder=encoder).fit(GRAPHS)
 
 
 @pytest.mark.parametrize("augmentation", [GaussianNoise(), RandomAffine()], ids=repr)

@@ -72,8 +72,6 @@ def test_images_in_a_different_unit_than_in_fit_are_pointed_out():
     X = images()
     with pytest.warns(UserWarning, match="to 1, but in fit black was 0 and white 255: rescale X"):
         small_images().fit(X).transform(X / X.max())
-    with pytest.warns(UserWarning, match="white 1: rescale X"):
-        small_images().fit(X / X.max()).transform(X)
 
 
 @pytest.mark.parametrize(("fitted", "given"), [(16, 1), (1, 16), (1, 4), (255, 16)])
@@ -82,12 +80,6 @@ def test_float_images_in_a_different_unit_are_pointed_out(fitted, given):
     embedder = small_images().fit(X * fitted)
     with pytest.warns(UserWarning, match=f"white {fitted}: rescale X"):
         embedder.transform(X * given)
-
-
-def test_uint8_images_of_a_different_range_than_floats_in_fit_are_pointed_out():
-    X = images() / images().max()
-    with pytest.warns(UserWarning, match="white 16: rescale X"):
-        small_images().fit(X * 16).transform((X * 240).astype(np.uint8))
 
 
 U16 = np.random.default_rng(0).integers(0, 65536, (30, 1, 8, 8)).astype(np.uint16)
@@ -193,17 +185,10 @@ def test_extreme_images_give_finite_embeddings(X):
     assert np.isfinite(embedder.history_[:, "train_loss"]).all()
 
 
-@pytest.mark.parametrize("channels", [2, 5, 12])
-def test_other_numbers_of_channels_come_first_too(channels):
-    X = images(channels=channels, side=24).transpose(0, 2, 3, 1)
-    with pytest.raises(ValueError, match=rf"channels-last images of shape \(24, 24, {channels}\)"):
-        small_images().fit(X)
-
-
-@pytest.mark.parametrize("shape", [(8, 8, 5), (30, 32, 5), (16, 16, 32), (64, 48, 2), (64, 8, 4)])
+@pytest.mark.parametrize("shape", [(24, 24, 2), (9, 9, 12), (30, 32, 5), (16, 16, 32), (64, 8, 4)])
 def test_channels_last_images_of_any_size_are_refused(shape):
     X = np.random.default_rng(0).uniform(size=(8, *shape))
-    with pytest.raises(ValueError, match=r"looks like channels-last images of shape"):
+    with pytest.raises(ValueError, match=rf"channels-last images of shape \({shape[0]}, "):
         small_images().fit(X)
     small_images().fit(X.transpose(0, 3, 1, 2))
 

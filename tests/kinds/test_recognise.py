@@ -14,6 +14,8 @@ from skcontrast.encoders import MLP, ConvNet, Encoder
 from skcontrast.features import PartialWhitening
 from skcontrast.frameworks import CMC
 from skcontrast.kinds import Graphs, Images, Kind, MultimodalKind, Series, Vectors
+
+# private: how samples are read, before any fit
 from skcontrast.kinds._recognise import (
     declared_kind,
     kind_of_shape,
@@ -174,10 +176,6 @@ def test_augmentations_and_encoders_say_what_they_are_for():
     X = np.random.default_rng(0).normal(size=(10, 4))
     with pytest.raises(ValueError, match=r"NodeDrop expects graphs.*got vectors"):
         small(augmentation=NodeDrop()).fit(X)
-    with pytest.raises(ValueError, match=r"ConvNet expects images.*got samples of shape"):
-        ConvNet().build((4,))
-    with pytest.raises(ValueError, match=r"MLP expects vectors.* or images.*got samples"):
-        MLP().build((None, 4))
 
 
 def test_names_stand_for_kinds_and_others_are_refused():
@@ -185,10 +183,6 @@ def test_names_stand_for_kinds_and_others_are_refused():
     assert named == [Vectors, Images, Graphs]
     own = Images()
     assert named_kind(own, owner="Blur") is own
-    with pytest.raises(ValueError, match=r"'kind' parameter of Blur must be a str among"):
-        named_kind("sound", owner="Blur")
-    with pytest.raises(TypeError, match=r"Write kind=Images\(\)"):
-        named_kind(Images, owner="Blur")
     assert named_kinds(None, owner="Blur") == []
     assert len(named_kinds(("vectors", "images"), owner="Blur")) == 2
 

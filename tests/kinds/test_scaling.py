@@ -11,9 +11,9 @@ from skcontrast.datasets import Modalities
 from skcontrast.encoders import GIN, MLP, SeriesNet
 from skcontrast.features import Frozen, GraphProfile, OrientedGradients, PartialWhitening, Raw
 from skcontrast.frameworks import CMC
-from skcontrast.kinds._images import ImageScaler
-from skcontrast.kinds._scaling import Standardize, channel_statistics
-from skcontrast.kinds._vectors import VectorScaler
+from skcontrast.kinds._images import ImageScaler  # private: the scaler alone
+from skcontrast.kinds._scaling import Standardize, channel_statistics  # private: the scaler alone
+from skcontrast.kinds._vectors import VectorScaler  # private: the scaler alone
 from tests.common import small, small_images
 
 
@@ -79,11 +79,6 @@ def test_all_images_decide_which_intensities_are_outliers():
     X[1000:] *= 100  # behind the first million
     tensor = ImageScaler().fit(X).to_tensor(X, CPU)
     np.testing.assert_allclose(tensor[:, 0], X / 100, atol=1e-4)
-
-
-def test_grey_images_get_their_channel():
-    X = np.zeros((4, 5, 6))
-    assert ImageScaler().fit(X).to_tensor(X, CPU).shape == (4, 1, 5, 6)
 
 
 def test_without_standardising_values_are_only_cast():

@@ -17,7 +17,7 @@ from sklearn.preprocessing import OneHotEncoder
 from skcontrast.augmentation import MarginalCorruption
 from skcontrast.encoders import MLP
 from skcontrast.kinds import Vectors
-from skcontrast.kinds._recognise import recognised
+from skcontrast.kinds._recognise import recognised  # private: the kind without a fit
 from tests.common import small, vectors
 
 
@@ -222,9 +222,8 @@ def test_missing_values_are_refused_with_the_line_that_works(X):
 
 def test_numbers_as_text_are_refused_with_the_conversion():
     for column in (["1.5", "n/a"] * 20, [1.5, 2.5, "n/a", None] * 10):
-        with pytest.raises(
-            TypeError, match=r"got '.*pandas.to_numeric\(X\['a'\], errors='coerce'"
-        ):
+        message = r"got '.*pandas.to_numeric\(X\['a'\], errors='coerce'"
+        with pytest.raises(TypeError, match=message):
             small().fit(NUMBERS.assign(a=column))
 
 

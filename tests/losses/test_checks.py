@@ -104,8 +104,7 @@ def test_a_misspelt_method_is_refused_by_fit_and_by_the_function_too(name):
         lambda: small(loss=loss).fit(vectors()),
         lambda: contrastive_loss(torch.eye(4), torch.eye(4), loss=loss),
     ):
-        with pytest.raises(
-            TypeError, match=r"Custom overrides none of .*InfoNCE\. Is a name missp"
-        ):
+        message = r"Custom overrides none of .*InfoNCE\. Is a name missp"
+        with pytest.raises(TypeError, match=message):
             use()
     contrastive_loss(torch.eye(4), torch.eye(4), loss=custom())  # InfoNCE by another name

@@ -13,16 +13,7 @@ from skcontrast.losses import DCL, HCL, PUCL
 from skcontrast.schedules import Linear
 from skcontrast.similarity import Cosine
 from tests.common import random_views
-from tests.losses.common import assert_same, value_and_grads
-
-
-def test_infonce_is_cross_entropy_over_positive_and_negatives():
-    z1, z2 = random_views(9, 5)
-    z = torch.nn.functional.normalize(torch.cat([z1, z2]), dim=1)
-    logits = (z @ z.T / 0.3).fill_diagonal_(-torch.inf)
-    target = torch.arange(18).roll(9)
-    expected = torch.nn.functional.cross_entropy(logits, target)
-    assert_same(contrastive_loss(z1, z2, similarity=Cosine(0.3)), expected)
+from tests.losses.common import value_and_grads
 
 
 def test_floored_anchors_pass_no_gradient_to_the_negatives():
@@ -34,24 +25,12 @@ def test_floored_anchors_pass_no_gradient_to_the_negatives():
     assert torch.equal(queue.grad, torch.zeros_like(queue))
 
 
-def test_debiasing_lowers_the_loss_of_unaligned_views():
-    views = random_views(32, 8)
-    values = [contrastive_loss(*views, loss=DCL(tau_plus=t)).item() for t in (0, 0.05, 0.1, 0.2)]
-    assert values == sorted(values, reverse=True)
-
-
 def test_finite_for_hard_negatives_at_low_temperature():
     views = random_views(64, 8)
     value, grads = value_and_grads(views, torch.float32, loss=HCL(beta=5), similarity=Cosine(0.01))
     exact, _ = value_and_grads(views, torch.float64, loss=HCL(beta=5), similarity=Cosine(0.01))
     assert value.item() == pytest.approx(exact.item(), rel=1e-4)
     assert all(g.isfinite().all() for g in grads)
-
-
-def test_harder_negatives_cost_more_with_beta():
-    views = random_views(32, 8)
-    values = [contrastive_loss(*views, loss=HCL(beta=b)).item() for b in (0, 0.5, 1, 2)]
-    assert values == sorted(values)
 
 
 class OneAttracts(DCL):
@@ -79,22 +58,7 @@ def test_samples_that_only_correct_are_a_loss_of_ones_own():
     torch.testing.assert_close(grad, views[0].grad)
 
 
-def test_coefficients_take_the_prior_of_the_unlabeled():
-    loss = PUCL(tau_plus=0.2, c=0.3)
-    a, b = loss.coefficients()
-    assert a == pytest.approx((1 - 0.06) / 0.8) and b == pytest.approx(0.2 * 0.7 / 0.8)
-    assert a - b == pytest.approx(1)
-    assert loss.coefficients() == pytest.approx(
-        DCL(tau_plus=loss.effective_tau_plus).coefficients()
-    )
-
-
-def test_the_effective_prior_falls_from_the_prior_to_zero():
-    priors = [PUCL(tau_plus=0.2, c=c).effective_tau_plus for c in (0, 0.3, 0.7, 1)]
-    assert priors == sorted(priors, reverse=True)
-    assert priors[0] == 0.2 and priors[-1] == 0
-
-
-def test_the_effective_prior_needs_numbers():
-    with pytest.raises(ValueError, match="'tau_plus' parameter of PUCL is a schedule"):
-        _ = PUCL(tau_plus=Linear(0, 0.1)).effective_tau_plus
+@pytest.mark.parametrize("value", [Linear(0, 0.1), "auto"])
+def test_the_effective_prior_needs_numbers(value):
+    with pytest.raises(ValueError, match="'tau_plus' parameter of PUCL"):
+        _ = PUCL(tau_plus=value).effective_tau_plus

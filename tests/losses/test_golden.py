@@ -5,51 +5,43 @@ from dataclasses import replace
 import pytest
 import torch
 
-from skcontrast import contrastive_loss
-from skcontrast._objective._contrast import in_batch
-from skcontrast._objective._functional import objective_value
-from skcontrast.losses import (
-    BCL,
-    DCL,
-    HCL,
-    PUCL,
-    InfoNCE,
-    NonparametricBCL,
-    PositiveDebiased,
-    Ring,
-    Rows,
-    SupCon,
-)
-from skcontrast.losses._tape import Tape
+from skcontrast import contrastive_loss, losses
+
+# private: golden values of the printed equation
+from skcontrast._objective._mean_loss import objective_value
+from skcontrast.frameworks import in_batch
+from skcontrast.losses._tape import Tape  # private: golden values of the printed equation
 from skcontrast.similarity import Cosine
 from tests.common import golden_cases, golden_input
 from tests.losses.common import value_and_grads
 
 # Golden case name -> our loss from its settings.
 GOLDEN = {
-    "simclr_ntxent": lambda s: InfoNCE(),
-    "dcl_biased": lambda s: InfoNCE(),
-    "moco_infonce": lambda s: InfoNCE(),
-    "dcl": lambda s: DCL(tau_plus=s["tau_plus"]),
-    "neg_debiased_troe": lambda s: DCL(tau_plus=s["tau_plus"]),
-    "hcl": lambda s: HCL(tau_plus=s["tau_plus"], beta=s["beta"]),
-    "pucl": lambda s: PUCL(tau_plus=s["alpha"], c=s["c"]),
-    "moco_ring": lambda s: Ring(outer=s["thres_outer"], inner=s["thres_inner"]),
-    "bcl_v1": lambda s: BCL(
+    "simclr_ntxent": lambda s: losses.InfoNCE(),
+    "dcl_biased": lambda s: losses.InfoNCE(),
+    "moco_infonce": lambda s: losses.InfoNCE(),
+    "dcl": lambda s: losses.DCL(tau_plus=s["tau_plus"]),
+    "neg_debiased_troe": lambda s: losses.DCL(tau_plus=s["tau_plus"]),
+    "hcl": lambda s: losses.HCL(tau_plus=s["tau_plus"], beta=s["beta"]),
+    "pucl": lambda s: losses.PUCL(tau_plus=s["alpha"], c=s["c"]),
+    "moco_ring": lambda s: losses.Ring(outer=s["thres_outer"], inner=s["thres_inner"]),
+    "bcl_v1": lambda s: losses.BCL(
         alpha=s["alpha"],
         beta=s["beta"],
         tau_plus=s["tau_plus"],
         form="printed",
         detach_weights=s["detach_weights"],
     ),
-    "bcl_v1_inverted_cdf": lambda s: BCL(alpha=s["alpha"], beta=s["beta"], tau_plus=s["tau_plus"]),
-    "bcl_v2_exact": lambda s: NonparametricBCL(
+    "bcl_v1_inverted_cdf": lambda s: losses.BCL(
         alpha=s["alpha"], beta=s["beta"], tau_plus=s["tau_plus"]
     ),
-    "supcon_sup": lambda s: SupCon(),
-    "supcon_unsup": lambda s: SupCon(),
-    "pos_debiased": lambda s: PositiveDebiased(tau_plus=s["tau_plus"]),
-    "pos_debiased_preprint_eq11_13": lambda s: PositiveDebiased(
+    "bcl_v2_exact": lambda s: losses.NonparametricBCL(
+        alpha=s["alpha"], beta=s["beta"], tau_plus=s["tau_plus"]
+    ),
+    "supcon_sup": lambda s: losses.SupCon(),
+    "supcon_unsup": lambda s: losses.SupCon(),
+    "pos_debiased": lambda s: losses.PositiveDebiased(tau_plus=s["tau_plus"]),
+    "pos_debiased_preprint_eq11_13": lambda s: losses.PositiveDebiased(
         tau_plus=s["tau_plus"], form="printed"
     ),
 }
@@ -131,11 +123,7 @@ def golden(loss, **settings):
 
 
 def test_every_golden_case_is_accounted_for():
-    assert {case["loss"] for case in golden_cases()} == {
-        *GOLDEN,
-        *OTHER_GOLDEN,
-        *GOLDEN_ELSEWHERE,
-    }
+    assert {case["loss"] for case in golden_cases()} == {*GOLDEN, *OTHER_GOLDEN, *GOLDEN_ELSEWHERE}
 
 
 @pytest.mark.parametrize("temperature", [0.5, 0.1])
@@ -161,7 +149,7 @@ def grouped(loss):
 
 def test_several_positives_agree_with_the_authors_code():
     a, b, c = (golden_input(v, 8, 16) for v in "ABC")
-    positive, negative = PositiveDebiased(tau_plus=0.1), DCL(tau_plus=0.1)
+    positive, negative = losses.PositiveDebiased(tau_plus=0.1), losses.DCL(tau_plus=0.1)
     pairs = [contrastive_loss(*p, loss=positive) for p in ((a, b), (a, c), (b, c))]
     expected = golden("pos_debiased_M2_loss_combination")["value"]
     assert torch.stack(pairs).mean().item() == pytest.approx(expected, rel=1e-9)
@@ -180,8 +168,8 @@ def test_the_correction_by_several_positives_agrees_with_the_authors_code():
     scores, own = scores[apart].view(16, 14), similarity.pairs(a, b).repeat(2)[:, None]
     positives = torch.cat([own, further], 1)
     none = torch.empty(16, 0, dtype=torch.int64)
-    rows = Rows(Tape(scores, positives, none, bounds=similarity.bounds(16)))
-    estimate = rows.log_expectation(DCL(tau_plus=0.1))
+    rows = losses.Rows(Tape(scores, positives, none, bounds=similarity.bounds(16)))
+    estimate = rows.log_expectation(losses.DCL(tau_plus=0.1))
     value = (1 + 14 * (estimate - own[:, 0]).exp()).log().mean().item()
     assert value == pytest.approx(golden("neg_debiased_M2_pos_grouping")["value"], rel=1e-9)
 
@@ -198,7 +186,7 @@ def test_nonparametric_bcl_is_near_the_code_that_adds_a_thousandth():
                 view[3] = view[2]
         value = contrastive_loss(
             *views,
-            loss=NonparametricBCL(
+            loss=losses.NonparametricBCL(
                 alpha=settings["alpha"], beta=settings["beta"], tau_plus=settings["tau_plus"]
             ),
             similarity=Cosine(settings["temperature"]),

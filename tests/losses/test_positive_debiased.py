@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from skcontrast import contrastive_loss
-from skcontrast.losses import DCL, PUCL, PositiveDebiased
+from skcontrast.losses import DCL, PositiveDebiased
 from skcontrast.similarity import Cosine
 from tests.common import random_views
 from tests.losses.common import NEGATIVES
@@ -33,11 +33,6 @@ def test_positive_debiased_needs_bounded_scores():
 
     with pytest.raises(ValueError, match="needs finite bounds"):
         contrastive_loss(*random_views(4, 3), loss=PositiveDebiased(), similarity=Unbounded())
-
-
-def test_effective_tau_plus_needs_numbers():
-    with pytest.raises(ValueError, match="'tau_plus' parameter of PUCL"):
-        _ = PUCL(tau_plus="auto").effective_tau_plus
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 from skcontrast import contrastive_loss
 from skcontrast.estimation import project_views
 from skcontrast.losses import BCL, NonparametricBCL, Ring, SoftRing, SoftSupCon
-from skcontrast.losses._ranks import Ranking
+from skcontrast.losses._ranks import Ranking  # private: ranks against naive code
 from skcontrast.similarity import Cosine
 from tests.common import random_views, small
 
@@ -78,19 +78,6 @@ def test_ranks_among_many(kind, size):
     assert (difference == 0).double().mean() > 0.98
 
 
-@pytest.mark.parametrize("kind", ["duplicates", "integers"])
-def test_the_order_of_candidates_does_not_matter(kind):
-    """Also where equal candidates differ by rounding, as products of matrices make them."""
-    scores, none = scores_of(kind, 6, 62, torch.float64), torch.empty(6, 0, dtype=torch.int64)
-    noise = torch.randn(6, 62, generator=torch.Generator().manual_seed(1)).double() * 1e-15
-    values = [
-        (weights_of(moved, none, BCL(alpha=0.9)) * moved.exp()).sum(1)
-        for moved in (scores.clone(), scores + noise, scores.flip(1))
-    ]
-    torch.testing.assert_close(values[1], values[0])
-    torch.testing.assert_close(values[2], values[0])
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_ring_takes_so_many_and_the_right_ones(kind):
     for outer, inner in [(0.5, 0.2), (1.0, 0.0), (0.4, 0.0), (1.0, 0.5)]:
@@ -144,9 +131,8 @@ def test_float32_is_as_good_as_float64(loss):
     for spread in ["trained", None, 0.02, 0.002, 0.0005]:
         vectors = trained_vectors() if spread == "trained" else vectors_of_classes(spread)
         tolerance = 1e-2 if isinstance(loss, Ring) else 1e-3  # a ring has edges
-        tolerance = (
-            2e-2 if spread == 0.0005 else tolerance
-        )  # of which float32 itself knows no order
+        if spread == 0.0005:
+            tolerance = 2e-2  # float32 itself knows no order
         assert_float32_is_close(loss, *vectors, tolerance)
 
 
@@ -228,13 +214,9 @@ def test_the_order_of_a_batch_with_equal_samples_moves_neither_value_nor_gradien
     for dtype in [torch.float32, torch.float64]:
         generator = torch.Generator().manual_seed(0)
         base = torch.randn(60, 24, generator=generator, dtype=dtype)
-        chosen = torch.randint(
-            60, (140,), generator=generator
-        )  # most samples stand there repeatedly
-        views, order = (
-            (base[chosen], base.flip(1)[chosen]),
-            torch.randperm(140, generator=generator),
-        )
+        chosen = torch.randint(60, (140,), generator=generator)  # most samples are there often
+        views = base[chosen], base.flip(1)[chosen]
+        order = torch.randperm(140, generator=generator)
 
         def of(*views):
             leaves = [view.clone().requires_grad_() for view in views]

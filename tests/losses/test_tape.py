@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from skcontrast.losses import BCL, HCL, Rows
-from skcontrast.losses._tape import Tape
+from skcontrast.losses._tape import Tape  # private: gradients against autograd
 from tests.common import random_views
 
 NONE = torch.empty(6, 0, dtype=torch.int64)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from skcontrast.metrics import _embeddings, neighbor_agreement
+from skcontrast.metrics import _embeddings, neighbor_agreement  # private: sizes of the parts
 
 RNG = np.random.default_rng(0)
 Z1, Z2 = RNG.normal(size=(2, 40, 6))

@@ -5,13 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from skcontrast.metrics import (
-    knn_accuracy,
-    map_at_r,
-    neighbor_agreement,
-    recall_at_k,
-    uniformity,
-)
+from skcontrast.metrics import knn_accuracy, map_at_r, neighbor_agreement, recall_at_k, uniformity
 
 N = 6000
 RNG = np.random.default_rng(0)

@@ -4,9 +4,9 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from sklearn.metrics import label_ranking_average_precision_score
 from sklearn.neighbors import KNeighborsClassifier
 
+# private: sizes of the parts
 from skcontrast.metrics import _embeddings, knn_accuracy, map_at_r, recall_at_k
 
 
@@ -80,31 +80,6 @@ def test_the_accuracy_is_that_of_scikit_learn(seed, metric):
     assert knn_accuracy(H, y, n_neighbors=7, metric=metric) == pytest.approx(alone)
 
 
-def test_map_at_r_is_average_precision_where_all_of_the_class_come_first():
-    # Two classes: the nearest R of each query share its class, or none does.
-    angles = np.radians([0, 10, 20, 90, 100, 110])
-    H, y = np.stack([np.cos(angles), np.sin(angles)], axis=1), np.repeat([0, 1], 3)
-    assert map_at_r(H, y) == 1
-    relevant, others = y[:, None] == y, ~np.eye(6, dtype=bool)
-    rows = [
-        label_ranking_average_precision_score([r[o]], [s[o]])
-        for r, s, o in zip(relevant, H @ H.T, others, strict=True)
-    ]
-    assert np.mean(rows) == 1
-    assert map_at_r(H, np.arange(6) % 2) < 0.5
-
-
-def test_recall_increases_with_k_to_one():
-    H, y = drawn(0)[:2]
-    recalls = [recall_at_k(H, y, k=k) for k in range(1, 50)]
-    assert recalls == sorted(recalls) and recalls[-1] == 1
-
-
-def test_one_neighbour_votes_as_it_is_recalled():
-    data = drawn(1)
-    assert knn_accuracy(*data, n_neighbors=1) == recall_at_k(*data, k=1)
-
-
 def test_queries_whose_class_nobody_has_are_left_out_of_retrieval_and_wrong_in_the_vote():
     H, y = drawn(0)[:2]
     lone = np.append(y, 9)
@@ -123,13 +98,6 @@ def test_collapsed_embeddings_find_classmates_by_chance_only(point):
     assert recall_at_k(H, y, k=1) <= 0.2
     assert knn_accuracy(H, y) == pytest.approx(0.1, abs=0.02)
     assert map_at_r(H, y) < 0.1
-
-
-def test_lengths_matter_to_the_euclidean_distance_alone():
-    H, y = drawn(2)[:2]
-    longer = H * np.random.default_rng(0).uniform(0.1, 10, size=(50, 1))
-    assert knn_accuracy(longer, y) == knn_accuracy(H, y)
-    assert knn_accuracy(longer, y, metric="euclidean") < knn_accuracy(H, y, metric="euclidean")
 
 
 def test_there_are_at_most_as_many_neighbours_as_samples_besides_the_query():

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from skcontrast.metrics import _embeddings
-from skcontrast.metrics._embeddings import on_sphere
-from skcontrast.metrics._neighbors import nearest
+from skcontrast.metrics import _embeddings  # private: sizes of the parts
+from skcontrast.metrics._embeddings import on_sphere  # private: the search in tiles
+from skcontrast.metrics._neighbors import nearest  # private: the search in tiles
 
 RNG = np.random.default_rng(0)
 H, QUERIES = RNG.normal(size=(30, 5)), RNG.normal(size=(12, 5))

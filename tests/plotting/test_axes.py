@@ -5,6 +5,7 @@ import sys
 import numpy as np
 import pytest
 
+# private: the parts of a figure
 from skcontrast.plotting._axes import (
     axes,
     class_colors,

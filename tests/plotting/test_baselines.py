@@ -9,6 +9,8 @@ from matplotlib import pyplot as plt
 from matplotlib.colors import to_hex
 
 from skcontrast.metrics import BaselineComparison, compare_with_baselines
+
+# private: the comparison is replaced
 from skcontrast.plotting import BaselinesDisplay, _comparisons
 from tests.common import small
 

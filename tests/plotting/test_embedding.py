@@ -116,17 +116,6 @@ def test_an_object_brings_embeddings_into_the_plane():
     assert display.ax_.get_xlabel() == "TruncatedSVD 1"
 
 
-class FirstColumns:
-    """Stands for UMAP."""
-
-    def __init__(self, **settings):
-        self.settings = settings
-
-    def fit_transform(self, h):
-        assert self.settings["metric"] == "cosine" and self.settings["n_neighbors"] == 11
-        return h[:, :2]
-
-
 def test_unknown_methods_shapes_and_lengths_are_refused():
     with pytest.raises(ValueError, match=r"'pca', 'tsne' or .* umap.UMAP\(\)"):
         EmbeddingDisplay.from_embeddings(vectors(), method="mds")

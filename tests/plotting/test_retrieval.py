@@ -95,9 +95,8 @@ def test_given_axes_are_used_and_images_are_their_own_pictures(figures):
 def test_what_cannot_be_drawn_is_refused():
     with pytest.raises(ValueError, match=r"got shape \(200, 64\): pass pictures="):
         RetrievalDisplay.from_embeddings(X_DIGITS, X_DIGITS)
-    with pytest.raises(
-        ValueError, match=r"'n_neighbors' parameter of .* range \[1, 199\]. Got 200"
-    ):
+    message = r"'n_neighbors' parameter of .* range \[1, 199\]. Got 200"
+    with pytest.raises(ValueError, match=message):
         RetrievalDisplay.from_embeddings(X_DIGITS, IMAGES, n_neighbors=200)
     with pytest.raises(ValueError, match=r"queries must be in \[1, 200\], got 201"):
         RetrievalDisplay.from_embeddings(X_DIGITS, IMAGES, queries=201)

@@ -121,12 +121,6 @@ def test_series_are_drawn_as_a_line_for_each_channel_until_they_end():
 
 def test_declared_series_are_drawn_as_series_whatever_their_shape():
     X = np.random.default_rng(0).normal(size=(6, 8, 8))
-    assert (
-        len(
-            ViewsDisplay.from_estimator(
-                small(encoder=None, augmentation=TimeCrop(), kind="series"), X
-            ).series_[0]
-        )
-        == 6
-    )
+    embedder = small(encoder=None, augmentation=TimeCrop(), kind="series")
+    assert len(ViewsDisplay.from_estimator(embedder, X).series_[0]) == 6
     assert not ViewsDisplay(X, [X]).as_series and ViewsDisplay(X, [X], as_series=True).as_series

@@ -7,6 +7,8 @@ import pytest
 
 from skcontrast.losses import BCL, DCL, HCL
 from skcontrast.schedules import Auto, Linear, Steps, at_progress, interval
+
+# private: which hyperparameters are estimated, without a fit
 from skcontrast.schedules._numbers import check_hyperparameters, estimable_parameters, is_auto
 
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 import torch
 
-from skcontrast import ContrastiveEmbedder, contrastive_loss
-from skcontrast._objective._functional import Contrast, objective_value
-from skcontrast.encoders import MLP
+from skcontrast import contrastive_loss
+
+# private: the value of a contrast that no public call forms
+from skcontrast._objective._mean_loss import objective_value
+from skcontrast.frameworks import Contrast
 from skcontrast.losses import InfoNCE
 from skcontrast.schedules import Linear
-from skcontrast.similarity import (
-    Cosine,
-    VonMisesFisher,
-)
+from skcontrast.similarity import Cosine, VonMisesFisher
 from tests.common import BY_DIRECTIONS, LOSSES, evaluate, golden_cases, golden_input, random_views
 from tests.similarity.common import KAPPA, MU, VMF, some
 
@@ -92,13 +90,13 @@ def test_gradcheck_of_directions_concentrations_and_queue():
 def test_networks_output_is_a_direction_and_a_number_of_the_concentration():
     similarity = VonMisesFisher(1.0, kappa_max=100.0)
     x = torch.tensor([-200.0, -3.0, 0.0, 3.0, 200.0])
-    mu, kappa = similarity.distribution(torch.cat([torch.full((5, 4), 3.0), x[:, None]], 1))
+    z = torch.cat([torch.full((5, 4), 3.0), x[:, None]], 1)
+    mu, kappa = similarity.distribution(z)
+    torch.testing.assert_close(similarity.directions(z), mu)
     torch.testing.assert_close(mu.norm(dim=1), torch.ones(5))
     assert (kappa.diff() > 0).all() and kappa[0] >= 0 and kappa[-1] <= 100
-    torch.testing.assert_close(
-        similarity.embed(torch.cat([torch.full((5, 4), 3.0), x[:, None]], 1)),
-        similarity.embed((torch.full((5, 4), 0.5), kappa)),
-    )
+    expected = similarity.embed((torch.full((5, 4), 0.5), kappa))
+    torch.testing.assert_close(similarity.embed(z), expected)
 
 
 def test_a_bank_remembers_directions_of_length_one_and_the_number_as_it_is():
@@ -124,27 +122,3 @@ def test_parameter_objects_have_no_methods_of_metadata_requests():
     """scikit-learn adds them where a method is called like one of its own, such as split."""
     names = dir(VonMisesFisher)
     assert not [name for name in names if name.startswith("set_") and name != "set_params"]
-
-
-X = np.random.default_rng(0).normal(size=(60, 5))
-
-
-def small(**kwargs):
-    settings = {"encoder": MLP(widths=(8,)), "projection_dim": 4, "max_epochs": 2}
-    return ContrastiveEmbedder(**settings | {"batch_size": 30, "random_state": 0} | kwargs)
-
-
-def test_log_score_is_without_temperature():
-    embedder = small(similarity=VonMisesFisher(temperature=5.0)).fit(X)
-    view = embedder._distributions(X[:6])
-    expected = VonMisesFisher(temperature=1.0)(view, view)
-    np.testing.assert_allclose(embedder.log_score(X[:6]), expected, rtol=1e-5, atol=1e-5)
-
-
-def test_tuples_and_the_output_of_the_network_are_the_same_embeddings():
-    similarity = VonMisesFisher()
-    z = torch.randn(6, 5, generator=torch.Generator().manual_seed(0))
-    mu, kappa = similarity.distribution(z)
-    torch.testing.assert_close(similarity((mu, kappa), (mu, kappa)), similarity(z, z))
-    torch.testing.assert_close(similarity.directions(z), mu)
-    assert similarity.bank_vectors(z)[:, 4:].equal(z[:, 4:])
