@@ -14,18 +14,22 @@ scaled already, in portions as large as `transform` uses; "array to array" start
 `--rows` is for serving: milliseconds of `transform` for one row, 1,000 and many, next to the bare
 encoder on the same float32 rows as one tensor, in portions as large as `transform` uses. For fewer
 than 16 vectors `transform` computes 16, so that a vector has the same bits in a batch of any size.
+The table `single` is of one sample: medians, and the median of the differences, for which the
+target is .6 ms for `transform`, and 3 ms for `predict_proba` as a whole.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from statistics import median
 
 import numpy as np
 import torch
+from sklearn.datasets import load_digits
 
 from benchmarks._results import Table, make_parser
-from benchmarks.speed._bench import nt_xent, timed, with_head
-from skcontrast import ContrastiveEmbedder
+from benchmarks.speed._bench import in_turn, nt_xent, timed, with_head
+from skcontrast import ContrastiveClassifier, ContrastiveEmbedder
 from skcontrast.augmentation import GaussianNoise, SimCLRAugmentation, compose
 from skcontrast.encoders import MLP, ConvNet
 
@@ -150,12 +154,38 @@ def add_rows(table, args):
             table.add({**cells, "µs per row": seconds / n * 1e6, "/ bare encoder": ratio})
 
 
+def add_single(table, repeats):
+    """Add the milliseconds of `transform` and `predict_proba` for one sample."""
+    rng = np.random.default_rng(0)
+    digits, classes = load_digits(return_X_y=True)
+    samples = {
+        "a vector of 64 features": rng.standard_normal((200, 64), dtype=np.float32),
+        "a series of 3 × 64 steps": rng.standard_normal((200, 3, 64), dtype=np.float32),
+        "an image of 3 × 32 × 32": rng.integers(0, 256, (200, 3, 32, 32), dtype=np.uint8),
+        "a digit of 8 × 8": digits[:200].reshape(-1, 8, 8),
+    }
+    for name, X in samples.items():
+        embedder = ContrastiveEmbedder(max_epochs=1, random_state=0, device="cpu").fit(X)
+        ours, bare, _ = transforms(embedder, X[:1])
+        calls = {f"transform, {name}": ours}
+        if "digit" in name:
+            classifier = ContrastiveClassifier(embedder, random_state=0).fit(X, classes[:200])
+            calls[f"predict_proba, {name}"] = partial(classifier.predict_proba, X[:1])
+        seconds = in_turn({**calls, "bare": bare}, 50 * repeats)
+        for call in calls:
+            times = np.array([seconds[call], seconds["bare"]]) * 1e3
+            row = {"call": call, "ms": median(times[0]), "bare encoder, ms": median(times[1])}
+            table.add({**row, "difference, ms": median(times[0] - times[1])})
+
+
 def main():
     """Run the comparisons."""
     options = {"repeats": 9, "rows": False, "size": 10_000, "threads": 1}
     args = make_parser(__doc__, **options).parse_args()
     torch.set_num_threads(args.threads)
     if args.rows:
+        with Table("single", args, ratios=["difference, ms"], digits=2) as table:
+            add_single(table, args.repeats)
         with Table("rows", args, ratios=["/ bare encoder"], labels=2, digits=2) as table:
             add_rows(table, args)
         return

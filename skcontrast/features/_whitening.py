@@ -7,7 +7,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.decomposition import PCA
 from sklearn.utils.validation import assert_all_finite, check_is_fitted, validate_data
 
 from .._checks import (
@@ -91,6 +90,9 @@ class PartialWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declar
             If a parameter is outside its range, or X is not a matrix of finite numbers with two
             rows or more.
         """
+        # Imported here, because every fit of an embedder imports this module.
+        from sklearn.decomposition import PCA
+
         validate_parameters(self)
         array = self._checked(X, ensure_min_samples=2)
         n_components = min(self.n_components, *array.shape)

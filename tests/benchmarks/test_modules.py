@@ -17,6 +17,7 @@ from sklearn.datasets import load_digits
 import benchmarks
 from benchmarks._synthetic_graphs import made_graphs
 from skcontrast.encoders import Pretrained
+from skcontrast.losses import InfoNCE
 
 ROOT = Path(benchmarks.__file__).parents[1]
 MODULES = {
@@ -68,6 +69,7 @@ TOY = {
         ["--rounds", "1"],
         {"IMAGES": [("default", 8, 16)] * 3 + [("lite0", 32, 16)], "N_VECTORS": 50} | NETWORK,
     ),
+    "speed.first_fit": (["--rounds", "1"], {}),
     "speed.graph_epoch": (["--data-home", "DATA", "--set", "toy", "--rounds", "1"], {}),
     "speed.growth": (
         ["--axes", "channels", "--largest", "4", "--rounds", "1"],
@@ -77,6 +79,7 @@ TOY = {
     "speed.overhead": (["--repeats", "1", "--size", "20"], {"BATCH": 2, "EPOCHS": 1}),
     "speed.peers_end_to_end": (["--sets", "digits", "--seeds", "2", "--epochs", "1"], SMALL),
     "speed.processes": (["--batches", "8", "--steps", "1"], {}),
+    "speed.search": (["--rounds", "1", "--n", "60", "--epochs", "1"], {"LOSSES": [InfoNCE()]}),
     "speed.soak": (["--only", "transform", "--share", "0.001"], {}),
     "speed.streams": (["--only", "partial_fit, MoCo", "--file", "DATA/rows.npy"], {}),
     "studies.classifier": (["--sets", "iris"], {"N_TRAIN": 60, "N_LABELS": 2, "N_DRAWS": 2}),
@@ -125,7 +128,7 @@ TOY = {
 SLOW = {"speed.augmentation", "speed.gpu", "speed.loss_engine", "speed.overhead"}
 SLOW |= {"studies.classifier", "studies.tables", "studies.worth", "speed.growth"}
 SLOW |= {"studies.estimation", "studies.groups", "studies.time_to_quality"}
-SLOW |= {"speed.peers_end_to_end", "speed.processes", "speed.soak"}
+SLOW |= {"speed.first_fit", "speed.peers_end_to_end", "speed.processes", "speed.soak"}
 SLOW |= {"studies.graph_worth", "studies.paper_losses", "studies.simulation"}
 SLOW |= {"studies.image_sizes", "studies.image_views", "studies.pretrained"}
 SLOW |= {"studies.long_series", "studies.papers_axes", "studies.real_scores", "studies.objectives"}
