@@ -143,7 +143,8 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
     uncertainty_ : ndarray of shape (n_samples,) or None
         For the unlabeled rows of `fit`, in [0, 1]: errors are most frequent where it is large. NaN
         for labeled rows. None with ``pseudo_labels=False``, without unlabeled rows, after `load`,
-        and if the classifier has no `predict_proba`. For new samples, use ``1 - predict_proba(X).max(axis=1)``.
+        and if the classifier has no `predict_proba`. For new samples, use
+        ``1 - predict_proba(X).max(axis=1)``.
     n_features_in_ : int
         As of the embedder; absent for graphs and series.
     feature_names_in_ : ndarray of str

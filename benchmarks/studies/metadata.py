@@ -156,19 +156,20 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--report", action="store_true")
+    parser.add_argument("--rows", type=Path, default=RESULTS, help="file of the rows")
     args = parser.parse_args()
     if args.report:
-        report(stored(RESULTS))
+        report(stored(args.rows))
         return
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
-    done = {(row["set"], row["seed"]) for row in stored(RESULTS)}
+    done = {(row["set"], row["seed"]) for row in stored(args.rows)}
     for seed in range(N_SEEDS):
         for name in SETS:
             if (name, seed) in done:
                 continue
             row = {"set": name, "seed": seed, **measured(load(name, args.folder, seed), seed)}
-            with RESULTS.open("a") as file:
+            with args.rows.open("a") as file:
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
             print(row, flush=True)
 

@@ -203,18 +203,19 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--next", action="store_true", help="rounds of labels")
     parser.add_argument("--report", action="store_true")
+    parser.add_argument("--rows", type=Path, default=RESULTS, help="file of the rows")
     args = parser.parse_args()
     if args.report:
-        report(stored(RESULTS))
+        report(stored(args.rows))
         return
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     study, measure = ("next", next_rows) if args.next else ("trust", trust_rows)
-    done = {row["set"] for row in stored(RESULTS) if row["study"] == study}
+    done = {row["set"] for row in stored(args.rows) if row["study"] == study}
     for name in SETS:
         if name not in done:
             rows = [{"study": study, "set": name, **row} for row in measure(name)]
-            with RESULTS.open("a") as file:
+            with args.rows.open("a") as file:
                 file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
             print(name, len(rows), flush=True)
 

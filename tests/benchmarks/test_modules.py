@@ -48,6 +48,19 @@ def small_network(name):
     return torch.nn.Sequential(torch.nn.Conv2d(3, 8, 5, 4), torch.nn.BatchNorm2d(8))
 
 
+def small_trust(name):
+    """Return what `trust.load` returns."""
+    X, y = load_digits(return_X_y=True)
+    return X[:200], y[:200] % 2
+
+
+def small_metadata(name, folder, seed):
+    """Return what `metadata.load` returns."""
+    X, y = load_digits(return_X_y=True)
+    g = np.arange(120) // 2 % 10 + 10 * y[:120]
+    return *(a[:60] for a in (X, y % 2, g)), *(a[60:120] for a in (X, y % 2, g))
+
+
 SMALL = {"SETS": {"digits": few_digits, "Fashion-MNIST": few_digits}}
 
 
@@ -81,6 +94,7 @@ TOY = {
     "speed.processes": (["--batches", "8", "--steps", "1"], {}),
     "speed.search": (["--rounds", "1", "--n", "60", "--epochs", "1"], {"LOSSES": [InfoNCE()]}),
     "speed.soak": (["--only", "transform", "--share", "0.001"], {}),
+    "speed.threads": (["--rounds", "1", "--only", "images of 8"], {"BATCH": 8}),
     "speed.streams": (["--only", "partial_fit, MoCo", "--file", "DATA/rows.npy"], {}),
     "studies.classifier": (["--sets", "iris"], {"N_TRAIN": 60, "N_LABELS": 2, "N_DRAWS": 2}),
     "studies.estimation": (["--n-positives", "100", "--lengths", "1"], {"BATCH": 32}),
@@ -112,6 +126,10 @@ TOY = {
         ["--sets", "steel", "--variants", "max_epochs=1", "--fine-tune", "LP-FT", "--classifiers"],
         {"pretrained_encoder": small_encoder, "STEPS_OF_FINE_TUNING": 1},
     ),
+    "studies.metadata": (
+        ["DATA", "--rows", "OUT/groups.jsonl"],
+        {"SETS": ("digits",), "N_SEEDS": 1, "N_LABELS": 4, "load": small_metadata},
+    ),
     "studies.objectives": (
         ["--sets", "steel"],
         {"pretrained_encoder": small_encoder, "N_STEPS": 1, "N_CLUSTERS": 4},
@@ -121,6 +139,10 @@ TOY = {
     "studies.simulation": (["--n-anchors", "4"], {}),
     "studies.tables": (["--sets", "vote", *ONE], {"load": small_table, "N_LABELS": (5,)}),
     "studies.time_to_quality": (["--sets", "digits", "--rows", "raw", "untrained"], SMALL),
+    "studies.trust": (
+        ["--rows", "OUT/trust.jsonl"],
+        {"SETS": ("digits",), "LABELS": (30,), "N_SEEDS": 1, "load": small_trust},
+    ),
     "studies.worth": (["--sets", "digits", "--rows", "default", "untrained", *ONE], SMALL),
 }
 
