@@ -171,7 +171,7 @@ def main():
             row = {"set": name, "seed": seed, **measured(load(name, args.folder, seed), seed)}
             with args.rows.open("a") as file:
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
-            print(row, flush=True)
+            print("|", " | ".join(map(str, row.values())), "|", flush=True)
 
 
 if __name__ == "__main__":

@@ -217,7 +217,7 @@ def main():
             rows = [{"study": study, "set": name, **row} for row in measure(name)]
             with args.rows.open("a") as file:
                 file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-            print(name, len(rows), flush=True)
+            print(f"| {name} | {len(rows)} rows |", flush=True)
 
 
 if __name__ == "__main__":

@@ -91,6 +91,8 @@ def describe(decision: dict[str, Any]) -> str:
             value, limit = decision[name], decision[f"{name}_limit"]
             words = name.replace("_", " ")
             parts.append(f"{words} {value:{form}} (limit {limit:{form}})")
+    if "view_retrieval" in decision and not decision["adapted"]:
+        parts.append("adapt=True may gain where images are no ordinary photographs")
     return f"{'adapted' if decision['adapted'] else 'frozen'}: {', '.join(parts)}"
 
 
