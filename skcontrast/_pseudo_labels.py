@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import logit, logsumexp, softmax
+from scipy.stats import beta
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import has_fit_parameter
@@ -40,8 +41,10 @@ _LABELS_PER_CLASS, _FEWEST_UNLABELED = 2, 100
 _MOST_ROWS, _LEAST_SHARE = 10_000, 1e-9
 # Bounds of the logarithm of a temperature.
 _COLDEST, _HOTTEST = -3.0, 3.0
-# Groups are ignored if their labels agree less often, and labels spread with this many pairs.
-_LEAST_AGREEMENT, _FEWEST_PAIRS = 0.75, 5
+# Groups are ignored if their labels agree less often. Labels spread if the lower end of an
+# interval of this confidence is above it. This harmed none of five sets; five pairs, or no
+# minimum, lost accuracy on single draws of one (benchmarks/studies/results/metadata.md).
+_LEAST_AGREEMENT, _CONFIDENCE = 0.75, 0.95
 # Agreeing pairs that are added, so that few pairs do not exclude groups.
 _PRIOR = 2
 
@@ -53,12 +56,22 @@ class GroupAgreement(NamedTuple):
     ----------
     value : float
         (agreeing pairs + 2) / (pairs + 2).
+    low : float
+        Lower end of the 95 % interval of the share of agreeing pairs (Jeffreys).
     n_pairs : int
         Pairs of labeled rows of the same group.
     """
 
     value: float
+    low: float
     n_pairs: int
+
+    @classmethod
+    def of(cls, n_agreeing: int, n_pairs: int) -> GroupAgreement:
+        """Return the agreement for numbers of pairs."""
+        tail, n_other = (1 - _CONFIDENCE) / 2, n_pairs - n_agreeing
+        low = float(beta.ppf(tail, n_agreeing + 0.5, n_other + 0.5))
+        return cls((n_agreeing + _PRIOR) / (n_pairs + _PRIOR), low, n_pairs)
 
     @property
     def is_low(self) -> bool:
@@ -67,8 +80,8 @@ class GroupAgreement(NamedTuple):
 
     @property
     def is_known(self) -> bool:
-        """Whether there are enough pairs."""
-        return self.n_pairs >= _FEWEST_PAIRS
+        """Whether enough pairs agree."""
+        return self.low >= _LEAST_AGREEMENT
 
 
 def agreement_of(codes: NDArray[np.int64], groups: NDArray[np.int64]) -> GroupAgreement:
@@ -77,7 +90,7 @@ def agreement_of(codes: NDArray[np.int64], groups: NDArray[np.int64]) -> GroupAg
     for row in np.flatnonzero((codes >= 0) & (groups >= 0)):
         of_groups.setdefault(int(groups[row]), []).append(int(codes[row]))
     pairs = [a == b for known in of_groups.values() for a, b in combinations(known, 2)]
-    agreement = GroupAgreement((sum(pairs) + _PRIOR) / (len(pairs) + _PRIOR), len(pairs))
+    agreement = GroupAgreement.of(sum(pairs), len(pairs))
     if agreement.is_low:
         warn(
             f"groups are ignored: of {len(pairs)} pairs of labeled samples of the same group, "
@@ -85,10 +98,13 @@ def agreement_of(codes: NDArray[np.int64], groups: NDArray[np.int64]) -> GroupAg
             "those of one patient; if each group holds all classes, pass them as domains."
         )
     elif not agreement.is_known:
+        missing = next(
+            n for n in count(1) if GroupAgreement.of(sum(pairs) + n, len(pairs) + n).is_known
+        )
         warn(
-            "Labels are not spread in groups, because too little is known of their agreement: "
-            f"{len(pairs)} pair(s) of labeled samples are in the same group. Label "
-            f"{_FEWEST_PAIRS - len(pairs)} more samples whose group has a label."
+            "Labels are not spread in groups, because it is not certain that groups share a "
+            f"class: {sum(pairs)} of {len(pairs)} pairs of labeled samples of the same group "
+            f"agree. Label {missing} more samples whose group has a label."
         )
     return agreement
 

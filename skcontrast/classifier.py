@@ -138,8 +138,8 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         `predict_proba` divides log-probabilities by it: the mean of the largest probabilities on
         the unlabeled rows is then ``accuracy_.value``. 1 without `accuracy_`.
     group_agreement_ : GroupAgreement or None
-        With groups: ``value``, how often two labels of a group agree, and their number
-        ``n_pairs``.
+        With groups: ``value``, how often two labels of a group agree, ``low``, the lower end of
+        its interval, and ``n_pairs``, the number of such pairs.
     uncertainty_ : ndarray of shape (n_samples,) or None
         For the unlabeled rows of `fit`, in [0, 1]: errors are most frequent where it is large. NaN
         for labeled rows. None with ``pseudo_labels=False``, without unlabeled rows, after `load`,
@@ -218,12 +218,13 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
             where unknown.
         **metadata : dict
             ``groups`` (n_samples,): samples that share a class, such as those of one patient; −1
-            for none. Label some samples of the same groups: from five such pairs on, of which
-            three in four agree, unlabeled samples get the class of most labels of their group,
-            weighted by the probability that the classifier gives to it. Groups that disagree more
-            often are ignored. The embedder gets them, if it is to be trained, and vectors a
-            :class:`GroupWhitening` as a further block. ``domains`` and ``descriptions`` for the
-            embedder, as :meth:`ContrastiveEmbedder.fit` takes them; ``sample_weight``,
+            for none. Label some samples of the same groups: if at least three of four such pairs
+            agree, with 95 % confidence (all of nine do), unlabeled samples get the class of most
+            labels of their group, weighted by the probability that the classifier gives to it.
+            Groups that disagree more often are ignored. The embedder gets them, if it is to be
+            trained, and vectors a :class:`GroupWhitening` as a further block. ``domains`` and
+            ``descriptions`` for the embedder, as :meth:`ContrastiveEmbedder.fit` takes them;
+            ``sample_weight``,
             array-like of shape (n_samples,), for the embedder and the classifier. In a Pipeline,
             pass them with the name of the step or by metadata routing.
 
@@ -415,8 +416,8 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         Raises
         ------
         ValueError
-            If `groups` are passed, and those of `fit` had fewer than five labeled pairs, or labels
-            that disagree.
+            If `groups` are passed, and those of `fit` had few labeled pairs, or labels that
+            disagree.
         """
         Z = np.asarray(self.transform(X))
         probabilities = at_temperature(self.classifier_.predict_proba(Z), self.temperature_)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import beta
 from sklearn.frozen import FrozenEstimator
 from sklearn.svm import LinearSVC
 
@@ -45,6 +46,7 @@ def test_the_agreement_counts_labeled_pairs_of_a_group():
     model = fitted()
     assert model.group_agreement_.n_pairs == 12
     assert model.group_agreement_.value == 1
+    assert model.group_agreement_.low == pytest.approx(beta.ppf(0.025, 12.5, 0.5))
     codes = FEW.copy()
     codes[0] = (codes[0] + 1) % 3
     assert fitted(codes=codes).group_agreement_.value == pytest.approx(13 / 14)
@@ -91,7 +93,7 @@ def test_groups_that_disagree_change_nothing_but_the_warning():
 def test_with_few_pairs_no_label_spreads_and_the_warning_says_how_many_are_missing():
     codes = np.where(np.arange(len(Y)) % SIZE == 0, FEW, -1)
     codes[: SIZE * 2] = FEW[: SIZE * 2]
-    with pytest.warns(UserWarning, match=r"2 pair\(s\) .* Label 3 more samples"):
+    with pytest.warns(UserWarning, match="2 of 2 pairs .* agree. Label 7 more samples"):
         model = fitted(codes=codes, pseudo_labels=False, blocks=[])
     with pytest.raises(ValueError, match=r"groups must be None.*n_pairs=2"):
         model.predict(X, groups=GROUPS)

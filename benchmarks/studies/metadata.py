@@ -10,11 +10,11 @@ skcontrast:
 - "raw": the vectors; "input and L": with `GroupWhitening` as a second block;
 - "copied": the vectors, where each label is given to all rows of its group, unchecked;
 - "classifier": `ContrastiveClassifier` without groups; "groups": with groups, also for the
-  embedder; the others with the same embedder. "groups, no minimum": labels
-  spread however few pairs of labels there are in groups; "groups, 95 %": if the lower end of a
-  95 % interval of the agreement is at least .75.
-- "G alone": "groups, no minimum" without the block of `GroupWhitening`;
-- "pooled": of "groups, no minimum", predictions pooled over the groups of the test set.
+  embedder. The following have this embedder;
+- "5 pairs" and "no minimum": labels spread with this many pairs of labels in groups, instead of by
+  the interval of their agreement;
+- "G alone": "no minimum" without the block of `GroupWhitening`;
+- "pooled": of "no minimum", predictions pooled over the groups of the test set.
 
 Each row is stored when it is measured, in results/metadata.jsonl, and skipped afterwards.
 """
@@ -28,7 +28,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from scipy.stats import beta
 from scipy.stats import t as student
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
@@ -36,9 +35,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler, normalize
 
 from benchmarks.studies.gap_closed import stored
-from skcontrast import ContrastiveClassifier, GroupWhitening, _pseudo_labels
+from skcontrast import ContrastiveClassifier, GroupWhitening
+from skcontrast._pseudo_labels import GroupAgreement
 from skcontrast.features import Raw
 
+IS_KNOWN = GroupAgreement.is_known
 RESULTS = Path(__file__).parent / "results" / "metadata.jsonl"
 SETS = ("docstrings", "debian", "vowels", "har_time", "enzymes")
 N_SEEDS, N_LABELS, MOST_TRAINED, MOST_JUDGED = 5, 5, 800, 600
@@ -107,29 +108,24 @@ def measured(data, seed):
     model = ContrastiveClassifier(random_state=seed).fit(X, codes, groups=g)
     row["groups"], agreement = model.score(X_test, y_test), model.group_agreement_
     row |= {"agreement": agreement.value, "pairs": agreement.n_pairs}
-    row["estimate"] = None if model.accuracy_ is None else model.accuracy_.value
     same = ContrastiveClassifier(FrozenEstimator(model.embedder_), random_state=seed)
-    n_agreeing = round(agreement.value * (agreement.n_pairs + 2)) - 2
-    lower = beta.ppf(0.025, n_agreeing + 0.5, agreement.n_pairs - n_agreeing + 0.5)
     try:
-        _pseudo_labels._FEWEST_PAIRS = 0
-        same.fit(X, codes, groups=g)
-        row["groups, no minimum"] = same.score(X_test, y_test)
-        pooled = same.group_agreement_ is not None and not agreement.is_low
-        groups = {"groups": g_test} if pooled else {}
+        GroupAgreement.is_known = property(lambda agreement: agreement.n_pairs >= 5)
+        row["5 pairs"] = same.fit(X, codes, groups=g).score(X_test, y_test)
+        GroupAgreement.is_known = property(lambda agreement: True)
+        row["no minimum"] = same.fit(X, codes, groups=g).score(X_test, y_test)
+        groups = {} if agreement.is_low else {"groups": g_test}
+        row["pooled"] = (same.predict(X_test, **groups) == y_test).mean()
         alone = clone(same).set_params(blocks=[Raw()]).fit(X, codes, groups=g)
         row["G alone"] = alone.score(X_test, y_test)
-        row["pooled"] = (same.predict(X_test, **groups) == y_test).mean()
-        _pseudo_labels._FEWEST_PAIRS = 0 if lower >= 0.75 else 10**6
-        row["groups, 95 %"] = same.fit(X, codes, groups=g).score(X_test, y_test)
     finally:
-        _pseudo_labels._FEWEST_PAIRS = 5
-    return {k: v if v is None else round(float(v), 4) for k, v in row.items()}
+        GroupAgreement.is_known = IS_KNOWN
+    return {k: round(float(v), 4) for k, v in row.items()}
 
 
 def report(rows):
     """Print accuracies of raw vectors and differences from them, with 95 % intervals."""
-    methods = [k for k in rows[0] if k not in ("set", "seed", "agreement", "pairs", "estimate")]
+    methods = [k for k in rows[0] if k not in ("set", "seed", "agreement", "pairs")]
     print("| set | pairs |", " | ".join(methods), "|")
     for name in (*SETS, "mean of the sets"):
         some = [row for row in rows if name == row["set"]]
