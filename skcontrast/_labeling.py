@@ -70,8 +70,8 @@ def rows_to_label(
         The labels so far; −1, None, NaN or ``pandas.NA`` where unknown. None is no labels.
     uncertainty : array-like of shape (n_samples,), default=None
         Weights ≥ 0 of the samples, if some have labels, such as ``uncertainty_`` of a
-        :class:`ContrastiveClassifier`; entries of labeled rows are ignored. None is equal
-        weights, with which a classifier learnt less (:ref:`what-to-label`).
+        :class:`ContrastiveClassifier`; entries of labeled rows are ignored. They help
+        the predictions for these samples more than those for new ones. None is equal weights.
     random_state : int, RandomState instance or None, default=None
         Seeds k-means, and the choice of 10,000 rows if more have no label. Pass an int for the
         same rows in each call.
