@@ -17,6 +17,7 @@ from skcontrast import _version
 ROOT = Path(__file__).parents[1]
 EXTRAS_ALIKE = ("graphs", "images", "plot", "docs", "test")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+NUMBER = r"-?\d+(?:\.\d+)?"
 README_BLOCKS = re.findall(r"^```python\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
 
 
@@ -90,7 +91,48 @@ def test_a_block_of_the_readme_runs_as_printed(number, tmp_path):
     # PyTorch Geometric, which skorch imports where it is installed, compiles a class.
     pyg = "ignore:`torch.jit.script` is deprecated:DeprecationWarning"
     command = [sys.executable, "-W", "error", "-W", pyg, "-c", README_BLOCKS[number]]
-    subprocess.run(command, cwd=tmp_path, check=True, timeout=600)
+    run = subprocess.run(
+        command, cwd=tmp_path, check=True, timeout=600, stdout=subprocess.PIPE, text=True
+    )
+    comments = re.findall(r"^print\(.+\)  # (.+)$", README_BLOCKS[number], flags=re.MULTILINE)
+    assert len(comments) == README_BLOCKS[number].count("print(")
+    # A network may print lines of its own before.
+    printed = run.stdout.splitlines()[-len(comments) :]
+    for comment, line in zip(comments, printed, strict=True):
+        assert is_printed(comment, line), f"README: {comment}; printed: {line}"
+
+
+def is_printed(comment, line):
+    """Return whether a line is what a comment has before its ";", with its rounding or "± n"."""
+    value, _, tolerance = comment.partition(";")[0].partition(" ± ")
+    expected, got = re.findall(NUMBER, value), re.findall(NUMBER, line)
+    return re.sub(NUMBER, "", value) == re.sub(NUMBER, "", line) and all(
+        abs(float(a) - float(b)) <= (float(tolerance or 0) or 0.5 / 10 ** len(a.partition(".")[2]))
+        for a, b in zip(expected, got, strict=True)
+    )
+
+
+@pytest.mark.parametrize(
+    ("comment", "line", "agrees"),
+    [
+        ("0.95", "0.9497", True),
+        ("0.95", "0.9449", False),
+        ("0.95 ± 0.01; the pixels: 0.78", "0.9449", True),
+        ("0.95 ± 0.01", "0.93", False),
+        ("0.9 (90 % interval 0.8 to 1.0)", "0.91 (90 % interval 0.76 to 0.98)", True),
+        ("True; adapted", "False", False),
+    ],
+)
+def test_a_printed_value_agrees_within_its_rounding_or_tolerance(comment, line, agrees):
+    assert is_printed(comment, line) == agrees
+
+
+def test_the_description_is_the_same_everywhere():
+    description = project()["description"]
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    index = (ROOT / "docs" / "index.rst").read_text(encoding="utf-8")
+    assert f'abstract: "{description}"' in citation
+    assert all(f"\n\n{description}.\n" in page for page in (README, index))
 
 
 def test_ci_runs_every_block_of_the_readme_here_and_with_the_wheel():
