@@ -19,7 +19,6 @@ from ._whitening import ViewWhitening
 from .augmentation._views import base_of
 from .embedder import ContrastiveEmbedder
 from .encoders._base import is_pretrained
-from .kinds import Vectors
 from .kinds._recognise import is_custom
 from .metrics._scorers import thawed
 
@@ -52,7 +51,7 @@ def default_blocks(
     chain, whitened = embedder.augmentation_, defaults.whitened
     if chain and whitened:
         blocks[whitened] = ViewWhitening(blocks[whitened], chain, random_state=seed)
-    if has_groups and "raw" in blocks and isinstance(schema.kind, Vectors):
+    if has_groups and "raw" in blocks:
         blocks["groups"] = GroupWhitening(transformer=clone(blocks["raw"]))
     return list(blocks.values())
 

@@ -49,7 +49,8 @@ def test_the_agreement_counts_labeled_pairs_of_a_group():
     assert model.group_agreement_.low == pytest.approx(beta.ppf(0.025, 12.5, 0.5))
     codes = FEW.copy()
     codes[0] = (codes[0] + 1) % 3
-    assert fitted(codes=codes).group_agreement_.value == pytest.approx(13 / 14)
+    with pytest.warns(UserWarning, match="11 of 12 pairs .* agree. Label 5 more samples"):
+        assert fitted(codes=codes).group_agreement_.value == pytest.approx(13 / 14)
     assert fitted(None).group_agreement_ is None
 
 
