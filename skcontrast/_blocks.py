@@ -4,16 +4,18 @@ import math
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
+from warnings import catch_warnings
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import cohen_kappa_score
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array, gen_batches
 
-from ._group_whitening import GroupWhitening
+from ._group_whitening import FEW_GROUPS, GroupWhitening
 from ._model._defaults import Defaults, defaults_of
 from ._whitening import ViewWhitening
 from .augmentation._views import base_of
@@ -38,7 +40,7 @@ def block_defaults(embedder: ContrastiveEmbedder) -> Defaults:
 
 
 def default_blocks(
-    embedder: ContrastiveEmbedder, seed: int, *, has_groups: bool = False
+    embedder: ContrastiveEmbedder, seed: int, groups: NDArray[np.int64] | None = None
 ) -> list[Any]:
     """Return the default transformers for a fitted embedder, not fitted."""
     defaults, schema = block_defaults(embedder), embedder._model.schema
@@ -51,7 +53,8 @@ def default_blocks(
     chain, whitened = embedder.augmentation_, defaults.whitened
     if chain and whitened:
         blocks[whitened] = ViewWhitening(blocks[whitened], chain, random_state=seed)
-    if has_groups and "raw" in blocks:
+    sizes = np.zeros(0) if groups is None else np.bincount(groups[groups >= 0])
+    if (sizes > 1).sum() >= FEW_GROUPS and "raw" in blocks:
         blocks["groups"] = GroupWhitening(transformer=clone(blocks["raw"]))
     return list(blocks.values())
 
@@ -156,7 +159,8 @@ class WeightedBlocks:
         for features in (Z, *(Z[:, block] / np.sqrt(share) for block, share in blocks)):
             labels.fit(classifier, features)
             predicted.append(labels.predict(classifier, features[labels.codes < 0]))
-        kappa = [cohen_kappa_score(predicted[0], alone, labels=every) for alone in predicted[1:]]
+        with catch_warnings(action="ignore", category=UndefinedMetricWarning):  # 0, below
+            kappa = [cohen_kappa_score(predicted[0], one, labels=every) for one in predicted[1:]]
         return np.clip(np.nan_to_num(kappa), _LEAST_AGREEMENT, 1 - _LEAST_AGREEMENT)
 
     def transform(self, X: Any) -> NDArray:

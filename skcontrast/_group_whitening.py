@@ -30,7 +30,7 @@ _FLOATS = [np.float64, np.float32]
 # The eigenvectors of this many columns take a minute and 1 GiB.
 _MOST_COLUMNS = 4096
 # On a data set of 22 groups, the output was worse than X. The margin is not measured.
-_FEW_GROUPS = 40
+FEW_GROUPS = 40
 # Smaller variances, relative to the largest possible or found one, are due to rounding.
 _LEAST_WITHIN, _LEAST_BETWEEN = 1e-20, 1e-12
 
@@ -168,10 +168,10 @@ class GroupWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared
                 "Pipeline."
             )
             return self
-        if (n_groups := (sizes > 1).sum()) < _FEW_GROUPS:
+        if (n_groups := (sizes > 1).sum()) < FEW_GROUPS:
             warn(
                 f"groups has {n_groups} group(s) of 2 rows or more, and with fewer than "
-                f"{_FEW_GROUPS} the output may be worse than X. Compare both on labeled samples."
+                f"{FEW_GROUPS} the output may be worse than X. Compare both on labeled samples."
             )
         components, b = _discriminants(D, codes[known], sizes, self.shrinkage)
         if not b.any():

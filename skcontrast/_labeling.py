@@ -145,8 +145,11 @@ def _weights(uncertainty: ArrayLike | None, has_label: NDArray[np.bool_]) -> NDA
         )
     expected = f"{len(has_label)} numbers ≥ 0, one for each row"
     with naming("uncertainty", expected, uncertainty):
-        weights = np.where(has_label, 0.0, np.asarray(uncertainty, dtype=np.float64))
-        if weights.ndim != 1 or not (np.isfinite(weights) & (weights >= 0)).all():
+        weights = np.asarray(uncertainty, dtype=np.float64)
+        if weights.shape != has_label.shape:
+            raise ValueError(f"its shape is {weights.shape}")
+        weights = np.where(has_label, 0.0, weights)
+        if not (np.isfinite(weights) & (weights >= 0)).all():
             raise ValueError("it has other values")
     return weights.astype(np.float32)
 
@@ -176,13 +179,18 @@ def _covering(
         kernel[chunk] = np.exp(scale * kernel[chunk])
         cosines = (points[chunk] @ labeled.T).max(1)
         cover[chunk] = np.exp(scale * np.maximum(2 - 2 * cosines, 0))
+    gain = np.concatenate([np.maximum(kernel[c] - cover, 0) @ weights for c in chunks])
     chosen: list[int] = []
-    for _ in range(min(n, len(rows))):
-        gains = [np.maximum(kernel[chunk] - cover, 0) @ weights for chunk in chunks]
-        gain = np.concatenate(gains)
-        gain[chosen] = -1
-        chosen.append(int(gain.argmax()))
-        cover = np.maximum(cover, kernel[chosen[-1]])
+    while len(chosen) < min(n, len(rows)):
+        # Gains only fall, so that the largest is known once it is up to date.
+        best = int(gain.argmax())
+        present = np.maximum(kernel[best] - cover, 0) @ weights
+        if present < gain[best]:
+            gain[best] = present
+            continue
+        chosen.append(best)
+        gain[best] = -1
+        cover = np.maximum(cover, kernel[best])
     return list(rows[chosen])
 
 

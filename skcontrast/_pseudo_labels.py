@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import combinations, count
+from itertools import count
 from typing import Any, NamedTuple
+from warnings import catch_warnings
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import logit, logsumexp, softmax
-from scipy.stats import beta
+from scipy.stats import beta, entropy
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import has_fit_parameter
@@ -32,11 +33,14 @@ _LEAST_PROBABILITY = 1e-3
 # blocks weighted by κ, the classifier was .005 worse on four sets that had no part in the choice
 # (benchmarks/studies/results/classifier.md).
 _WEIGHT = 0.5
-# Fits of the classifier without some of the labels, and the largest number of labels for which
-# they are made: with more, five folds are accurate.
-_MOST_FOLDS, _MOST_LABELS = 100, 500
-# The fewest labels per class on average, and the fewest unlabeled rows, for an estimate.
-_LABELS_PER_CLASS, _FEWEST_UNLABELED = 2, 100
+# Fits of a LogisticRegression, or another classifier, without some of the labels, and the largest
+# number of labels for which they are made: with more, five folds are accurate.
+_MOST_FOLDS, _FEWER_FOLDS, _MOST_LABELS = 100, 20, 500
+# The fewest labels per class on average, and the fewest unlabeled rows, for an estimate; and the
+# least exponential of the entropy of the classes of the labels, relative to their number. With two
+# classes and 1 : 10, .68, the estimate was .2 too low, since label spreading takes classes for
+# equally frequent.
+_LABELS_PER_CLASS, _FEWEST_UNLABELED, _LEAST_EVENNESS = 2, 100, 0.7
 # Unlabeled rows from which a temperature is found, and the smallest probability of a class.
 _MOST_ROWS, _LEAST_SHARE = 10_000, 1e-9
 # Bounds of the logarithm of a temperature.
@@ -44,22 +48,23 @@ _COLDEST, _HOTTEST = -3.0, 3.0
 # Groups are ignored if their labels agree less often. Labels spread if the lower end of an
 # interval of this confidence is above it. This harmed none of five sets; five pairs, or no
 # minimum, lost accuracy on single draws of one (benchmarks/studies/results/metadata.md).
-_LEAST_AGREEMENT, _CONFIDENCE = 0.75, 0.95
+_LEAST_AGREEMENT, _CONFIDENCE = 0.7, 0.95
 # Agreeing pairs that are added, so that few pairs do not exclude groups.
 _PRIOR = 2
 
 
 class GroupAgreement(NamedTuple):
-    """How often labels of the same group agree, in the data of a fit.
+    """How much more often than by chance labels of the same group agree, in the data of a fit.
 
     Attributes
     ----------
     value : float
-        (agreeing pairs + 2) / (pairs + 2).
+        1 if all agree, 0 if they agree as often as labels of random samples do. Two agreeing pairs
+        are added to those that are counted.
     low : float
-        Lower end of the 95 % interval of the share of agreeing pairs (Jeffreys).
+        Lower end of the 95 % interval, without these two (Jeffreys).
     n_pairs : int
-        Pairs of labeled rows of the same group.
+        Pairs of labels of the same group; k labels of a group count as k − 1.
     """
 
     value: float
@@ -67,11 +72,11 @@ class GroupAgreement(NamedTuple):
     n_pairs: int
 
     @classmethod
-    def of(cls, n_agreeing: int, n_pairs: int) -> GroupAgreement:
-        """Return the agreement for numbers of pairs."""
-        tail, n_other = (1 - _CONFIDENCE) / 2, n_pairs - n_agreeing
-        low = float(beta.ppf(tail, n_agreeing + 0.5, n_other + 0.5))
-        return cls((n_agreeing + _PRIOR) / (n_pairs + _PRIOR), low, n_pairs)
+    def of(cls, n_agreeing: float, n_pairs: int, chance: float) -> GroupAgreement:
+        """Return the agreement for numbers of pairs, and the share that agrees by chance."""
+        tail, share = (1 - _CONFIDENCE) / 2, (n_agreeing + _PRIOR) / (n_pairs + _PRIOR)
+        low = float(beta.ppf(tail, n_agreeing + 0.5, n_pairs - n_agreeing + 0.5))
+        return cls((share - chance) / (1 - chance), (low - chance) / (1 - chance), n_pairs)
 
     @property
     def is_low(self) -> bool:
@@ -86,24 +91,29 @@ class GroupAgreement(NamedTuple):
 
 def agreement_of(codes: NDArray[np.int64], groups: NDArray[np.int64]) -> GroupAgreement:
     """Return how often known classes of the same group agree; warn if that is low or unknown."""
-    of_groups: dict[int, list[int]] = {}
-    for row in np.flatnonzero((codes >= 0) & (groups >= 0)):
-        of_groups.setdefault(int(groups[row]), []).append(int(codes[row]))
-    pairs = [a == b for known in of_groups.values() for a, b in combinations(known, 2)]
-    agreement = GroupAgreement.of(sum(pairs), len(pairs))
+    is_labeled = (codes >= 0) & (groups >= 0)
+    shares = np.bincount(codes[codes >= 0]) / (codes >= 0).sum()
+    pairs = np.stack([groups[is_labeled], codes[is_labeled]])
+    (of, _), counts = np.unique(pairs, axis=1, return_counts=True)
+    sizes = np.bincount(of, counts)
+    # k labels of a group are k − 1 observations, since its pairs depend on each other.
+    n_agreeing = float((np.bincount(of, counts * (counts - 1)) / sizes.clip(1)).sum())
+    n_pairs, chance = int((sizes - 1).clip(0).sum()), float(shares @ shares)
+    agreement = GroupAgreement.of(n_agreeing, n_pairs, chance)
     if agreement.is_low:
         warn(
-            f"groups are ignored: of {len(pairs)} pairs of labeled samples of the same group, "
-            f"{sum(pairs)} have the same class. Pass groups whose samples share a class, such as "
-            "those of one patient; if each group holds all classes, pass them as domains."
+            f"groups are ignored: of {n_pairs} pairs of labeled samples of the same group, "
+            f"{n_agreeing:.0f} have the same class, and by chance {chance:.0%} do. Pass groups "
+            "whose samples share a class, such as those of one patient; if each group holds all "
+            "classes, pass them as domains."
         )
     elif not agreement.is_known:
         missing = next(
-            n for n in count(1) if GroupAgreement.of(sum(pairs) + n, len(pairs) + n).is_known
+            n for n in count(1) if GroupAgreement.of(n_agreeing + n, n_pairs + n, chance).is_known
         )
         warn(
             "Labels are not spread in groups, because it is not certain that groups share a "
-            f"class: {sum(pairs)} of {len(pairs)} pairs of labeled samples of the same group "
+            f"class: {n_agreeing:.0f} of {n_pairs} pairs of labeled samples of the same group "
             f"agree. Label {missing} more samples whose group has a label."
         )
     return agreement
@@ -167,9 +177,9 @@ def refit(
     classifier: Any,
     blocks: WeightedBlocks,
     Z: NDArray,
-    labels: Labels,
     own: Labels,
     *,
+    in_groups: bool,
     uses_y: bool,
 ) -> Trust:
     """Fit a fitted classifier again, with pseudo-labels, and estimate how accurate it is.
@@ -177,26 +187,32 @@ def refit(
     Parameters
     ----------
     classifier : classifier
-        Fitted to the labels.
+        Fitted to the known classes.
     blocks, Z : WeightedBlocks, ndarray of shape (n, n_columns)
         The fitted blocks and their output.
-    labels, own : Labels
-        With and without those that rows have from their group.
+    own : Labels
+        The known classes.
+    in_groups : bool
+        Whether labels are spread in groups first.
     uses_y : bool
         Whether the embedder has learnt from the known classes.
     """
-    spreading = Spreading(blocks, Z, labels.codes)
-    agreed = _agreed_labels(spreading, labels.codes, labels.predict(classifier, Z))
+    spreading, labels = Spreading(blocks, Z, own.codes), own
+    agreed = _agreed_labels(spreading, own.codes, own.predict(classifier, Z))
     estimate, reason = None, _why_no_estimate(own.codes)
     if uses_y or getattr(blocks.embedder.loss_, "requires_y", False):
         reason = "the embedder has learnt from y"
-    unlabeled = np.flatnonzero(labels.codes < 0)
+    unlabeled = np.flatnonzero(own.codes < 0)
     if not reason:
         share = float((agreed[unlabeled] >= 0).mean())
-        estimate = _estimated_accuracy(share, spreading, classifier, Z, labels, own.codes >= 0)
-        reason = "no class has labels in two groups"
+        estimate = _estimated_accuracy(share, spreading, classifier, Z, own)
+        reason = "the classifier cannot be fitted without some of the labels"
+    if in_groups and (labels := spread_in_groups(classifier, Z, own)) is not own:
+        labels.fit(classifier, Z)
+        spreading = Spreading(blocks, Z, labels.codes)
+        agreed = _agreed_labels(spreading, labels.codes, labels.predict(classifier, Z))
     weight = labels.weight
-    if has_fit_parameter(classifier, "sample_weight"):
+    if (labels.codes < 0).any() and has_fit_parameter(classifier, "sample_weight"):
         weight = _weights(agreed, labels.codes) * (1 if weight is None else weight)
     replace(labels, codes=agreed, weight=weight).fit(classifier, Z)
     if not hasattr(classifier, "predict_proba"):
@@ -279,20 +295,18 @@ def _why_no_estimate(codes: NDArray) -> str:
         return f"fewer than {_LABELS_PER_CLASS} labels per class on average"
     if len(codes) - n_labels < _FEWEST_UNLABELED:
         return f"fewer than {_FEWEST_UNLABELED} unlabeled samples"
+    shares = np.bincount(codes[codes >= 0]) / n_labels
+    if np.exp(entropy(shares)) < _LEAST_EVENNESS * n_classes:
+        return "the classes of the labels are imbalanced"
     if n_labels > _MOST_LABELS:
         return f"more than {_MOST_LABELS} labels: cross-validate with LabeledFolds"
     return ""
 
 
 def _estimated_accuracy(
-    agreement: float,
-    spreading: Spreading,
-    classifier: Any,
-    Z: NDArray,
-    labels: Labels,
-    is_own: NDArray[np.bool_],
+    agreement: float, spreading: Spreading, classifier: Any, Z: NDArray, labels: Labels
 ) -> EstimatedAccuracy | None:
-    """Return the accuracy that agreement suggests, or None if no class has two labels.
+    """Return the accuracy that agreement suggests, or None if nothing can be left out.
 
     Parameters
     ----------
@@ -301,26 +315,29 @@ def _estimated_accuracy(
         spreading predict the same.
     spreading, classifier, Z, labels : object
         As in `refit`; copies of the classifier are fitted.
-    is_own : ndarray of shape (n,), dtype bool
-        The rows that have a label of their own, which are predicted without those of their group.
     """
     known = np.flatnonzero(labels.codes >= 0)
-    y, columns, is_own = labels.codes[known], Z[known], is_own[known]
+    y, columns = labels.codes[known], Z[known]
     weight = None if labels.weight is None else labels.weight[known]
     units = np.arange(len(known)) if labels.groups is None else _units(labels.groups[known])
-    folds = units % _MOST_FOLDS
-    if type(classifier) is LogisticRegression and len(known) < Z.shape[1]:
+    is_fast = type(classifier) is LogisticRegression
+    folds = units % (_MOST_FOLDS if is_fast else _FEWER_FOLDS)
+    is_l2 = is_fast and not classifier.l1_ratio and "l1" not in str(vars(classifier)["penalty"])
+    if is_l2 and len(known) < Z.shape[1]:
         # Its predictions depend on the products of rows alone, so that fewer columns do.
         columns = columns @ np.linalg.svd(columns, full_matrices=False)[2].T
     by_spreading, by_classifier = spreading.left_out(folds).argmax(1), np.full(len(y), -1)
     for fold in range(folds.max() + 1):
         rest = np.where(folds == fold, -1, y)
-        # A class without other labels is unknown.
-        left_out = (folds == fold) & is_own & np.isin(y, rest)
+        left_out = (folds == fold) & np.isin(y, rest)  # a class without other labels is unknown
         if left_out.any() and len(np.unique(rest[rest >= 0])) > 1:
             model, of_rest = clone(classifier), Labels(rest, labels.classes, weight)
-            of_rest.fit(model, columns)
-            by_classifier[left_out] = of_rest.predict(model, columns[left_out])
+            try:
+                with catch_warnings(action="ignore"):  # the fit to all labels has issued them
+                    of_rest.fit(model, columns)
+                    by_classifier[left_out] = of_rest.predict(model, columns[left_out])
+            except ValueError:  # too few labels for the classifier
+                return None
     is_judged = by_classifier >= 0
     if not is_judged.any():
         return None
@@ -338,7 +355,7 @@ def _matching_temperature(probabilities: NDArray, accuracy: float) -> float:
     Probabilities are those of unlabeled rows, ``p ** (1 / temperature)``, scaled to sum 1. It is 1
     if there is no such temperature between :math:`e^{-3}` and :math:`e^3`.
     """
-    logs = np.log(np.maximum(probabilities, _LEAST_SHARE))
+    logs = np.log(np.maximum(probabilities, np.finfo(probabilities.dtype).tiny))
 
     def excess(log_temperature: float) -> float:
         return softmax(logs / np.exp(log_temperature), axis=1).max(1).mean() - accuracy

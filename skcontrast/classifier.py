@@ -131,15 +131,18 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
     accuracy_ : EstimatedAccuracy or None
         The accuracy on the unlabeled rows of `fit`, estimated without further labels: ``value``,
         and the interval ``low`` to ``high``. None with ``pseudo_labels=False``, if the embedder
-        learns from y, with fewer than two labels per class on average, fewer than 100 unlabeled
-        rows, or more than 500 labels; then cross-validate with `LabeledFolds`. At most 100 copies
-        of the classifier are fitted.
+        learns from y, if classes are imbalanced among the labels, with fewer than two labels per
+        class on average, fewer than 100 unlabeled rows, or more than 500 labels; then
+        cross-validate with `LabeledFolds`. It holds if each class has labels. With groups, it is
+        the accuracy before labels spread in them. At most 100 copies of a LogisticRegression are
+        fitted, or 20 of another classifier.
     temperature_ : float
         `predict_proba` divides log-probabilities by it: the mean of the largest probabilities on
-        the unlabeled rows is then ``accuracy_.value``. 1 without `accuracy_`.
+        the unlabeled rows is then ``accuracy_.value``. 1 without `accuracy_`, and if only 0 and 1
+        are predicted.
     group_agreement_ : GroupAgreement or None
-        With groups: ``value``, how often two labels of a group agree, ``low``, the lower end of
-        its interval, and ``n_pairs``, the number of such pairs.
+        With groups: ``value``, how often two labels of a group agree beyond chance, 1 if always,
+        ``low``, the lower end of its interval, and ``n_pairs``, the number of such pairs.
     uncertainty_ : ndarray of shape (n_samples,) or None
         For the unlabeled rows of `fit`, in [0, 1]: errors are most frequent where it is large. NaN
         for labeled rows. None with ``pseudo_labels=False``, without unlabeled rows, after `load`,
@@ -218,11 +221,12 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
             where unknown.
         **metadata : dict
             ``groups`` (n_samples,): samples that share a class, such as those of one patient; −1
-            for none. Label some samples of the same groups: if at least three of four such pairs
-            agree, with 95 % confidence (all of nine do), unlabeled samples get the class of most
-            labels of their group, weighted by the probability that the classifier gives to it.
-            Groups that disagree more often are ignored. The embedder gets them, if it is to be
-            trained, and vectors a :class:`GroupWhitening` as a further block. ``domains`` and
+            for none. Label some samples of the same groups: if such pairs agree .7 beyond chance,
+            with 95 % confidence (all of 8 do for ten equal classes, all of 16 for two), unlabeled
+            samples get the class of most labels of their group, weighted by the probability that
+            the classifier gives to it. Groups that disagree more often are ignored. The embedder gets them, if it is to be
+            trained, and vectors with 40 groups or more a :class:`GroupWhitening` as a further
+            block. ``domains`` and
             ``descriptions`` for the embedder, as :meth:`ContrastiveEmbedder.fit` takes them;
             ``sample_weight``,
             array-like of shape (n_samples,), for the embedder and the classifier. In a Pipeline,
@@ -263,19 +267,17 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
                 given = None if self.blocks is None else [clone(one) for one in self.blocks]
             embedder = self._trained(X, codes, metadata)
             if given is None:
-                seed, has_groups = resolve_seed(self.random_state), own.groups is not None
-                given = default_blocks(embedder, seed, has_groups=has_groups)
+                given = default_blocks(embedder, resolve_seed(self.random_state), own.groups)
             blocks = WeightedBlocks(embedder, given)
             Z = blocks.fit_transform(X, classifier, own)
             own.fit(classifier, Z)
-            labels = own
-            if agreement is not None and agreement.is_known:
-                labels = spread_in_groups(classifier, Z, own)
-                if labels is not own:
-                    labels.fit(classifier, Z)
-            trust = Trust()
-            if self.pseudo_labels and (labels.codes < 0).any():
-                trust = refit(classifier, blocks, Z, labels, own, uses_y=self.use_labels)
+            trust, in_groups = Trust(), agreement is not None and agreement.is_known
+            if self.pseudo_labels and (codes < 0).any():
+                trust = refit(
+                    classifier, blocks, Z, own, in_groups=in_groups, uses_y=self.use_labels
+                )
+            elif in_groups and (spread := spread_in_groups(classifier, Z, own)) is not own:
+                spread.fit(classifier, Z)
         self.embedder_, self.scaler_, self.classifier_ = embedder, blocks.scaler, classifier
         self.transformers_, self.classes_ = blocks.transformers, classes
         self.blocks_ = dict(zip(blocks.names, blocks.shares.tolist(), strict=True))
@@ -283,7 +285,8 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         self.uncertainty_, self.group_agreement_ = trust.uncertainty, agreement
         if self.verbose:
             if agreement is not None:
-                say(f"Groups: agreement {agreement.value:.2f}, {agreement.n_pairs} labeled pairs")
+                interval = f"at least {agreement.low:.2f}, {agreement.n_pairs} labeled pairs"
+                say(f"Agreement in groups beyond chance: {agreement.value:.2f}, {interval}")
             say("Blocks: " + ", ".join(f"{name} {w:.2f}" for name, w in self.blocks_.items()))
             estimate = trust.accuracy or f"not estimated: {trust.reason}"
             say(f"Accuracy on the unlabeled samples: {estimate}")

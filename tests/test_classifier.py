@@ -379,7 +379,7 @@ def test_groups_and_weights_are_routed(monkeypatch):
         return fit(self, X, y, sample_weight)
 
     monkeypatch.setattr(LogisticRegression, "fit", noting)
-    weights, groups = np.linspace(1, 2, 90), np.arange(90) % 5 + 5 * np.where(FEW < 0, 4, FEW)
+    weights, groups = np.linspace(1, 2, 90), np.arange(90) % 3 + 3 * np.where(FEW < 0, 4, FEW)
     with sklearn.config_context(enable_metadata_routing=True):
         routed = model(blocks=[], pseudo_labels=False).set_fit_request(
             groups=True, sample_weight=True

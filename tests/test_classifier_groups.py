@@ -6,7 +6,7 @@ from scipy.stats import beta
 from sklearn.frozen import FrozenEstimator
 from sklearn.svm import LinearSVC
 
-from skcontrast import ContrastiveClassifier, ContrastiveEmbedder
+from skcontrast import ContrastiveClassifier, ContrastiveEmbedder, export, load, save
 from skcontrast._blocks import Labels
 from skcontrast._pseudo_labels import pooled, spread_in_groups  # private: inside of fit
 from skcontrast.encoders import MLP
@@ -46,12 +46,41 @@ def test_the_agreement_counts_labeled_pairs_of_a_group():
     model = fitted()
     assert model.group_agreement_.n_pairs == 12
     assert model.group_agreement_.value == 1
-    assert model.group_agreement_.low == pytest.approx(beta.ppf(0.025, 12.5, 0.5))
+    assert model.group_agreement_.low == pytest.approx((beta.ppf(0.025, 12.5, 0.5) - 1 / 3) * 1.5)
     codes = FEW.copy()
     codes[0] = (codes[0] + 1) % 3
-    with pytest.warns(UserWarning, match="11 of 12 pairs .* agree. Label 5 more samples"):
-        assert fitted(codes=codes).group_agreement_.value == pytest.approx(13 / 14)
+    chance = ((np.bincount(codes[codes >= 0]) / 24) ** 2).sum()
+    expected = (13 / 14 - chance) / (1 - chance)
+    with pytest.warns(UserWarning, match="11 of 12 pairs .* agree. Label .* more samples"):
+        assert fitted(codes=codes).group_agreement_.value == pytest.approx(expected)
     assert fitted(None).group_agreement_ is None
+
+
+def test_labels_of_one_group_count_as_one_fewer_than_they_are():
+    codes = np.where((GROUPS == 0) | (np.arange(len(Y)) % 40 == 9), Y, -1)
+    with pytest.warns(UserWarning, match="3 of 3 pairs"):
+        assert fitted(codes=codes).group_agreement_.n_pairs == 3
+
+
+def test_groups_that_agree_by_chance_are_ignored():
+    y = (np.arange(len(Y)) % 11 == 0).astype(int)  # one in eleven, whatever the group
+    codes = np.where(np.arange(len(Y)) < 200, y, -1)
+    with pytest.warns(UserWarning, match="groups are ignored: .* by chance 8.%"):
+        assert fitted(codes=codes).group_agreement_.value < 0.4
+
+
+def test_a_file_knows_the_agreement_and_an_exported_model_has_the_block(tmp_path):
+    model = fitted()
+    save(model, tmp_path / "f.skc")
+    loaded = load(tmp_path / "f.skc")
+    assert loaded.group_agreement_ == model.group_agreement_
+    P = model.predict_proba(X, groups=GROUPS)
+    np.testing.assert_array_equal(loaded.predict_proba(X, groups=GROUPS), P)
+    export(model, tmp_path / "f.onnx", X)
+    onnxruntime = pytest.importorskip("onnxruntime")
+    network = onnxruntime.InferenceSession(tmp_path / "f.onnx")
+    exported = network.run(None, {"X": X})[0]
+    np.testing.assert_allclose(exported, model.predict_proba(X), atol=1e-4)
 
 
 def test_labels_reach_the_rest_of_their_group():
@@ -94,7 +123,7 @@ def test_groups_that_disagree_change_nothing_but_the_warning():
 def test_with_few_pairs_no_label_spreads_and_the_warning_says_how_many_are_missing():
     codes = np.where(np.arange(len(Y)) % SIZE == 0, FEW, -1)
     codes[: SIZE * 2] = FEW[: SIZE * 2]
-    with pytest.warns(UserWarning, match="2 of 2 pairs .* agree. Label 7 more samples"):
+    with pytest.warns(UserWarning, match="2 of 2 pairs .* agree. Label .* more samples"):
         model = fitted(codes=codes, pseudo_labels=False, blocks=[])
     with pytest.raises(ValueError, match=r"groups must be None.*n_pairs=2"):
         model.predict(X, groups=GROUPS)

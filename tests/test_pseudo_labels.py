@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from scipy.special import expit, logit
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_digits
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -37,6 +38,8 @@ def fitted(known, classifier=None, **kwargs):
 
 
 FEW = few()
+# Three labels of each class
+THREE = np.where([(Y[:i] == k).sum() < 3 for i, k in enumerate(Y)], Y, -1)
 MODEL = fitted(FEW)
 
 
@@ -149,6 +152,8 @@ def test_the_uncertainty_is_that_of_both_predictions():
         (np.where(np.arange(600) < 101, Y, FEW), {"use_labels": True}, "learnt from y"),
         (Y, {}, "needs pseudo-labels and unlabeled"),
         (FEW, {"pseudo_labels": False}, "needs pseudo-labels and unlabeled"),
+        (np.where(FEW < 0, -1, FEW == 3), {}, "classes of the labels are imbalanced"),
+        (THREE, {"classifier": CalibratedClassifierCV(cv=3)}, "cannot be fitted without some"),
     ],
 )
 def test_where_nothing_can_be_estimated_it_says_why(known, parameters, reason, capsys):

@@ -18,6 +18,7 @@ from scipy.sparse import issparse
 from sklearn.linear_model import LogisticRegression
 from torch import Tensor, nn
 
+from .._group_whitening import GroupWhitening
 from .._runtime import guarded
 from .._safetensors import replace_file
 from ..classifier import ContrastiveClassifier
@@ -195,7 +196,11 @@ def _features_layers(transformer: Any) -> nn.Module:
             "export the embedder_."
         )
     layers = [inner._scaler.layer(), inner.module_]
-    if inner is not transformer:  # whitened
+    if isinstance(transformer, GroupWhitening):
+        mean, V = transformer.mean_, transformer.components_
+        V = np.eye(len(mean)) if V is None else V
+        layers.append(_linear_layer(V, -V @ mean))
+    elif inner is not transformer:  # whitened by views
         scaler, V = transformer.scaler_, transformer.components_
         rotation = transformer.gain_ * np.eye(V.shape[1]) + V.T * transformer.gains_ @ V
         layers.append(

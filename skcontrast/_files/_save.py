@@ -25,6 +25,7 @@ from torch import nn
 
 from .._group_whitening import GroupWhitening
 from .._model._model import Model
+from .._pseudo_labels import GroupAgreement
 from .._runtime import guarded, resolve_device
 from .._safetensors import MALFORMED, pack, problem_in, read_file, replace_file
 from .._version import versions
@@ -338,6 +339,7 @@ def _classifier_content(model: ContrastiveClassifier) -> dict[str, Any]:
     blocks = {"blocks": model.blocks_, "transformers": model.transformers_}
     estimate = model.accuracy_ and list(model.accuracy_)
     content |= {"accuracy": estimate, "temperature": model.temperature_}
+    content["agreement"] = model.group_agreement_ and list(model.group_agreement_)
     return content | blocks | {"output": _output_config(model)}
 
 
@@ -353,9 +355,11 @@ def _classifier(embedder: ContrastiveEmbedder, content: dict[str, Any]) -> Contr
     if model.blocks is not None:
         model.blocks = [clone(transformer) for transformer in model.transformers_]
     model.classes_, model.uncertainty_ = fitted.classes_, None
-    # Older files have neither.
+    # Older files have none of these.
     estimate, model.temperature_ = content.get("accuracy"), content.get("temperature", 1.0)
     model.accuracy_ = estimate and EstimatedAccuracy(*estimate)
+    agreement = content.get("agreement")
+    model.group_agreement_ = agreement and GroupAgreement(*agreement)
     return model
 
 

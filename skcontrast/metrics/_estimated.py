@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
@@ -73,9 +74,9 @@ class EstimatedAccuracy(NamedTuple):
             If `n_tested` is not positive, or `n_correct` not between 0 and `n_tested`.
         """
         check_argument("with_test_labels", "n_tested", n_tested, POSITIVE_INT)
-        if not 0 <= n_correct <= n_tested:
+        if not isinstance(n_correct, Integral) or not 0 <= n_correct <= n_tested:
             raise ValueError(
-                f"n_correct must be between 0 and n_tested, {n_tested}, got {n_correct}."
+                f"n_correct must be an integer from 0 to n_tested, {n_tested}, got {n_correct}."
             )
         tail = (1 - self.confidence) / 2
         deviation = _HALF_WIDTH / norm.ppf(1 - (1 - _CONFIDENCE) / 2)
