@@ -224,12 +224,11 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
             for none. Label some samples of the same groups: if such pairs agree .7 beyond chance,
             with 95 % confidence (all of 8 do for ten equal classes, all of 16 for two), unlabeled
             samples get the class of most labels of their group, weighted by the probability that
-            the classifier gives to it. Groups that disagree more often are ignored. The embedder gets them, if it is to be
-            trained, and vectors with 40 groups or more a :class:`GroupWhitening` as a further
-            block. ``domains`` and
-            ``descriptions`` for the embedder, as :meth:`ContrastiveEmbedder.fit` takes them;
-            ``sample_weight``,
-            array-like of shape (n_samples,), for the embedder and the classifier. In a Pipeline,
+            the classifier gives to it. Groups that disagree more often are ignored. The embedder
+            gets them, if it is to be trained, and vectors with 40 groups or more a
+            :class:`GroupWhitening` as a further block. ``domains`` and ``descriptions`` for the
+            embedder, as :meth:`ContrastiveEmbedder.fit` takes them; ``sample_weight``, array-like
+            of shape (n_samples,), for the embedder and the classifier. In a Pipeline,
             pass them with the name of the step or by metadata routing.
 
         Returns
