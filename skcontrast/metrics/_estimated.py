@@ -39,7 +39,7 @@ class EstimatedAccuracy(NamedTuple):
     >>> print(estimate)
     0.90 (90 % interval 0.75 to 0.97)
     >>> print(estimate.with_test_labels(14, 20))  # 14 of 20 other samples were predicted correctly
-    0.81 (90 % interval 0.69 to 0.91)
+    0.80 (90 % interval 0.68 to 0.89)
     """
 
     value: float
