@@ -45,9 +45,9 @@ _LABELS_PER_CLASS, _FEWEST_UNLABELED, _LEAST_EVENNESS = 2, 100, 0.7
 _MOST_ROWS, _LEAST_SHARE = 10_000, 1e-9
 # Bounds of the logarithm of a temperature.
 _COLDEST, _HOTTEST = -3.0, 3.0
-# Groups are ignored if their labels agree less often. Labels spread if the lower end of an
-# interval of this confidence is above it. This harmed none of five sets; five pairs, or no
-# minimum, lost accuracy on single draws of one (benchmarks/studies/results/metadata.md).
+# Groups are ignored if their labels agree less, beyond chance. Labels spread if the lower end of
+# an interval of this confidence is at least as large. Without a minimum of pairs, a draw of one
+# set lost .1 (benchmarks/studies/results/metadata.md). The value .7 is not tuned.
 _LEAST_AGREEMENT, _CONFIDENCE = 0.7, 0.95
 # Agreeing pairs that are added, so that few pairs do not exclude groups.
 _PRIOR = 2
