@@ -2,6 +2,7 @@
 
     python -m benchmarks.studies.gap_closed FOLDER  # which holds fashion_mnist.npz
     python -m benchmarks.studies.gap_closed FOLDER --embedder
+    python -m benchmarks.studies.gap_closed FOLDER --kinds images series
     python -m benchmarks.studies.gap_closed FOLDER --report
 
 DCL and its successors assume samples v ~ p⁺ of the anchor's class that correct the mean over
@@ -20,13 +21,18 @@ results/gap_closed.jsonl, and skipped when the script runs again.
 
 With `--embedder`, a ``ContrastiveEmbedder`` of digits gets the groups, "neutral", "positive" or
 "correct", with weak views (noise of .3 standard deviations). Its batches of 128 hold such samples
-only where they were drawn, and the other samples of the batch are the candidates.
+only where they were drawn, and the other samples of the batch are the candidates. With `--kinds`,
+embedders of images, series, graphs and the features of a frozen network have the encoder and, as
+"usual" views, the augmentation of their kind, for as many steps; the samples of p⁺ are groups of
+five labels per class, or of all.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+from functools import lru_cache
 from itertools import product
 from pathlib import Path
 from time import process_time
@@ -39,9 +45,15 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import NearestNeighbors
 from torch import nn
 
+from benchmarks._graph_sets import load_graphs
+from benchmarks._image_sets import FOLDER
+from benchmarks._photographs import load as load_photographs
+from benchmarks._photographs import pretrained_encoder
+from benchmarks._series_sets import load_series
 from skcontrast import ContrastiveEmbedder, contrastive_loss
-from skcontrast.augmentation import GaussianNoise
+from skcontrast.augmentation import GaussianNoise, NodeDrop
 from skcontrast.encoders import MLP
+from skcontrast.features import Frozen
 from skcontrast.losses import DCL, HCL, PUCL, InfoNCE, PositiveDebiased, Supervised
 from skcontrast.similarity import Cosine
 
@@ -50,25 +62,38 @@ SETS = {"digits": range(10), "garments 0 2 4 6": (0, 2, 4, 6)}
 # Noise, and the share of pixels that are set to 0.
 VIEWS = {"weak": (0.1, 0.0), "usual": (0.3, 0.1), "strong": (0.5, 0.3)}
 TEMPERATURES = (0.2, 0.5)
+# Weak views where they are not noise of .1.
+WEAK = {"graphs": NodeDrop(0.05), "frozen features": GaussianNoise(0.3)}
+KINDS = {
+    "digits as images": "digits",
+    "images": "Fashion-MNIST",
+    "series": "FacesUCR",
+    "graphs": "ENZYMES",
+    "frozen features": "pbc",
+}
 SOURCES = ("5 labels", "groups", "neighbours", "all")
 N_TRAIN, N_TEST, BATCH, STEPS, N_MATES, N_SEEDS = 600, 1500, 128, 150, 2, 5
 COLUMNS = ("5 labels per class", "linear probe")
+NAMES = ("set", "views", "temperature", "loss", "v", "role", "seed")
 # Of a smaller gap, no share is reported.
 GAP = 0.01
 
 
 def load(name, seed, folder):
     """Return training and test samples, pixels in [0, 1], and their classes from 0."""
-    if name == "digits":
+    if name in KINDS:
+        X, y = samples(name, folder)
+    elif name == "digits":
         X, y = load_digits(return_X_y=True)
         X = X / 16
     else:
         with np.load(folder / "fashion_mnist.npz") as file:
             X, y = file["X_train"][:20_000].reshape(20_000, -1) / 255, file["y_train"][:20_000]
-    kept = np.flatnonzero(np.isin(y, SETS[name]))
+    kept = np.flatnonzero(np.isin(y, SETS.get(name, y)))
     kept = np.random.default_rng(seed).permutation(kept)[: N_TRAIN + N_TEST]
-    X, y = X[kept].astype(np.float32), np.unique(y[kept], return_inverse=True)[1]
-    return X[:N_TRAIN], y[:N_TRAIN], X[N_TRAIN:], y[N_TRAIN:]
+    X, y = X[kept], np.unique(y[kept], return_inverse=True)[1]
+    X, n = X if name in KINDS else X.astype(np.float32), min(N_TRAIN, 2 * len(kept) // 3)
+    return X[:n], y[:n], X[n:], y[n:]
 
 
 def mutual_neighbors(H, k=5):
@@ -185,6 +210,54 @@ def embedded(X, y, loss, groups, role, temperature, seed):
     return embedder.fit(X, y if loss.requires_y else None, **given).transform
 
 
+@lru_cache(maxsize=1)
+def samples(kind, folder):
+    """Return all samples of a kind's set, and their classes from 0."""
+    name = KINDS[kind]
+    if kind == "digits as images":
+        return load_digits().images.astype(np.float32) / 16, load_digits().target
+    if kind == "images":
+        with np.load(folder / "fashion_mnist.npz") as file:
+            return file["X_train"][:6000], file["y_train"][:6000].astype(int)
+    if kind == "series":
+        return load_series(name, folder)[:2]
+    if kind == "graphs":
+        return load_graphs(name, folder)
+    os.environ[FOLDER] = str(folder)
+    X, y, X_test, y_test = load_photographs(name, 224)
+    X, y = np.concatenate([X, X_test]), np.concatenate([y, y_test])
+    return Frozen(pretrained_encoder("lite0")).fit(X[:128]).transform(X), y
+
+
+def kind_rows(y, seed):
+    """Yield the loss, the groups, and what they do, of each row of an embedder of a kind."""
+    mates = known_mates("5 labels", y, np.random.default_rng(seed))
+    few = np.where([len(rows) > 0 for rows in mates], y, -1)
+    dcl = DCL(tau_plus=1 / len(np.unique(y)))
+    yield "InfoNCE", InfoNCE(), None, "view", "correct"
+    yield "Supervised", Supervised(), None, "view", "correct"
+    yield "DCL", dcl, None, "view", "correct"
+    for groups, source in ((few, "5 labels"), (y, "all")):
+        yield "DCL", dcl, groups, source, "correct"
+        yield "DCL", dcl, groups, source, "positive"
+
+
+def of_kind(X, y, kind, loss, groups, role, views, temperature, seed):
+    """Return the trained embedder of a kind, as a function of samples."""
+    embedder = ContrastiveEmbedder(
+        loss=loss,
+        similarity=Cosine(temperature),
+        augmentation=WEAK.get(kind, GaussianNoise(0.1)) if views == "weak" else None,
+        same_group="neutral" if groups is None else role,
+        batch_size=BATCH,
+        max_epochs=STEPS // -(-len(y) // BATCH),
+        random_state=seed,
+        device="cpu",
+    )
+    given = {} if groups is None else {"groups": groups}
+    return embedder.fit(X, y if loss.requires_y else None, **given).transform
+
+
 def stored(path):
     """Return the rows that have been measured."""
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
@@ -217,34 +290,44 @@ def main():
     parser.add_argument("folder", type=Path)
     parser.add_argument("--report", action="store_true")
     parser.add_argument("--embedder", action="store_true", help="with the embedder's batches")
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, help="embedders of other kinds")
     parser.add_argument("--rows", type=Path, default=RESULTS, help="file of the rows")
     args = parser.parse_args()
     if args.report:
         report(stored(args.rows))
         return
     torch.set_num_threads(1)
-    names = ("set", "views", "temperature", "loss", "v", "role", "seed")
-    done = {tuple(row[name] for name in names) for row in stored(args.rows)}
-    sets, all_views = (["digits"], ["weak"]) if args.embedder else (SETS, VIEWS)
+    for row in cells(args):
+        with args.rows.open("a") as file:
+            file.write(json.dumps(row) + "\n")
+        print("|", " | ".join(map(str, row.values())), "|", flush=True)
+
+
+def cells(args):
+    """Yield each row that is not yet stored, as it is measured."""
+    done = {tuple(row[name] for name in NAMES) for row in stored(args.rows)}
+    sets = args.kinds or (["digits"] if args.embedder else SETS)
+    all_views = ["weak"] if args.embedder else ["weak", "usual"] if args.kinds else VIEWS
     for seed, name, views, temperature in product(range(N_SEEDS), sets, all_views, TEMPERATURES):
         X, y, X_test, y_test = load(name, seed, args.folder)
-        rows = embedder_rows(y, seed) if args.embedder else rows_of(name, views)
+        rows = rows_of(name, views)
+        if args.kinds or args.embedder:
+            rows = (kind_rows if args.kinds else embedder_rows)(y, seed)
         for label, loss, *groups, source, role in rows:
             title = f"{name}, embedder" if args.embedder else name
             key = (title, views, temperature, label, source, role, seed)
             if key in done:
                 continue
             begin = process_time()
-            if args.embedder:
+            if args.kinds:
+                embed = of_kind(X, y, name, loss, *groups, role, views, temperature, seed)
+            elif args.embedder:
                 embed = embedded(X, y, loss, *groups, role, temperature, seed)
             else:
                 embed = fitted(X, y, loss, source, role, views, temperature, seed)
             found = judged(embed(X), y, embed(X_test), y_test, seed)
-            row = dict(zip(names, key, strict=True)) | dict(zip(COLUMNS, found, strict=True))
-            row["CPU s"] = round(process_time() - begin, 2)
-            with args.rows.open("a") as file:
-                file.write(json.dumps(row) + "\n")
-            print("|", " | ".join(map(str, row.values())), "|", flush=True)
+            row = dict(zip(NAMES, key, strict=True)) | dict(zip(COLUMNS, found, strict=True))
+            yield row | {"CPU s": round(process_time() - begin, 2)}
 
 
 if __name__ == "__main__":
