@@ -20,8 +20,9 @@ Without options, the epochs, batches and networks are the paper's, or those of t
 builds on where it has none (Chuang et al. 2020; Sun et al. 2020). Images: ResNet with the stem for
 CIFAR, 128 dimensions, temperature .5, Adam .001 at a constant rate, views of SimCLR, and a linear
 probe with all labels. Graphs: InfoGraph with a GIN of 3 layers of width 32, Adam .01, and an SVM
-whose C is chosen within ten folds. Accuracies are in %, means over ``--seeds`` with the standard
-deviation. The paper's figure is that of its own epochs and network; a dash stands where it has
+whose C is chosen within ten folds; two rows that the paper lacks are the network before training,
+and the oracle, which knows all labels. Accuracies are in %, means over ``--seeds`` with the
+standard deviation. The paper's figure is that of its own epochs and network; a dash stands where it has
 none for the batch. A GPU is used where there is one. The first line says about how long the
 training takes. What was run: ``studies/results/paper_recipes.md``.
 """
@@ -56,6 +57,7 @@ from skcontrast.losses import (
     NonparametricBCL,
     PositiveDebiased,
     Ring,
+    Supervised,
 )
 from skcontrast.metrics import linear_probe
 from skcontrast.similarity import Cosine, VonMisesFisher
@@ -157,6 +159,8 @@ TABLES = {
     "pucl-graphs": (
         graphs(),
         {
+            "untrained": (None, None),
+            "InfoGraph, labels known": (Supervised(), None),
             "InfoGraph": (InfoNCE(), (56.63, 50.33, 73.16, 82.99)),
             "InfoGraph+DEB": (DEB, (55.74, 51.21, 70.58, 84.89)),
             "InfoGraph+Hard": (HARD, (56.20, 51.35, 71.61, 85.07)),
@@ -182,7 +186,7 @@ def samples(name, args):
 def accuracy(embedder, data, seed):
     """Return the accuracy on images by a linear probe, or on graphs by an SVM over ten folds."""
     X, y, *test = data
-    H = embedder.fit_transform(X)
+    H = embedder.fit(X, y if embedder.loss.requires_y else None).transform(X)
     if test:
         return linear_probe(H, y, embedder.transform(test[0]), test[1])
     svm = make_pipeline(StandardScaler(), SVC())
@@ -206,13 +210,15 @@ def changed(embedder, loss, args, seed):
     options = {"max_epochs": args.epochs, "batch_size": args.batch_size}
     options |= {"encoder__depth": args.depth}
     given = {name: value for name, value in options.items() if value is not None}
+    if loss is None:  # untrained
+        loss, given = InfoNCE(), given | {"max_epochs": 1, "lr": 1e-12}
     return clone(embedder).set_params(loss=loss, random_state=seed, **given)
 
 
 def in_print(figures, name, batch_size):
     """Return the figure in print of a set of graphs, or of the N of a batch, if there is one."""
     if name in GRAPHS:
-        return figures[GRAPHS.index(name)]
+        return None if figures is None else figures[GRAPHS.index(name)]
     return dict(zip(reversed(BATCHES), reversed(figures or ()), strict=False)).get(batch_size)
 
 
