@@ -22,9 +22,9 @@ CIFAR, 128 dimensions, temperature .5, Adam .001 at a constant rate, views of Si
 probe with all labels. Graphs: InfoGraph with a GIN of 3 layers of width 32, Adam .01, and an SVM
 whose C is chosen within ten folds; two rows that the paper lacks are the network before training,
 and the oracle, which knows all labels. Accuracies are in %, means over ``--seeds`` with the
-standard deviation. The paper's figure is that of its own epochs and network; a dash stands where it has
-none for the batch. A GPU is used where there is one. The first line says about how long the
-training takes. What was run: ``studies/results/paper_recipes.md``.
+standard deviation. The paper's figure is that of its own epochs and network; a dash stands where
+it has none for the batch. A GPU is used where there is one. The first line says about how long
+the training takes. What was run: ``studies/results/paper_recipes.md``.
 """
 
 from __future__ import annotations

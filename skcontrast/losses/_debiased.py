@@ -236,7 +236,7 @@ class PositiveDebiased(Loss):
     Parameters
     ----------
     tau_plus : float, Schedule or "auto", default=0.1
-        Class prior τ⁺ in (0, 1).
+        Class prior τ⁺ in (0, 1). The default is the paper's, for the ten classes of CIFAR-10.
     negatives : Loss, default=None
         How the expectation over true negatives is estimated: an object such as ``DCL()`` or
         ``BCL()``, whose :math:`\hat E^-` replaces the factor g of N in the denominator. None is
