@@ -5,7 +5,7 @@
 Each benchmark has a page ``results/NAME.md`` next to its figures, ``results/NAME.json``: what is
 between the line ``<!-- table: TABLE -->`` and the next ``<!-- end -->`` is replaced by the table.
 In the pages of the documentation, `DOCUMENTED`, the lines are ``.. table: NAME`` and ``.. end``,
-and each table is made of one or several stored ones.
+and each table is made of one or several stored ones. README has one table, `five_labels`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from textwrap import indent
 from benchmarks._results import cell, load, made_with, table_lines
 
 FOLDER = Path(__file__).parent
+README = FOLDER.parent / "README.md"
 MEASURED_PAGE = FOLDER.parent / "docs" / "measured.rst"
 HELP_PAGE = FOLDER.parent / "docs" / "guide" / "do_debiased_losses_help.rst"
 MARKDOWN = re.compile(r"(<!-- table: ([^\n]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
@@ -37,7 +38,7 @@ SETS = {
 
 def pages():
     """Return the paths of all pages."""
-    return [*sorted(FOLDER.glob("*/results/*.md")), *DOCUMENTED]
+    return [*sorted(FOLDER.glob("*/results/*.md")), *DOCUMENTED, README]
 
 
 def rendered(path):
@@ -46,6 +47,8 @@ def rendered(path):
     if path in DOCUMENTED:
         made = DOCUMENTED[path]
         return RST.sub(lambda m: f"{m[1]}{csv_table(*made[m[2]]())}\n{m[4]}", text)
+    if path == README:
+        return MARKDOWN.sub(lambda m: f"{m[1]}\n{five_labels()}\n\n{m[4]}", text)
     tables = load(path.with_suffix(".json"))
     return MARKDOWN.sub(lambda m: f"{m[1]}\n{markdown(tables[m[2]])}\n\n{m[4]}", text)
 
@@ -54,6 +57,26 @@ def markdown(table):
     """Return a stored table, and how it was made."""
     note = [table["note"], ""] if "note" in table else []
     return "\n".join([*table_lines(table), "", *note, f"*{made_with(table)}*"])
+
+
+def five_labels():
+    """Return accuracies with 5 labels per class: the best is bold, ↓ marks a worse classifier."""
+    table = load(FOLDER / "studies/results/five_labels.json")["five labels"]
+    columns = ("raw", "without training", "embedding", "classifier")
+    rows = []
+    for row in table["rows"]:
+        means = {column: row[column]["mean"] for column in columns if row[column]}
+        best = max(means.values())
+        cells = dict.fromkeys(columns, "–") | {
+            column: f"**{mean:.2f}**" if mean == best else f"{mean:.2f}"
+            for column, mean in means.items()
+        }
+        cells["without training"] += f", {row['best of it']}"
+        cells["classifier"] += " ↓" * (means["classifier"] < best)
+        minutes = row["CPU min"]
+        cells["CPU time"] = f"{60 * minutes:.0f} s" if minutes < 1 else f"{minutes:.0f} min"
+        rows.append({"data": row["data"]} | cells)
+    return "\n".join([*table_lines({"rows": rows, "digits": 2}), "", f"*{made_with(table)}*"])
 
 
 def csv_table(rows, tables):

@@ -78,7 +78,9 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"/plot_",
-    "subsection_order": ["../examples/data", "../examples/judging", "../examples/losses"],
+    "subsection_order": [
+        f"../examples/{folder}" for folder in ("data", "judging", "losses", "papers")
+    ],
     "within_subsection_order": "gallery.ExampleOrder",
     "thumbnail_size": (640, 560),
     "doc_module": ("skcontrast",),

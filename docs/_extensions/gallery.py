@@ -6,6 +6,7 @@ from pathlib import Path
 READING_ORDER = (
     "plot_three_rounds",
     "plot_few_labels",
+    "plot_colour_images",
     "plot_image_folder",
     "plot_tables",
     "plot_series",
@@ -23,6 +24,7 @@ READING_ORDER = (
     "plot_search",
     "plot_grid_search",
     "plot_concentration",
+    "plot_own_loss",
     "plot_real_scores",
     "plot_class_densities",
     "plot_simulated_scores",

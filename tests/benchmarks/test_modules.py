@@ -61,6 +61,12 @@ def small_metadata(name, folder, seed):
     return *(a[:60] for a in (X, y % 2, g)), *(a[60:120] for a in (X, y % 2, g))
 
 
+def small_vectors(seed):
+    """Return what the functions of `five_labels.SETS` return."""
+    X, y, groups, X_test, y_test, _ = small_metadata("digits", None, seed)
+    return X, y, X_test, y_test, {"groups": groups}
+
+
 SMALL = {"SETS": {"digits": few_digits, "Fashion-MNIST": few_digits}}
 
 
@@ -99,6 +105,10 @@ TOY = {
     "studies.classifier": (["--sets", "iris"], {"N_TRAIN": 60, "N_LABELS": 2, "N_DRAWS": 2}),
     "studies.estimation": (["--n-positives", "100", "--lengths", "1"], {"BATCH": 32}),
     "studies.few_label_recipes": (["--rows", "DATA/v.npz", "--per-class", "1", *ONE], {}),
+    "studies.five_labels": (
+        ["--rows", "OUT/rows.jsonl"],
+        {"SETS": {"digits": (small_vectors, "vectors")}, "N_SEEDS": 1},
+    ),
     "studies.gap_closed": (
         ["DATA", "--rows", "OUT/rows.jsonl"],
         {
@@ -148,7 +158,8 @@ TOY = {
 
 
 SLOW = {"speed.augmentation", "speed.gpu", "speed.loss_engine", "speed.overhead"}
-SLOW |= {"studies.classifier", "studies.tables", "studies.worth", "speed.growth"}
+SLOW |= {"studies.classifier", "studies.five_labels", "studies.tables", "studies.worth"}
+SLOW |= {"speed.growth"}
 SLOW |= {"studies.estimation", "studies.groups", "studies.time_to_quality"}
 SLOW |= {"speed.first_fit", "speed.peers_end_to_end", "speed.processes", "speed.soak"}
 SLOW |= {"studies.graph_worth", "studies.paper_losses", "studies.simulation"}

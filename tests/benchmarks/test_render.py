@@ -9,6 +9,7 @@ from argparse import Namespace
 import pytest
 
 from benchmarks import _results, render
+from benchmarks.studies import five_labels
 
 FIGURES = sorted(render.FOLDER.glob("*/results/*.json"))
 
@@ -53,6 +54,25 @@ def test_the_pages_of_the_documentation_have_their_tables():
         page = path.read_text(encoding="utf-8")
         shown = re.findall(r"^\.\. table: (.+)$", page, flags=re.MULTILINE)
         assert shown == list(tables), path
+
+
+def test_the_table_of_readme_is_that_of_its_rows():
+    table = _results.load(five_labels.RESULTS.with_suffix(".json"))["five labels"]
+    rows = [
+        {k: _results.rounded(v, 3) for k, v in row.items()} for row in five_labels.table_of()[0]
+    ]
+    assert table["rows"] == rows
+
+
+def test_readme_marks_the_classifier_where_another_column_is_ahead():
+    lines = render.five_labels().splitlines()
+    rows = [line.split("|")[2:6] for line in lines if line.startswith("| ") and "**" in line]
+    assert len(rows) == 9
+    for cells in rows:
+        figures = [float(re.search(r"\d\.\d+|$", cell)[0] or 0) for cell in cells]
+        bold = [k for k, cell in enumerate(cells) if "**" in cell]
+        assert all(figures[k] == max(figures) for k in bold)
+        assert ("↓" in cells[-1]) == (3 not in bold)
 
 
 def test_the_page_of_measured_figures_is_short():
