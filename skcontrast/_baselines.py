@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from numbers import Integral
 from time import process_time
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from ._checks import POSITIVE_INT, Interval, StrOptions, check_argument, validated
+from ._checks import POSITIVE_INT, StrOptions
+from ._checks._arguments import check_argument, check_length, validated
 from ._data._metadata import validate_labels
 from ._model._defaults import defaults_of
 from ._runtime import guarded
@@ -32,7 +32,7 @@ from .kinds._recognise import is_custom
 from .metrics._labeled import check_count
 from .metrics._neighbors import knn_accuracy
 from .metrics._paired import PairedComparison, compare_paired
-from .metrics._probes import _first_seed, few_label_accuracy, linear_probe
+from .metrics._probes import SEEDS, TWO_OR_MORE, _first_seed, few_label_accuracy, linear_probe
 from .metrics._scorers import split_at_embedder
 
 if TYPE_CHECKING:
@@ -175,17 +175,13 @@ class BaselineComparison:
             outcome = "behind"
         elif low > -_SAME and high < _SAME:
             outcome = "as good as"
-        return (
-            outcome,
-            f"{outcome} {row} ({found.mean:+.3f}, {low:+.3f} to {high:+.3f})",
-        )
+        return outcome, f"{outcome} {row} ({found.mean:+.3f}, {low:+.3f} to {high:+.3f})"
 
     def _record(self, row: str) -> dict[str, Any]:
         record: dict[str, Any] = {"row": row}
         for column, values in self.scores[row].items():
             record[column] = float(values.mean())
-            is_ours = row == OURS
-            record[f"p, {column}"] = np.nan if is_ours else self.compare(row, column).p_t
+            record[f"p, {column}"] = np.nan if row == OURS else self.compare(row, column).p_t
         return {**record, "seconds": self.seconds[row]}
 
     def __str__(self) -> str:
@@ -207,12 +203,7 @@ class BaselineComparison:
 
 
 @guarded()
-@validated(
-    n_labels=POSITIVE_INT,
-    n_repeats=[Interval(Integral, 2, None, closed="left")],
-    baseline=[str, None],
-    random_state=[Interval(Integral, 0, 2**32 - 1, closed="both"), np.random.RandomState, None],
-)
+@validated(n_labels=POSITIVE_INT, n_repeats=TWO_OR_MORE, baseline=[str, None], random_state=SEEDS)
 def compare_with_baselines(
     embedder: ContrastiveEmbedder | Pipeline,
     X: Any,
@@ -313,8 +304,7 @@ def compare_with_baselines(
         before, last = split_at_embedder(clone(embedder).fit(X), "embedder")
     samples = X if before is None else before.transform(X)
     ours = _flat(last.transform(samples))
-    if len(ours) != len(codes):
-        raise ValueError(f"y must have one entry per sample, {len(ours)}, got {len(codes)}.")
+    check_length("y", len(codes), len(ours))
     # The time of fit and transform of the embedder, also if it was fitted before.
     spent = process_time() - start
     if last is given:
@@ -408,8 +398,7 @@ def _representations(
     if "pretrained" not in features:
         yield "untrained", lambda: _flat(_untrained(embedder, seed).fit_transform(X)), True
     yield OURS, lambda: ours, True
-    blocks = [computed[name] for name in features or ("raw",) if name in computed]
-    if blocks:
+    if blocks := [computed[name] for name in features or ("raw",) if name in computed]:
         yield BOTH, lambda: _concatenated([ours, *blocks]), False
 
 
@@ -417,8 +406,7 @@ def _baseline_names(embedder: Any, X: Any) -> set[str]:
     """Return the names of the rows without training."""
     schema = embedder._model.schema
     names = set(defaults_of(schema.kind).features(0)) - {"raw"}
-    is_pretrained = getattr(embedder.encoder, "adapts", False)
-    names |= {"pretrained"} if is_pretrained else {"untrained"}
+    names |= {"pretrained"} if getattr(embedder.encoder, "adapts", False) else {"untrained"}
     names |= {"whitened"} if names - {"untrained"} else set()
     if _has_columns(schema.kind, schema.sample_shape, X):
         is_wide = math.prod(schema.sample_shape) > _MOST_COMPONENTS

@@ -33,8 +33,7 @@ def on_cpu(state: Any) -> Any:
     A module or tensor that is already there is returned without copying.
     """
     if isinstance(state, nn.Module):
-        tensors = [*state.parameters(), *state.buffers()]
-        if all(tensor.device.type == "cpu" for tensor in tensors):
+        if all(t.device.type == "cpu" for t in (*state.parameters(), *state.buffers())):
             return state
         return copy.deepcopy(state).cpu()
     return map_leaves(lambda leaf: leaf.cpu() if isinstance(leaf, Tensor) else leaf, state)
@@ -126,8 +125,7 @@ def _apply_padded(module: nn.Module, batch: Any) -> Tensor:
     n = len(batch)
     if n >= _MIN_ROWS or not isinstance(batch, Tensor) or batch.ndim != 2:
         return module(batch)
-    rows = torch.arange(_MIN_ROWS, device=batch.device) % n
-    return module(batch[rows])[:n]
+    return module(batch[torch.arange(_MIN_ROWS, device=batch.device) % n])[:n]
 
 
 # Samples that are compared with each other, and samples in a batch.

@@ -110,10 +110,8 @@ class LabelGraph:
             chunk = slice(first, first + _CHUNK)
             outside = self.nodes[chunk] < 0
             probabilities = spread[self.nodes[chunk]].astype(np.float32)
-            edges = _sparse(
-                self.weights[chunk][outside], self.neighbors[chunk][outside], len(self.rows)
-            )
-            probabilities[outside] = edges @ spread
+            edges = self.weights[chunk][outside], self.neighbors[chunk][outside]
+            probabilities[outside] = _sparse(*edges, len(self.rows)) @ spread
             yield chunk, probabilities / probabilities.sum(1, keepdims=True).clip(1e-12)
 
     def left_out(self, folds: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -246,16 +244,13 @@ class LabelSpreader:
         if settings is not None:
             if not hasattr(settings, "labeled_share") or isinstance(settings, type):
                 raise TypeError(
-                    f"pseudo_labels of the loss must return PseudoLabels(...) or None, got "
-                    f"{settings!r}."
+                    f"pseudo_labels of a loss must return PseudoLabels or None, got {settings!r}."
                 )
             validate_parameters(settings)
         self.settings = settings
         self.labels = torch.empty(0, dtype=torch.int64) if labels is None else labels
         self.labeled = (self.labels >= 0).nonzero()[:, 0].cpu()
-        self.labeled_share = 0.0
-        if settings is not None and len(self.labeled):
-            self.labeled_share = settings.labeled_share
+        self.labeled_share = settings.labeled_share if settings and len(self.labeled) else 0.0
 
     @property
     def has_some_labels(self) -> bool:
@@ -288,9 +283,7 @@ class LabelSpreader:
         """
         n_neighbors = N_NEIGHBORS if self.settings is None else self.settings.n_neighbors
         chunks = LabelGraph(h, self.labels, n_neighbors).chunks()
-        return summarize(
-            (probabilities for _, probabilities in chunks), np.random.default_rng(seed)
-        )
+        return summarize((rows for _, rows in chunks), np.random.default_rng(seed))
 
     def shares(self, spread: Spread) -> NDArray[np.float64]:
         """Return estimated shares of the classes among all samples, shape (n_classes,).

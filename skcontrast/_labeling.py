@@ -16,7 +16,8 @@ from sklearn.model_selection import BaseCrossValidator, StratifiedGroupKFold, ch
 from sklearn.utils import check_consistent_length, check_random_state, gen_batches
 from threadpoolctl import threadpool_limits
 
-from ._checks import POSITIVE_INT, as_numbers, check_argument, naming, validated
+from ._checks import POSITIVE_INT
+from ._checks._arguments import as_numbers, check_argument, naming, validated
 from ._data._metadata import group_codes, known_classes, split_known
 from ._runtime import guarded
 from .features import PartialWhitening
@@ -198,25 +199,16 @@ def _central(vectors: NDArray, n: int, generator: np.random.RandomState) -> list
     """Return the medoids of n clusters, the largest first."""
     with naming("H", EMBEDDINGS):
         whitened = PartialWhitening(_N_COMPONENTS, random_state=generator).fit_transform(vectors)
-    points = on_sphere(whitened)
-    clusters = _clusters(points, n, generator)
-    sizes = np.bincount(clusters)
-    largest = [k for k in np.argsort(-sizes, kind="stable")[:n] if sizes[k]]
-    return [_medoid(points, np.flatnonzero(clusters == k), generator) for k in largest]
-
-
-def _clusters(
-    points: NDArray, n_clusters: int, generator: np.random.RandomState
-) -> NDArray[np.int32]:
-    """Return the cluster of each point."""
-    if len(points) * n_clusters > _MOST:
-        model = MiniBatchKMeans(n_clusters, batch_size=4096, n_init=3, random_state=generator)
-    else:
-        model = KMeans(n_clusters, n_init=3, random_state=generator)
+    points, options = on_sphere(whitened), {"n_init": 3, "random_state": generator}
+    are_many = len(points) * n > _MOST
+    model = MiniBatchKMeans(n, batch_size=4096, **options) if are_many else KMeans(n, **options)
     # The rounding of several threads is not reproducible.
     quiet = warnings.catch_warnings(action="ignore", category=ConvergenceWarning)
     with threadpool_limits(1), quiet:  # identical samples
-        return model.fit_predict(points)
+        clusters = model.fit_predict(points)
+    sizes = np.bincount(clusters)
+    largest = [k for k in np.argsort(-sizes, kind="stable")[:n] if sizes[k]]
+    return [_medoid(points, np.flatnonzero(clusters == k), generator) for k in largest]
 
 
 def _medoid(points: NDArray, rows: NDArray, generator: np.random.RandomState) -> np.int64:

@@ -12,13 +12,9 @@ from tqdm.auto import tqdm
 
 # Warnings skip frames of these folders: skorch calls callbacks, scikit-learn calls `fit` in a
 # Pipeline, and decorators of torch and contextlib wrap functions.
-_SKIPPED = (
-    *(
-        os.path.dirname(str(find_spec(name).origin)) + os.sep  # type: ignore[union-attr]
-        for name in (__package__, "skorch", "sklearn", "torch")
-    ),
-    contextlib.__file__,
-)
+_PACKAGES = map(find_spec, (__package__, "skorch", "sklearn", "torch"))
+_FOLDERS = (os.path.dirname(str(spec.origin)) + os.sep for spec in _PACKAGES if spec)
+_SKIPPED = (*_FOLDERS, contextlib.__file__)
 
 # Seconds after which a bar is shown without verbose.
 _SILENT = 10.0

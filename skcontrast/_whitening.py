@@ -158,9 +158,8 @@ class ViewWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared)
         variances = pca.explained_variance_ * ((len(D) - 1) / n_degrees)
         n_others = D.shape[1] - len(variances)
         other = max(mean * D.shape[1] - variances.sum(), 0) / max(n_others, 1)
-        gains = (
-            (1 - self.shrinkage) * np.append(variances, other) + self.shrinkage * mean
-        ) ** -0.5
+        shrunk = (1 - self.shrinkage) * np.append(variances, other) + self.shrinkage * mean
+        gains = shrunk**-0.5
         self.gain_ = float(gains[-1])
         self.components_, self.gains_ = pca.components_, (gains[:-1] - self.gain_).astype(D.dtype)
         return self
@@ -216,9 +215,8 @@ class ViewWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared)
         return X, schema, draw
 
     def _features(self, X: Any) -> NDArray:
-        return check_array(
-            self.transformer_.transform(X), dtype=[np.float64, np.float32], estimator=self
-        )
+        H = self.transformer_.transform(X)
+        return check_array(H, dtype=[np.float64, np.float32], estimator=self)
 
     def transform(self, X: Any) -> NDArray:
         """Return whitened features.

@@ -16,8 +16,9 @@ from sklearn.metrics import check_scoring
 from skorch.callbacks import Callback
 from torch import Tensor
 
-from ._checks import POSITIVE_INT, InvalidParameterError, names_checked, validate_parameters
+from ._checks import POSITIVE_INT, InvalidParameterError, validate_parameters
 from ._checks._constraints import brief
+from ._checks._names import names_checked
 from ._warnings import CollapseWarning
 
 __all__ = ["CollapseWarning", "Evaluation"]
@@ -140,9 +141,7 @@ class Evaluation(Callback):
         is_best = is_due and next(iter(scores.values())) > self.best_score_
         for column, score in scores.items():
             if column in net.history[-1]:
-                raise ValueError(
-                    f"The history has a column {column!r} already: pass a different 'name'."
-                )
+                raise ValueError(f"There is a column {column!r} already: pass a different 'name'.")
             net.history.record(column, score if is_due else math.nan)
         net.history.record(f"{next(iter(scores))}_best", is_best)
         self.scores_ = scores

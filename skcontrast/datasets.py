@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from torch.utils.data import Dataset
 
-from ._checks import POSITIVE_INT, Numbers, StrOptions, naming, validated
+from ._checks import POSITIVE_INT, Numbers, StrOptions
+from ._checks._arguments import naming, validated
 from ._data._modalities import Modalities, along_rows
 from ._data._pictures import (
     DEFAULT_SIZE,
@@ -147,11 +148,9 @@ class ImageFolder(Dataset):
         if not self.folder.is_dir():
             raise NotADirectoryError(f"{self.folder} is not a folder.")
         root = self.folder
-        absolute = _walk(root) if files is None else existing_files(files, root)
+        found = _walk(root) if files is None else existing_files(files, root)
         # Names are relative to the folder, so that it may be moved.
-        paths = [
-            path.relative_to(root) if path.is_relative_to(root) else path for path in absolute
-        ]
+        paths = [path.relative_to(root) if path.is_relative_to(root) else path for path in found]
         self.files = [path.as_posix() for path in paths]
         if not self.files:
             raise ValueError(

@@ -24,15 +24,15 @@ from ._checks import (
     POSITIVE_INT,
     Declared,
     Interval,
-    StrOptions,
-    available_unless_refused,
     learned,
     parameter,
     validate_parameters,
 )
+from ._checks._names import available_unless_refused
 from ._data._metadata import NAMES
 from ._data._modalities import labeled_output
 from ._inference import Measure, on_cpu
+from ._objective._mean_loss import SameGroup
 from ._runtime import guarded, on_threads, resolve_device
 from ._sklearn_compat import CallbackSupportMixin, with_callbacks
 from ._warnings import warn
@@ -52,7 +52,6 @@ if TYPE_CHECKING:
     from skorch.history import History
 
     from ._model._model import Model
-    from ._model._settings import Settings
     from ._model._views import Augmentations
 
 
@@ -235,21 +234,15 @@ class ContrastiveEmbedder(
     n_components: int | None = parameter([*POSITIVE_INT, None], default=None)
     projection_dim: int = parameter([Interval(Integral, 0, None, closed="left")], default=64)
     output: Literal["representation", "projection"] = parameter(_OUTPUTS, default="representation")
-    same_group: Literal["neutral", "positive", "correct"] = parameter(
-        {"neutral", "positive", "correct"}, default="neutral"
-    )
+    same_group: SameGroup = parameter({"neutral", "positive", "correct"}, default="neutral")
     n_views: int = parameter([Interval(Integral, 2, None, closed="left")], default=2)
     batch_size: int = parameter([Interval(Integral, 2, None, closed="left")], default=128)
-    max_epochs: int | Literal["auto"] = parameter(
-        [*POSITIVE_INT, StrOptions({"auto"})], default="auto"
-    )
-    optimizer: Algorithm | Optimizer = parameter(
-        [StrOptions(set(ALGORITHMS)), type, Optimizer], default="adam"
-    )
-    lr: float | Literal["auto"] = parameter([*POSITIVE, StrOptions({"auto"})], default="auto")
+    max_epochs: int | Literal["auto"] = parameter([*POSITIVE_INT, {"auto"}], default="auto")
+    optimizer: Algorithm | Optimizer = parameter([{*ALGORITHMS}, type, Optimizer], default="adam")
+    lr: float | Literal["auto"] = parameter([*POSITIVE, {"auto"}], default="auto")
     weight_decay: float = parameter(NON_NEGATIVE, default=1e-6)
     lr_schedule: Literal["cosine", "constant"] | Schedule = parameter(
-        [StrOptions({"cosine", "constant"}), Schedule], default="cosine"
+        [{"cosine", "constant"}, Schedule], default="cosine"
     )
     # validated with the other components, with a better message
     kind: Literal["auto"] | KindName | Kind = parameter(default="auto")
@@ -370,10 +363,7 @@ class ContrastiveEmbedder(
         KeyboardInterrupt
             If the user interrupts. The embedder then has the state of the last finished epoch.
         """
-        from ._model._settings import resolve_settings
-
-        settings = resolve_settings(self)
-        return self._train(settings, X, y, metadata, is_continued=settings.warm_start)
+        return self._train(X, y, metadata)
 
     @guarded()
     def partial_fit(self, X: Any, y: ArrayLike | None = None, **metadata: Any) -> Self:
@@ -396,20 +386,18 @@ class ContrastiveEmbedder(
         -------
         self : ContrastiveEmbedder
         """
-        from ._model._settings import resolve_settings
+        return self._train(X, y, metadata, one_epoch=True)
 
-        settings = replace(resolve_settings(self), one_epoch=True)
-        return self._train(settings, X, y, metadata, is_continued=True)
-
-    def _train(
-        self, settings: Settings, X: Any, y: Any, metadata: dict[str, Any], *, is_continued: bool
-    ) -> Self:
+    def _train(self, X: Any, y: Any, metadata: dict[str, Any], *, one_epoch: bool = False) -> Self:
         """Train a network, and set the fitted attributes."""
         from ._fit._fit import fit_network
+        from ._model._settings import resolve_settings
 
-        past = (getattr(self, "_model", None), getattr(self, "_states", None))
+        settings = replace(resolve_settings(self), one_epoch=one_epoch)
+        past = [getattr(self, name, None) for name in ("_model", "_states")]
+        past = past if one_epoch or settings.warm_start else []
         with on_threads(1, settings.device):
-            trained = fit_network(settings, X, y, metadata, self, *(past if is_continued else ()))
+            trained = fit_network(settings, X, y, metadata, self, *past)
         self._adopt(trained.model, trained.states)
         if trained.interrupted:
             raise KeyboardInterrupt(
@@ -547,7 +535,8 @@ class ContrastiveEmbedder(
                     f"X has {len(X)} samples, and their score is mostly noise: pass a few "
                     "hundred, in a search larger folds or another 'scoring'."
                 )
-            return model.score(module, X, measure, augmentation, device)
+            views = model.sampler(model.scored_chain(X, augmentation), device)
+            return model.score(X, measure, views, module)
 
     @guarded()
     def views(

@@ -8,18 +8,14 @@ from typing import Any, ClassVar, Literal, Self, TypeAlias
 import torch
 from torch import nn
 
-from ._checks import (
-    NON_NEGATIVE,
-    InvalidParameterError,
-    ParameterObject,
-    StrOptions,
-    check_argument,
-)
+from ._checks import NON_NEGATIVE, InvalidParameterError, ParameterObject, StrOptions
+from ._checks._arguments import check_argument
 
 __all__ = ["Optimizer"]
 
 
 Algorithm: TypeAlias = Literal["adam", "adamw", "sgd"] | type[torch.optim.Optimizer]
+_Named: TypeAlias = tuple[str, nn.Parameter]
 
 ALGORITHMS: dict[str, type[torch.optim.Optimizer]] = {
     "adam": torch.optim.Adam,
@@ -156,8 +152,7 @@ class Optimizer(ParameterObject):
 
     def validate(self) -> None:
         """Raise ValueError for an invalid algorithm, option or group."""
-        torch_class = self.torch_class
-        if torch_class is torch.optim.LBFGS:
+        if (torch_class := self.torch_class) is torch.optim.LBFGS:
             raise InvalidParameterError("LBFGS needs several losses per step: choose 'adam'.")
         self._check_names(_options_in(self.get_params()), torch_class)
         for group in self.param_groups or ():
@@ -165,8 +160,7 @@ class Optimizer(ParameterObject):
                 case [str(pattern), Mapping() as options]:
                     self._check_names(options.keys() - {"lr", "weight_decay"}, torch_class)
                     for name in options.keys() & {"lr", "weight_decay"}:
-                        owner = f"the group {pattern!r}"
-                        check_argument(owner, name, options[name], NON_NEGATIVE)
+                        check_argument(f"the group {pattern!r}", name, options[name], NON_NEGATIVE)
                 case _:
                     raise InvalidParameterError(
                         f"param_groups must hold pairs of a pattern and a dict, got {group!r}."
@@ -185,7 +179,7 @@ class Optimizer(ParameterObject):
                 )
 
     def build(
-        self, named_parameters: Iterable[tuple[str, nn.Parameter]], lr: float, weight_decay: float
+        self, named_parameters: Iterable[_Named], lr: float, weight_decay: float
     ) -> torch.optim.Optimizer:
         """Return an optimizer of ``torch.optim``.
 
@@ -212,23 +206,19 @@ class Optimizer(ParameterObject):
         defaults = {name: value for name, value in options.items() if name in accepted}
         return torch_class(self._groups(named_parameters), **{**defaults, **set_options})
 
-    def _groups(
-        self, named_parameters: Iterable[tuple[str, nn.Parameter]]
-    ) -> list[dict[str, Any]]:
+    def _groups(self, named_parameters: Iterable[_Named]) -> list[dict[str, Any]]:
         """Return groups of parameters with their options; first the parameters without a group."""
         remaining, groups = list(named_parameters), []
         names = [name for name, _ in remaining]
         for pattern, options in self.param_groups or ():
-            members = [p for name, p in remaining if fnmatchcase(name, pattern)]
-            if not members:
+            if not (members := [p for name, p in remaining if fnmatchcase(name, pattern)]):
                 raise InvalidParameterError(
                     f"The pattern {pattern!r} in param_groups matches no parameter outside the "
                     f"groups before it. The names are {', '.join(names)}."
                 )
             remaining = [(name, p) for name, p in remaining if not fnmatchcase(name, pattern)]
             groups.append({"params": members, **options})
-        rest = [{"params": [p for _, p in remaining]}] if remaining else []
-        return rest + groups
+        return ([{"params": [p for _, p in remaining]}] if remaining else []) + groups
 
 
 def as_optimizer(value: Any) -> Optimizer:

@@ -84,7 +84,7 @@ def check_argument(owner: str, name: str, value: Any, wanted: Any) -> None:
 
 
 def check_component(
-    value: Any, base: type, *, owner: str, parameter: str, default: type | None = None
+    value: Any, base: type, owner: str, parameter: str, default: type | None = None
 ) -> Any:
     """Return `value`, or ``default()`` for None; raise unless it is an instance of `base`."""
     if value is None and default is not None:
@@ -143,9 +143,7 @@ def as_numbers(
     """
     check_entries(values, name)
     with naming(name, expected, values):
-        array = values
-        if isinstance(values, Tensor):
-            array = values.detach().cpu().numpy()
+        array = values.detach().cpu().numpy() if isinstance(values, Tensor) else values
         return check_array(array, input_name=name, **options)
 
 
@@ -188,6 +186,12 @@ def _odd_item(values: Any) -> str:
         if shape != first:
             return f", but item {row} has shape {shape}, item 0 {first}"
     return ""
+
+
+def check_length(name: str, n_entries: int, n_samples: int) -> None:
+    """Raise ValueError unless an argument has one entry per sample."""
+    if n_entries != n_samples:
+        raise ValueError(f"{name} must have one entry per sample, {n_samples}, got {n_entries}.")
 
 
 def check_returned(owner: str, output: Any, shape: Sequence[int]) -> Tensor:

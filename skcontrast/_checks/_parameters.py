@@ -22,16 +22,17 @@ def parameter(
     Parameters
     ----------
     constraints : list, set of str or "no_validation"
-        Valid values, as in scikit-learn's ``_parameter_constraints``, or a set of strings, which
-        may hold None.
+        Valid values, as in scikit-learn's ``_parameter_constraints``. A set of strings, also in a
+        list, is a choice; alone, it may hold None.
     default : object
         The default value, which must not be mutable; without it, the parameter is required.
     kw_only : bool, default=False
         Whether it is passed by name only, as are all parameters of a loss.
     """
     if isinstance(constraints, set):
-        rest = [None] if None in constraints else []
-        constraints = [StrOptions(constraints - {None}), *rest]
+        constraints = [constraints - {None}, *constraints & {None}]
+    if isinstance(constraints, list):
+        constraints = [StrOptions(c) if isinstance(c, set) else c for c in constraints]
     by_name: Any = kw_only or MISSING  # as the class has it
     return field(default=default, kw_only=by_name, metadata={"constraints": constraints})
 
@@ -124,10 +125,8 @@ class Declared(BaseEstimator):
             dataclass(eq=False, repr=False, match_args=False, kw_only=by_name)(cls)
             for name in declared & vars(cls).keys():
                 delattr(cls, name)
-            init = [field for field in fields(cls) if field.init]  # type: ignore[arg-type]
-            cls._parameter_constraints = {
-                field.name: field.metadata["constraints"] for field in init
-            }
+            init = [one for one in fields(cls) if one.init]  # type: ignore[arg-type]
+            cls._parameter_constraints = {one.name: one.metadata["constraints"] for one in init}
         super().__init_subclass__(**kwargs)
         if "__init__" in vars(cls):
             cls.__init__ = names_checked(cls.__init__)  # type: ignore[method-assign]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from torch.utils.data import DataLoader, Dataset
 
-from .._checks import check_entries, naming
+from .._checks._arguments import check_entries, naming
 from .._warnings import warn
 from ._arrays import LazySamples, as_array, refuse_nonfinite, row_blocks
 from ._modalities import Modalities
@@ -60,7 +60,11 @@ def as_array_like(X: Any, *, one_shape: bool = True, size: int | None = None) ->
     if isinstance(X, torch.Tensor):
         with naming("X", "a dense tensor of numbers"):
             X = as_array(X)
-    check_dimensions(X)
+    if getattr(X, "ndim", 2) > 4 or (isinstance(X, LazySamples) and X.ndim < 2):
+        raise ValueError(
+            "X must have 2 dimensions (vectors), 3 (series or grey images) or 4 (images: "
+            f"n_samples, channels, height, width), got an array of shape {X.shape}."
+        )
     return X
 
 
@@ -115,17 +119,14 @@ def _refuse_flat(X: Any) -> None:
 def _as_one_array(X: Any, one_shape: bool) -> Any:
     """Return a list of samples as one array, or as a list if shapes differ and may differ."""
     # Rectangular lists are vectors.
-    is_ragged = not one_shape and _is_nested(X) and len({len(x) for x in X if _is_row(x)}) > 1
+    lengths = {len(x) for x in X if isinstance(x, (list, tuple))}
+    is_ragged = not one_shape and _is_nested(X) and len(lengths) > 1
     if is_ragged or (_is_nested(X) and _is_nested(X[0])):
         with naming("X", "lists of samples, each of one shape"):
             X = [np.asarray(x) for x in X]
     if not one_shape and len({getattr(x, "shape", None) for x in X}) > 1:
         return list(X)
     return _stacked(X) if getattr(X[0], "ndim", 0) > 1 else X
-
-
-def _is_row(x: Any) -> bool:
-    return isinstance(x, (list, tuple))
 
 
 def _is_nested(X: Any) -> bool:
@@ -210,15 +211,6 @@ def _is_dataset(X: Any) -> bool:
     return isinstance(X, Dataset) or (hasattr(type(X), "__getitem__") and not is_array)
 
 
-def check_dimensions(X: Any) -> None:
-    """Raise ValueError for arrays of more than 4 dimensions."""
-    if getattr(X, "ndim", 2) > 4 or (isinstance(X, LazySamples) and X.ndim < 2):
-        raise ValueError(
-            "X must have 2 dimensions (vectors), 3 (series or grey images) or 4 (images: "
-            f"n_samples, channels, height, width), got an array of shape {X.shape}."
-        )
-
-
 def warn_of_panel(X: Any) -> None:
     """Warn of a table of pandas whose index ends with times, as panels of series have."""
     index: Any = getattr(X, "index", None)
@@ -269,7 +261,5 @@ def checked_numbers(
             for rows in ([X.data] if issparse(X) else row_blocks(X)) if check_finite else ():
                 refuse_nonfinite(rows)
     if 0 in X.shape[1:]:
-        raise ValueError(
-            f"Found samples of shape {X.shape[1:]} in X: every dimension must be at least 1."
-        )
+        raise ValueError(f"Found samples of shape {X.shape[1:]} in X: sizes must be at least 1.")
     return X

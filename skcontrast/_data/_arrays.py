@@ -14,7 +14,7 @@ from scipy.stats import entropy
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import assert_all_finite
 
-from .._checks import naming
+from .._checks._arguments import naming
 from ._modalities import Modalities
 from ._pictures import as_pixels
 

@@ -207,8 +207,7 @@ class BatchSampler:
 
     def in_order(self, batch_size: int) -> Iterator[Any]:
         """Yield all samples of the share in the order of X, at most `batch_size` at a time."""
-        batches = self.share(torch.arange(self.n_samples)).split(batch_size)
-        yield from self.source.batches(batches)
+        yield from self.source.batches(self.share(torch.arange(self.n_samples)).split(batch_size))
 
     def _divided(self, order: Tensor) -> Sequence[Tensor]:
         """Divide rows in a random order into batches."""
@@ -233,8 +232,7 @@ class BatchSampler:
 
     def _added_to(self, rows: Tensor) -> Tensor:
         """Draw labeled rows of the same domain that are not in a batch yet."""
-        order = torch.randperm(len(self.labeled), generator=self.generator)
-        drawn = self.labeled[order]
+        drawn = self.labeled[torch.randperm(len(self.labeled), generator=self.generator)]
         if self.domains is not None:
             drawn = drawn[self.domains[drawn] == self.domains[rows[:1].cpu()]]
         drawn = drawn.to(rows.device)

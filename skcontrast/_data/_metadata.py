@@ -10,7 +10,8 @@ from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from torch import Tensor
 
-from .._checks import advice_on, as_numbers, naming
+from .._checks._arguments import as_numbers, check_length, naming
+from .._checks._names import advice_on
 from .._warnings import warn
 from ._arrays import as_array, as_tensor
 
@@ -147,8 +148,7 @@ def split_known(
                 f"{name} holds the string {text!r}: rename it if it is one of the {what}. Mark "
                 "unknown entries by the number -1 or None."
             )
-    texts = sorted({value for value in array[~is_known].tolist() if isinstance(value, str)})
-    if texts:
+    if texts := sorted({value for value in array[~is_known].tolist() if isinstance(value, str)}):
         warn(
             f"{name} holds the text {texts[0]!r}, which is read as unknown. Mark unknown "
             f"entries by None or -1; if it is one of the {what}, rename it."
@@ -204,10 +204,8 @@ def _codes(
     known: NDArray, is_known: NDArray[np.bool_], n_samples: int | None, name: str
 ) -> NDArray[np.int64]:
     """Return known values as integers from 0 on, −1 where they are unknown."""
-    if n_samples not in (None, len(is_known)):
-        raise ValueError(
-            f"{name} must have one entry per sample, {n_samples}, got {len(is_known)}."
-        )
+    if n_samples is not None:
+        check_length(name, len(is_known), n_samples)
     codes = np.full(len(is_known), -1, dtype=np.int64)
     with naming(name, "an array of numbers or strings"):
         codes[is_known] = np.unique(known, return_inverse=True)[1]
@@ -255,9 +253,7 @@ def read_metadata(
     # The length of y is checked even if the loss ignores y.
     if y is not None:
         with naming("y", "an array of classes, shape (n_samples,)"):
-            n_entries = len(entries(y))
-        if n_entries != n_samples:
-            raise ValueError(f"y must have one entry per sample, {n_samples}, got {n_entries}.")
+            check_length("y", len(entries(y)), n_samples)
     if unknown := sorted(metadata.keys() - NAMES):
         advice = advice_on(unknown[0], ("X", "y", *sorted(NAMES)))
         raise TypeError(f"fit got an unexpected argument {unknown[0]!r}{advice}")

@@ -93,8 +93,8 @@ class Modalities:
         rows = along_rows(rows, "Modalities")
         if not isinstance(rows, slice):
             rows = np.arange(len(self))[rows]
-        if np.ndim(rows) == 0 and not isinstance(rows, slice):
-            return tuple(rows_of(samples, int(rows)) for samples in self.modalities)
+            if np.ndim(rows) == 0:
+                return tuple(rows_of(samples, int(rows)) for samples in self.modalities)
         return Modalities(*(rows_of(samples, rows) for samples in self.modalities))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:

@@ -100,12 +100,9 @@ def existing_files(files: Sequence[Any], folder: Path | None = None) -> list[Pat
     check_pillow()
     for row, file in enumerate(files):
         if not isinstance(file, (str, PurePath)):
-            raise TypeError(
-                f"X must hold paths of images, but item {row} is {file!r}: leave it out."
-            )
+            raise TypeError(f"X must hold paths of images, but item {row} is {file!r}: omit it.")
     paths = [Path(file) if folder is None else folder / file for file in files]
-    missing = [path for path in paths if not path.is_file()]
-    if missing:
+    if missing := [path for path in paths if not path.is_file()]:
         raise FileNotFoundError(
             f"{len(missing)} of {len(paths)} files do not exist, such as {missing[0]}."
         )

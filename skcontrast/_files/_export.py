@@ -124,9 +124,7 @@ def _require_onnx() -> None:
     """Raise ImportError with the command to install if a package for ONNX is missing."""
     for name in ("onnx", "onnxscript", "onnxruntime"):
         if find_spec(name) is None:
-            raise ImportError(
-                f"export to ONNX needs the package {name}: pip install 'skcontrast[export]'."
-            )
+            raise ImportError(f"ONNX needs the package {name}: pip install 'skcontrast[export]'.")
 
 
 def _as_exported_dtype(embedder: ContrastiveEmbedder, X: Any) -> NDArray[Any]:
@@ -203,9 +201,8 @@ def _features_layers(transformer: Any) -> nn.Module:
     elif inner is not transformer:  # whitened by views
         scaler, V = transformer.scaler_, transformer.components_
         rotation = transformer.gain_ * np.eye(V.shape[1]) + V.T * transformer.gains_ @ V
-        layers.append(
-            _linear_layer(rotation / scaler.scale_, -(rotation / scaler.scale_) @ scaler.mean_)
-        )
+        weight = rotation / scaler.scale_
+        layers.append(_linear_layer(weight, -weight @ scaler.mean_))
     return nn.Sequential(*layers)
 
 

@@ -12,7 +12,7 @@ from numbers import Integral
 from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from sklearn.base import clone
@@ -54,6 +54,7 @@ _PACKAGES_OF_CLASSES = (
 _TORCH_PACKAGES = (
     (nn.modules, nn.Module), (torch.optim, torch.optim.Optimizer), (nn.modules.linear, nn.Linear),
 )  # fmt: skip
+_Features: TypeAlias = Features | GroupWhitening | ViewWhitening
 # They hold weak references to their weights, which cannot be written.
 _RECURRENT = (nn.RNNBase, nn.RNNCellBase)
 
@@ -85,12 +86,7 @@ def _check_features(features: Any) -> None:
 
 @guarded()
 def save(
-    embedder: ContrastiveEmbedder
-    | ContrastiveClassifier
-    | Features
-    | GroupWhitening
-    | ViewWhitening,
-    path: str | os.PathLike,
+    embedder: ContrastiveEmbedder | ContrastiveClassifier | _Features, path: str | os.PathLike
 ) -> None:
     """Write a fitted model to a file that runs no code when it is loaded.
 
@@ -156,7 +152,7 @@ def save(
     writer = Writer(classes())
     content = {"format": _FORMAT, "versions": versions(_VERSIONED)}
     model = thawed(getattr(embedder, "transformer_", None) or embedder)
-    if isinstance(model, (Features, GroupWhitening, ViewWhitening)):
+    if isinstance(model, _Features):
         _check_features(embedder)
         content["features"] = writer.write(embedder, "features")
     else:
@@ -273,11 +269,9 @@ def load(
             )
         if missing := sorted(content["custom_objects"].keys() - custom.keys()):
             expected = ", ".join(f"{name!r}: ..." for name in missing)
-            missing_objects = ", ".join(
-                f"{name} at {content['custom_objects'][name]}" for name in missing
-            )
+            where = ", ".join(f"{name} at {content['custom_objects'][name]}" for name in missing)
             raise ValueError(
-                f"it names custom objects, {missing_objects}. Pass them: "
+                f"it names custom objects, {where}. Pass them: "
                 f"load(path, custom_objects={{{expected}}})"
             )
         reader = Reader(classes(), tensors, custom)
@@ -374,10 +368,8 @@ def classes() -> dict[str, type]:
         for _, cls in inspect.getmembers(package, inspect.isclass)
         if issubclass(cls, base) and not issubclass(cls, _RECURRENT)
     ]
-    by_name = {
-        cls.__name__: cls
-        for cls in (ContrastiveEmbedder, FrozenEstimator, StandardScaler, *LINEAR, *own_classes)
-    }
+    named = (ContrastiveEmbedder, FrozenEstimator, StandardScaler, *LINEAR, *own_classes)
+    by_name = {cls.__name__: cls for cls in named}
     return by_name | {f"torch.{cls.__name__}": cls for cls in torch_classes}
 
 

@@ -96,9 +96,7 @@ class Writer:
         """Return a reference to a stored array or tensor; each is stored only once."""
         if isinstance(value, np.ndarray) and value.dtype.kind in "OUMm":
             if not all(isinstance(item, str) for item in value.flat) or value.ndim != 1:
-                raise TypeError(
-                    f"{name} is an array of dtype {value.dtype}, which cannot be written."
-                )
+                raise TypeError(f"{name} is an array of dtype {value.dtype}; it cannot be saved.")
             return {"$strings": value.tolist(), "object": value.dtype == object}
         if isinstance(value, Tensor) and nn.parameter.is_lazy(value):
             raise TypeError(
@@ -166,9 +164,8 @@ class Writer:
         base = qualified_name(value)
         objects = self._by_class.setdefault(base, [])
         is_copy = getattr(value, "is_copy_of_pretrained", False)
-        number = next(
-            (k for k, other in enumerate(objects) if is_copy or other is value), len(objects)
-        )
+        same = (k for k, other in enumerate(objects) if is_copy or other is value)
+        number = next(same, len(objects))
         if number == len(objects):
             objects.append(value)
         name = f"{base}#{number + 1}" if number else base
@@ -304,9 +301,7 @@ def with_weights(passed: Any, state: dict[str, Any], name: str, has_head: bool) 
     try:
         return load_weights(module, state)
     except RuntimeError as error:
-        raise ValueError(
-            f"the module passed as custom_objects[{name!r}] differs: {error}"
-        ) from error
+        raise ValueError(f"the module custom_objects[{name!r}] differs: {error}") from error
 
 
 def load_weights(module: nn.Module, state: dict[str, Any]) -> nn.Module:

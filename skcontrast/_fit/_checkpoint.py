@@ -13,6 +13,7 @@ import tempfile
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from inspect import isclass
 from pathlib import Path
 from typing import Any
 
@@ -144,9 +145,8 @@ def open_state(settings: Settings, identity: dict[str, str] | None, n_epochs: in
     for name in sorted(before.keys() | now.keys()):
         old, new = (texts.get(name, "missing") for texts in (before, now))
         if old != new:
-            raise _checkpoint_error(
-                path, f"belongs to another fit: {name!r} was {old} and is now {new}"
-            )
+            problem = f"belongs to another fit: {name!r} was {old} and is now {new}"
+            raise _checkpoint_error(path, problem)
     if n_finished - n_epochs > settings.max_epochs:
         problem = f"has {n_finished - n_epochs} epochs, but 'max_epochs' is {settings.max_epochs}"
         raise _checkpoint_error(path, problem)
@@ -191,11 +191,7 @@ def identity_of(settings: Settings, data: TrainingData, past: Model | None) -> d
         The earlier fit that this one continues.
     """
     parameters = {**settings.parameters, "augmentation": data.chain}
-    texts = {
-        name: description_of(value)
-        for name, value in parameters.items()
-        if name not in _MAY_DIFFER
-    }
+    texts = {name: description_of(parameters[name]) for name in parameters.keys() - _MAY_DIFFER}
     modalities = data.X.modalities if isinstance(data.X, Modalities) else [data.X]
     # If a Dataset returns random samples, only their number is compared.
     arrays = [] if any(map(_is_random, modalities)) else data.schema.kind.arrays(data.X)
@@ -222,19 +218,18 @@ def capture(net: ContrastiveNet) -> dict[str, Any]:
     """
     named, spreads = net.module_.named_parameters(), net.spreader.has_some_labels
     # The net goes on training, so the state is copied.
-    return copy_to_cpu(
-        {
-            "n_epochs": len(net.history),
-            "is_stopped": net.is_stopped_,
-            "module": net.module_.state_dict(),
-            "frozen": [name for name, parameter in named if not parameter.requires_grad],
-            "session": net.criterion_.state_dict(),
-            "optimizer": net.optimizer_.state_dict(),
-            "auto": dict(net.auto.values),
-            "labels": net.sampler_.metadata["labels"] if spreads else None,
-            "callbacks": {name: _callback_state(callback) for name, callback in net.callbacks_},
-        }
-    )
+    state = {
+        "n_epochs": len(net.history),
+        "is_stopped": net.is_stopped_,
+        "module": net.module_.state_dict(),
+        "frozen": [name for name, parameter in named if not parameter.requires_grad],
+        "session": net.criterion_.state_dict(),
+        "optimizer": net.optimizer_.state_dict(),
+        "auto": dict(net.auto.values),
+        "labels": net.sampler_.metadata["labels"] if spreads else None,
+        "callbacks": {name: _callback_state(callback) for name, callback in net.callbacks_},
+    }
+    return copy_to_cpu(state)
 
 
 def restore(net: ContrastiveNet, state: dict[str, Any]) -> None:
@@ -285,15 +280,11 @@ def _callback_state(callback: Callback) -> dict[str, Any]:
     """Return the ``state_dict`` of a callback, or its attributes whose names end in "_"."""
     if hasattr(callback, "state_dict"):
         return callback.state_dict()
-    attributes = {
-        k: v for k, v in vars(callback).items() if k.endswith("_") and not k.startswith("_")
-    }
+    fitted = {k: v for k, v in vars(callback).items() if k.endswith("_") and k[0] != "_"}
     # Classes are left out, such as the `policy_` of skorch's LRScheduler.
-    stateful = {
-        k for k, v in attributes.items() if hasattr(v, "state_dict") and not isinstance(v, type)
-    }
-    attributes |= {name: attributes[name].state_dict() for name in stateful}
-    return {name: value for name, value in attributes.items() if isinstance(value, _NESTED)}
+    modules = {k: v for k, v in fitted.items() if hasattr(v, "state_dict") and not isclass(v)}
+    fitted |= {k: module.state_dict() for k, module in modules.items()}
+    return {k: v for k, v in fitted.items() if isinstance(v, _NESTED)}
 
 
 def _load_callback_state(callback: Callback, state: dict[str, Any]) -> None:
@@ -309,7 +300,7 @@ def _load_callback_state(callback: Callback, state: dict[str, Any]) -> None:
             setattr(callback, name, value)
 
 
-def states_to_resume(net: ContrastiveNet, data: TrainingData) -> dict[str, Any]:
+def fit_states(net: ContrastiveNet, data: TrainingData) -> dict[str, Any]:
     """Return the states of the optimizer and of the framework's session.
 
     Parameters
@@ -339,7 +330,7 @@ def resume(net: ContrastiveNet, past: Model, states: dict[str, Any], data: Train
     past : Model
         The model of the earlier fit.
     states : dict
-        Its `states_to_resume`. The state of its optimizer is ignored if the optimizer or the
+        Its `fit_states`. The state of its optimizer is ignored if the optimizer or the
         number of parameters in a group has changed, that of its framework if the framework has.
     data : TrainingData
         The samples of this fit.

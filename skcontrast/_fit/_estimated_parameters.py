@@ -1,6 +1,7 @@
 """α and τ⁺ of a loss, estimated from the data while it trains."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 import torch
@@ -40,14 +41,11 @@ class AutoParameters:
         The current value of each, by name.
     """
 
-    def __init__(
-        self, loss: Loss, labels: Tensor | None = None, past: dict[str, float] | None = None
-    ):
+    def __init__(self, loss: Loss, labels: Tensor | None = None, past: Mapping[str, float] = {}):
         self.settings = auto_parameters(loss)
         self.declared = estimable_parameters(loss)
         self.values = {name: _INITIAL[self.declared[name].quantity] for name in self.settings}
         # Start from the estimates of an earlier fit.
-        past = past or {}
         self.values.update((name, past[name]) for name in self.settings if name in past)
         self.due = set(self.settings)
         self.observed: list[Tensor] = []
@@ -130,14 +128,11 @@ class AutoParameters:
             names = {name for name, declared in self.declared.items() if declared.prefix == prefix}
             # A fixed τ⁺ is a property of the classes, and is used; a fixed α is not.
             fixed = self._of_quantity("tau_plus", names) - set(self.settings)
-            estimates = estimate_alpha_and_tau_plus(
-                ranks.clip(0, 1),
-                n_candidates=self.n_candidates,
-                tau_plus=present[min(fixed)].value if fixed else None,
-            )
+            known: dict[str, Any] = {"n_candidates": self.n_candidates}
+            known["tau_plus"] = present[min(fixed)].value if fixed else None
+            estimates = estimate_alpha_and_tau_plus(ranks.clip(0, 1), **known)
             for quantity, estimate in estimates.items():
-                due = self._of_quantity(quantity, names & self.due)
-                self._set(due, quantity, estimate.value)
+                self._set(self._of_quantity(quantity, names & self.due), quantity, estimate.value)
 
     def _of_quantity(self, quantity: str, names: Iterable[str]) -> set[str]:
         return {name for name in names if self.declared[name].quantity == quantity}

@@ -115,8 +115,7 @@ class ContrastiveNet(NeuralNet):
         X, settings, spreader = data.X, self.settings, self.spreader
         to_tensor, device = self.model.scaler.to_tensor, settings.device
         # X is one tensor on the device, or is read in batches during training.
-        n_bytes = self.model.schema.kind.nbytes(X)
-        if is_streamed(X, n_bytes, device, settings.memory_budget):
+        if is_streamed(X, self.model.schema.kind.nbytes(X), device, settings.memory_budget):
             source = Source(X, device, to_tensor, settings.n_workers)
         else:
             source = Source(to_tensor(X, device), device)
@@ -221,9 +220,8 @@ class ContrastiveNet(NeuralNet):
             self.history[-2]["batches"].clear()
         settings, context, epoch = self.settings, self.context, self.first_epoch_ + self.epoch_
         # In partial_fit, schedules count all epochs; in fit, those of this call.
-        progress = epoch_progress(
-            epoch if settings.one_epoch else self.epoch_, settings.max_epochs
-        )
+        counted = epoch if settings.one_epoch else self.epoch_
+        progress = epoch_progress(counted, settings.max_epochs)
         components = self.auto.at(settings.loss, settings.similarity, progress)
         self.loss_, self.similarity_, values = components
         for name, value in values.items():
@@ -357,11 +355,9 @@ class ContrastiveNet(NeuralNet):
         objective, same_group = self.criterion_.objective, self.settings.same_group
         for contrast in contrasts:
             self.auto.observe(contrast, self.similarity_)
-            own_contrast = self.processes.anchors_of_process(contrast, self.settings.framework)
-            value = objective_value(
-                own_contrast, self.loss_, self.similarity_, objective, same_group
-            )
-            share = len(own_contrast.anchors) / n_anchors
+            own = self.processes.anchors_of_process(contrast, self.settings.framework)
+            value = objective_value(own, self.loss_, self.similarity_, objective, same_group)
+            share = len(own.anchors) / n_anchors
             values.append(value if share == 1 else value * share)
         return sum(values[1:], start=values[0])
 
@@ -416,10 +412,8 @@ def epoch_seeds(seed: int, epoch: int, rank: int = 0) -> list[int]:
 
 def _callbacks(settings: Settings) -> list[Any]:
     """Return the callbacks; evaluations come first, because others may monitor their scores."""
-    callbacks = sorted(
-        settings.callbacks or (),
-        key=lambda item: not isinstance(plain_callbacks([item])[0], Evaluation),
-    )
+    items = settings.callbacks or ()
+    callbacks = sorted(items, key=lambda c: not isinstance(plain_callbacks([c])[0], Evaluation))
     return [*callbacks, LongFit(), *([ProgressBar()] if settings.verbose else [])]
 
 

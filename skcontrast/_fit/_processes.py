@@ -125,9 +125,8 @@ class Processes:
             return
         # In float64, the mean of equal numbers is that number.
         total = _Sum.forward(None, torch.cat(statistics).double()) / self.size
-        for statistic, mean in zip(
-            statistics, total.split([len(t) for t in statistics]), strict=True
-        ):
+        means = total.split([len(t) for t in statistics])
+        for statistic, mean in zip(statistics, means, strict=True):
             statistic.copy_(mean)
 
     @torch.no_grad()

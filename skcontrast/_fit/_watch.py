@@ -61,7 +61,7 @@ class CollapseCheck(Callback):
                 "'weight_decay', use a different 'optimizer' or batch norm in 'encoder'.",
                 CollapseWarning,
             )
-        elif _ends_first_fit(net) and _are_equal(h) and _are_equal(_of_all_samples(net)):
+        elif _ends_first_fit(net) and _are_equal(h) and _are_equal(_encoded(net)):
             self.warned_ = True
             warn(
                 "The representation is the same for all samples: the fit has learned nothing. "
@@ -81,22 +81,17 @@ def _are_equal(h: torch.Tensor) -> bool:
     return len(h) >= _FEWEST_EQUAL and bool((h == h[0]).all())
 
 
-def _of_all_samples(net: Any) -> torch.Tensor:
-    """Return the representations of samples that are spread over X."""
-    h = encode_batches(net.module_.encoder, [net.sampler_.samples(_SAMPLES)])
-    net.module_.train()
-    return h
-
-
 def _is_due(net: Any) -> bool:
     """Return whether the epoch's number is a power of 2, or the epoch is the last."""
     epoch = len(net.history)
     return epoch & (epoch - 1) == 0 or net.is_last_epoch
 
 
-def _encoded(net: Any, rows: torch.Tensor) -> torch.Tensor:
-    """Return the representations of samples, on the CPU."""
-    h = encode_batches(net.module_.encoder, [net.sampler_.source.take(rows)])
+def _encoded(net: Any, rows: torch.Tensor | None = None) -> torch.Tensor:
+    """Return the representations of rows of X, on the CPU; for None, of rows all over X."""
+    sampler = net.sampler_
+    samples = sampler.samples(_SAMPLES) if rows is None else sampler.source.take(rows)
+    h = encode_batches(net.module_.encoder, [samples])
     net.module_.train()
     return h.cpu()
 
@@ -147,10 +142,9 @@ def check_trained_embeddings(net: Any) -> None:
 def _divergence_error(epoch: int, what: str) -> ValueError:
     """Return the error of a fit whose losses, weights or embeddings are not finite."""
     return ValueError(
-        f"Training diverged in epoch {epoch}: {what} are not finite. Lower 'lr' or "
-        "'weight_decay', raise the similarity's 'temperature', or check that 'encoder', "
-        "'augmentation' and a custom 'loss' or 'similarity' return finite values, and that "
-        "'sample_weight' is not huge."
+        f"Training diverged in epoch {epoch}: {what} are not finite. Lower 'lr' or 'weight_decay',"
+        " raise the similarity's 'temperature', or check that 'encoder', 'augmentation', a custom "
+        "'loss' and 'similarity' return finite values, and that 'sample_weight' is not huge."
     )
 
 
@@ -178,11 +172,10 @@ class LongFit(Callback):
         total = seconds * n_steps * n_epochs
         text = f"about {tqdm.format_interval(total)} for {n_epochs} epochs of {n_steps} steps"
         text = f"{net.settings.owner}: {text}, {seconds:.2g} s each"
-        if total < _TOO_LONG:
-            if net.settings.verbose and total >= _LONG:
-                say(text)
-        else:
+        if total >= _TOO_LONG:
             warn(f"{text}. Lower 'max_epochs', or pass smaller samples or a smaller encoder.")
+        elif net.settings.verbose and total >= _LONG:
+            say(text)
 
 
 class ProgressBar(Callback):

@@ -98,9 +98,7 @@ class PatchLayer(nn.Module):
         patches /= np.sqrt(patches.var(axis=1, keepdims=True) + float(self.epsilon))
         mean, whitening = _whitening(patches)
         patches -= mean
-        whitened = patches @ whitening.T
-        directions = _spherical_kmeans(whitened, n_patches, rng)
-        filters = directions @ whitening
+        filters = _spherical_kmeans(patches @ whitening.T, n_patches, rng) @ whitening
         self.offsets.copy_(torch.from_numpy(filters @ mean + self.threshold))
         filters -= filters.mean(axis=1, keepdims=True)
         self.filters.copy_(torch.from_numpy(filters).view(self.filters.shape))
@@ -155,10 +153,8 @@ def _random_patches(images: Tensor, shape: list[int], rng: np.random.RandomState
     windows = images.unfold(2, shape[1], 1).unfold(3, shape[2], 1)
     counts = (len(windows), *windows.shape[2:4])
     n, n_most = math.prod(counts), min(_N_PATCHES, max(1, _N_NUMBERS // math.prod(shape)))
-    indices = np.unravel_index(
-        sample_without_replacement(n, min(n, n_most), random_state=rng), counts
-    )
-    image, row, column = map(torch.from_numpy, indices)
+    chosen = sample_without_replacement(n, min(n, n_most), random_state=rng)
+    image, row, column = map(torch.from_numpy, np.unravel_index(chosen, counts))
     return windows[image, :, row, column].flatten(1).double().numpy()
 
 

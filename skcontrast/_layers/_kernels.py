@@ -115,8 +115,7 @@ class KernelLayer(nn.Module):
         random series.
         """
         _, mask = without_end(series)
-        longest = int(mask.sum(-1).max())
-        dilations = _dilations(longest, n_features // N_KERNELS)
+        dilations = _dilations(int(mask.sum(-1).max()), n_features // N_KERNELS)
         thresholds = torch.zeros(N_KERNELS, len(dilations))
         layer = cls(dilations, thresholds, _channels(series.shape[1], rng))
         # The golden ratio spreads the shares evenly over [0, 1].

@@ -5,8 +5,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import torch
+from numpy.random import RandomState
 from torch import Tensor, nn
 
 from ..augmentation import compose
@@ -26,11 +26,7 @@ _MOST_RETRIEVED, _MOST_DIRECTIONS = 0.75, 9
 
 
 def adapt(
-    encoder: Pretrained,
-    module: nn.Module,
-    images: Tensor,
-    rng: np.random.RandomState,
-    reason: str | None,
+    encoder: Pretrained, module: nn.Module, images: Tensor, rng: RandomState, reason: str | None
 ) -> dict[str, Any]:
     """Decide whether to train a pretrained network, and prepare it; return the decision.
 
@@ -89,8 +85,7 @@ def describe(decision: dict[str, Any]) -> str:
     for name, form in (("view_retrieval", ".0%"), ("participation_ratio", ".3g")):
         if name in decision:
             value, limit = decision[name], decision[f"{name}_limit"]
-            words = name.replace("_", " ")
-            parts.append(f"{words} {value:{form}} (limit {limit:{form}})")
+            parts.append(f"{name.replace('_', ' ')} {value:{form}} (limit {limit:{form}})")
     if "view_retrieval" in decision and not decision["adapted"]:
         parts.append("adapt=True may gain where images are no ordinary photographs")
     return f"{'adapted' if decision['adapted'] else 'frozen'}: {', '.join(parts)}"
@@ -119,12 +114,9 @@ def _measured(network: PretrainedNetwork, images: Tensor) -> dict[str, Any]:
     if math.isinf(ratio):
         return {"adapted": False, "reason": "equal features"}
     draw = compose(default_chain(Images(), tuple(images.shape[1:])) or [], images.shape[1:])
-    retrieved = _share_retrieved(network, draw, images)
+    retrieved = _retrieval(network, draw, images)
     adapts, reason = retrieved <= _MOST_RETRIEVED, "view retrieval"
-    values: dict[str, Any] = {
-        "view_retrieval": retrieved,
-        "view_retrieval_limit": _MOST_RETRIEVED,
-    }
+    values: dict[str, Any] = {"view_retrieval": retrieved, "view_retrieval_limit": _MOST_RETRIEVED}
     if not has_batch_norm(network):
         if adapts and ratio > _MOST_DIRECTIONS:
             adapts, reason = False, "participation ratio"
@@ -132,15 +124,11 @@ def _measured(network: PretrainedNetwork, images: Tensor) -> dict[str, Any]:
     return {"adapted": adapts, "reason": reason, **values}
 
 
-def _share_retrieved(
-    network: PretrainedNetwork, draw: Callable[..., Tensor], images: Tensor
-) -> float:
+def _retrieval(network: PretrainedNetwork, draw: Callable[..., Tensor], images: Tensor) -> float:
     """Return the share of images whose views are nearest to each other among all images."""
     generator = torch.Generator().manual_seed(0)
-    features = [
-        torch.cat([network(draw(batch, generator)) for batch in images.split(_BATCH)])
-        for _ in range(2)
-    ]
+    batches = images.split(_BATCH)
+    features = [torch.cat([network(draw(x, generator)) for x in batches]) for _ in range(2)]
     first, second = (nn.functional.normalize(h - h.mean(0)) for h in features)
     nearest = (first @ second.T).argmax(1)
     return float((nearest == torch.arange(len(images))).double().mean())

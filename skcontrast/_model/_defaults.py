@@ -7,7 +7,6 @@ from typing import Any, Literal
 from sklearn.base import clone
 
 from ..augmentation import (
-    Augmentation,
     ColorJitter,
     GaussianBlur,
     GaussianNoise,
@@ -22,17 +21,12 @@ from ..augmentation import (
     TimeCrop,
     TimeMask,
 )
+from ..augmentation._base import Chain
 from ..augmentation._symmetries import SYMMETRIES
 from ..encoders import GIN, MLP, ConvNet, Encoder, PatchNet, SeriesNet
-from ..features import (
-    Features,
-    GraphProfile,
-    MiniRocket,
-    OrientedGradients,
-    PatchDictionary,
-    Raw,
-    WeisfeilerLehman,
-)
+from ..features._base import Features, Raw
+from ..features._graphs import GraphProfile, WeisfeilerLehman
+from ..features._signals import MiniRocket, OrientedGradients, PatchDictionary
 from ..kinds import Graphs, Images, Kind, MultimodalKind, Series, Vectors
 from ..kinds._base import Schema
 
@@ -72,7 +66,7 @@ class Defaults:
     """
 
     encoder: Callable[[tuple], Encoder] | None = None
-    views: Callable[..., list[Augmentation] | None] = lambda *_, **__: None
+    views: Callable[..., Chain | None] = lambda *_, **__: None
     features: Callable[[int], dict[str, Features]] = lambda seed: {}
     blocks: tuple[str, ...] = ()
     whitened: str | None = None
@@ -100,7 +94,7 @@ def default_encoder(kind: Kind, sample_shape: tuple) -> Encoder:
     return choose(sample_shape)
 
 
-def default_chain(kind: Kind, sample_shape: tuple, **conditions: Any) -> list[Augmentation] | None:
+def default_chain(kind: Kind, sample_shape: tuple, **conditions: Any) -> Chain | None:
     """Return the default augmentations for samples of a kind and shape, None without default.
 
     Parameters
@@ -141,7 +135,7 @@ def _features_of_images(seed: int) -> dict[str, Features]:
 
 def _views_of_modalities(
     kind: MultimodalKind, sample_shape: tuple, *, takes_one_view: bool = False, **_: object
-) -> list[Augmentation] | None:
+) -> Chain | None:
     """Return the augmentations of all modalities, None if one has no default."""
     modalities = zip(kind.kinds_, sample_shape, strict=True)
     chains = [default_chain(*modality, takes_one_view=takes_one_view) for modality in modalities]
@@ -156,7 +150,7 @@ def _views_of_images(
     mixes_channels: bool = True,
     symmetries: tuple[str, ...] | None = None,
     **_: object,
-) -> list[Augmentation]:
+) -> Chain:
     """Return the augmentations of images.
 
     They change the brightness, by which a network could recognise a sample. If symmetries are
@@ -185,13 +179,9 @@ def _views_of_images(
     return [*flips, RandomResizedCrop(scale=(0.5, 1.0)), jitter, GaussianBlur(p=0.3)]
 
 
-def _flips_and_rotations(
-    horizontal: float, vertical: float, symmetries: tuple[str, ...]
-) -> list[Augmentation]:
+def _flips_and_rotations(horizontal: float, vertical: float, symmetries: tuple[str, ...]) -> Chain:
     """Return flips with two probabilities, and rotations if quarter turns are allowed."""
-    flips = (
-        [RandomFlip(horizontal=horizontal, vertical=vertical)] if horizontal or vertical else []
-    )
+    flips = [RandomFlip(horizontal, vertical)] if horizontal or vertical else []
     return [*flips, *([clone(_ROTATION)] if "quarter_turn" in symmetries else [])]
 
 

@@ -13,23 +13,19 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from torch import nn
 
-from .._checks import POSITIVE_INT, check_argument, naming
+from .._checks import POSITIVE_INT
+from .._checks._arguments import check_argument, naming
 from .._data._arrays import LazySamples, representative_array
 from .._inference import Measure, embedded_views, encode, on_cpu, on_device, score_views
 from .._layers._images import Reduced
-from .._runtime import (
-    on_threads,
-    resolve_device,
-    resolve_seed,
-    seeded_everywhere,
-)
+from .._runtime import on_threads, resolve_device, resolve_seed, seeded_everywhere
 from .._warnings import warn
-from ..augmentation import Augmentation
+from ..augmentation._base import Chain
 from ..augmentation._symmetries import may_show_symmetries
 from ..augmentation._views import base_of
 from ..encoders._base import is_pretrained
 from ..frameworks import Framework
-from ..frameworks._modalities import NoSplit, Split
+from ..frameworks._modalities import AnySplit, Split
 from ..kinds._base import Kind, Request, Scaler, Schema, with_scaler
 from ..kinds._images import Images
 from ..losses import Loss
@@ -88,7 +84,7 @@ class Model:
     scaler: Scaler
     network: Network
     widths: Widths
-    augmentation: list[Augmentation]
+    augmentation: Chain
     mixes_channels: bool
     symmetries: tuple[str, ...] | None
     built_from: dict[str, Any]
@@ -136,7 +132,7 @@ class Model:
         return nn.Sequential(network.encoder, network.projector, directions)
 
     def sampler(
-        self, chain: list[Augmentation], device: torch.device, *, is_for_network: bool = True
+        self, chain: Chain, device: torch.device, *, is_for_network: bool = True
     ) -> ViewSampler:
         """Return a sampler of views by a fitted chain.
 
@@ -146,7 +142,7 @@ class Model:
         sides = next((layer.sides for layer in layers if isinstance(layer, Reduced)), None)
         return ViewSampler(chain, self.schema, self.scaler, device, sides)
 
-    def scored_chain(self, X: Any, augmentation: Augmentations = None) -> list[Augmentation]:
+    def scored_chain(self, X: Any, augmentation: Augmentations = None) -> Chain:
         """Return augmentations that draw the views of a score, fitted to samples of `read`.
 
         None takes the default of the kind, which makes embedders with different augmentations
@@ -154,54 +150,33 @@ class Model:
         """
         chain, kind = augmentations_of(augmentation, "make_view_scorer"), self.schema.kind
         if chain is None:
-            symmetries: Any = {"symmetries": self.symmetries}
-            chain = default_chain(
-                kind, self.schema.sample_shape, mixes_channels=self.mixes_channels, **symmetries
-            )
+            conditions = {"mixes_channels": self.mixes_channels, "symmetries": self.symmetries}
+            chain = default_chain(kind, self.schema.sample_shape, **conditions)
         if chain is None:
             return self.augmentation
         return fit_chain(chain, representative_array(X), self.schema)
 
-    def score(
-        self,
-        module: nn.Module,
-        X: Any,
-        measure: Measure,
-        augmentation: Augmentations,
-        device: torch.device,
-    ) -> float:
+    def score(self, X: Any, measure: Measure, views: ViewSampler, module: nn.Module) -> float:
         """Return a measure of the embeddings of two views of each sample.
 
         Parameters
         ----------
-        module : torch.nn.Module
-            Maps batches to embeddings.
         X : array-like of length n_samples
-            Samples that `read` has validated; the augmentations are fitted to them.
+            Samples that `read` has validated.
         measure : callable
             Compares embeddings of two views.
-        augmentation : augmentation, list, Pipeline or None
-            As in `scored_chain`.
-        device : torch.device
-            The device of the computation.
+        views : ViewSampler
+            Draws the views.
+        module : torch.nn.Module
+            Maps batches to embeddings.
         """
-        views = self.sampler(self.scored_chain(X, augmentation), device)
-        blocks = embedded_views(
-            on_device(module, device).eval(),
-            views.draw,
-            len(X),
-            lambda rows: views.to_batch(X[rows]),
-            device,
-        )
-        return score_views(measure, blocks, len(X))
+        network, n, device = on_device(module, views.device).eval(), len(X), views.device
+        blocks = embedded_views(network, views.draw, n, lambda k: views.to_batch(X[k]), device)
+        return score_views(measure, blocks, n)
 
 
 def new_model(
-    settings: Settings,
-    X: Any,
-    schema: Schema,
-    chain: list[Augmentation] | None,
-    relations: str | None = None,
+    settings: Settings, X: Any, schema: Schema, chain: Chain | None, relations: str | None = None
 ) -> Model:
     """Return the model of a first fit.
 
@@ -244,9 +219,7 @@ def new_model(
     )
 
 
-def continued_model(
-    settings: Settings, X: Any, chain: list[Augmentation] | None, past: Model
-) -> Model:
+def continued_model(settings: Settings, X: Any, chain: Chain | None, past: Model) -> Model:
     """Return the model of a fit that continues from another, whose network is copied.
 
     Parameters
@@ -284,7 +257,7 @@ def _new_network(
     schema: Schema,
     scaler: Scaler,
     batch: Any,
-    split: Split | NoSplit | None,
+    split: AnySplit,
     relations: str | None,
 ) -> Built:
     """Return a network with new weights, checked to be trainable."""
@@ -333,7 +306,7 @@ def _uses_head(settings: Settings) -> bool:
     return settings.output == "projection" or settings.similarity.n_extra > 0
 
 
-def _check_encoders(settings: Settings, split: Split | NoSplit | None, schema: Schema) -> None:
+def _check_encoders(settings: Settings, split: AnySplit, schema: Schema) -> None:
     """Raise ValueError if a list of encoders does not have one for each modality."""
     if not isinstance(settings.encoder, (list, tuple)):
         return
@@ -430,24 +403,20 @@ def chosen_rows(rows: ArrayLike | slice, n_samples: int) -> NDArray[np.int64]:
         return np.atleast_1d(numbers)
 
 
-def _needs_all_samples(X: Any, schema: Schema, chain: list[Augmentation] | None) -> bool:
+def _needs_all_samples(X: Any, schema: Schema, chain: Chain | None) -> bool:
     """Return whether the views depend on samples other than those to draw.
 
     uint8 images have a known scale; the default augmentation depends on their symmetries.
     """
-    has_known_scale = (
-        isinstance(X, LazySamples) and type(schema.kind) is Images and X.dtype == np.uint8
-    )
-    if not has_known_scale:
+    is_uint8 = isinstance(X, LazySamples) and X.dtype == np.uint8
+    if not (is_uint8 and type(schema.kind) is Images):  # the scale is learned
         return True
     if chain is None:
         return may_show_symmetries(len(X), schema.sample_shape)
     return any(step.uses_samples for step in chain)
 
 
-def _draw(
-    model: Model, samples: Any, n_views: int, seed: int, device: torch.device
-) -> tuple[Any, ...]:
+def _draw(model: Model, samples: Any, n_views: int, seed: int, device: torch.device) -> tuple:
     """Return views of samples; the first are the same for any number of views."""
     views = model.sampler(model.augmentation, device, is_for_network=False)
     generator = torch.Generator(device=device).manual_seed(seed)

@@ -17,7 +17,7 @@ from ..encoders import Encoder
 from ..encoders._base import build_encoder, to_channels_last
 from ..encoders._mlp import projection_head
 from ..frameworks._moco import BATCH_NORM
-from ..frameworks._modalities import NoSplit, ParallelNetworks, Split
+from ..frameworks._modalities import AnySplit, ParallelNetworks, Split
 from ..kinds._base import Kind, Scaler
 from ..kinds._recognise import MultimodalKind
 from ..similarity import Similarity
@@ -39,11 +39,9 @@ class Network(nn.Module):
         out the layers around the encoder.
     """
 
-    def __init__(
-        self, encoder: nn.Module, projector: nn.Module, user_names: Mapping[str, str] = {}
-    ):
+    def __init__(self, encoder: nn.Module, projector: nn.Module, names: Mapping[str, str] = {}):
         super().__init__()
-        self.encoder, self.projector, self.user_names = encoder, projector, user_names
+        self.encoder, self.projector, self.user_names = encoder, projector, names
 
     def forward(self, x: Any) -> Tensor:
         return self.projector(self.encoder(x))
@@ -125,7 +123,7 @@ def build_network(
     subset: Any,
     kind: Kind,
     scaler: Scaler,
-    split: Split | NoSplit | None,
+    split: AnySplit,
     *,
     choose_encoder: Callable[[int, Kind, tuple], Any],
     n_components: int | None,
@@ -169,13 +167,8 @@ def build_network(
     n_threads = threads_for(batch_size * sum(branch.work for branch in branches))
     widths = [projection_dim or branch.width for branch in branches]
     _check_widths(widths, projection_dim, similarity, owner)
-    heads = [
-        projection_head(branch.width, projection_dim, similarity.n_extra) for branch in branches
-    ]
-    channels_last = [
-        to_channels_last(branch.parameter, branch.encoder, branch.kind, branch.shape)
-        for branch in branches
-    ]
+    heads = [projection_head(b.width, projection_dim, similarity.n_extra) for b in branches]
+    channels_last = [to_channels_last(b.parameter, b.encoder, b.kind, b.shape) for b in branches]
     with on_threads(n_threads, blas=False):
         for branch, last in zip(branches, channels_last, strict=True):
             # Modalities in one array share one layer.
@@ -228,15 +221,10 @@ class _Branch:
     def build(self, n_components: int | None, owner: str) -> None:
         """Build the encoder and try it on zeros, or on two samples if they are not numbers."""
         example = None if self.kind.float_batches else self.samples(2)
+        options: Any = {"kind": self.kind, "example": example, "owner": owner}
         with FlopCounterMode(display=False) as counter:
-            self.encoder, self.width = build_encoder(
-                self.parameter,
-                self.shape,
-                n_components,
-                kind=self.kind,
-                example=example,
-                owner=owner,
-            )
+            built = build_encoder(self.parameter, self.shape, n_components, **options)
+        self.encoder, self.width = built
         self.work = counter.get_total_flops() / 4  # two samples; sums count, too
 
     def learn(self, channels_last: bool, relations: str | None) -> None:
@@ -258,18 +246,12 @@ class _Branch:
         return batch if self.split is None else self.split(batch)[self.index]
 
 
-def _branches(
-    subset: Any, kind: Kind, scaler: Any, split: Split | NoSplit | None
-) -> list[_Branch]:
+def _branches(subset: Any, kind: Kind, scaler: Any, split: AnySplit) -> list[_Branch]:
     """Return a branch for each encoder, not built yet."""
     # Several arrays are modalities already, each with its kind and scaler.
     if isinstance(kind, MultimodalKind):
-        modalities = zip(kind.kinds_, subset.modalities, scaler.scalers, strict=True)
-        return [
-            branch
-            for modality_kind, array, modality_scaler in modalities
-            for branch in _branches(array, modality_kind, modality_scaler, None)
-        ]
+        modalities = zip(subset.modalities, kind.kinds_, scaler.scalers, strict=True)
+        return [branch for modality in modalities for branch in _branches(*modality, None)]
     shape = kind.encoded_shape(tuple(subset.shape[1:]))
     if not isinstance(split, Split):
         return [_Branch(kind, shape, subset, scaler)]
@@ -280,13 +262,11 @@ def _branches(
         )
     # One array is split by channels: each encoder takes those of its modality.
     converted = split.convert(subset)
-    return [
-        _Branch(kind, (n, *shape[1:]), converted, scaler, split, index)
-        for index, (n, *_) in enumerate(split.shapes)
-    ]
+    shapes = [(n, *shape[1:]) for n, *_ in split.shapes]
+    return [_Branch(kind, s, converted, scaler, split, k) for k, s in enumerate(shapes)]
 
 
-def _reduce(branches: Sequence[_Branch], split: Split | NoSplit | None) -> None:
+def _reduce(branches: Sequence[_Branch], split: AnySplit) -> None:
     """Reduce images to the largest area that their encoder reads."""
     largest: list[Any] = [getattr(branch.parameter, "largest_side", None) for branch in branches]
     if isinstance(split, Split):  # all share the layer that reduces
@@ -298,9 +278,7 @@ def _reduce(branches: Sequence[_Branch], split: Split | NoSplit | None) -> None:
             branch.shape, branch.larger = (*branch.shape[:-2], *read), sides
 
 
-def _assemble(
-    split: Split | NoSplit | None, branches: Sequence[_Branch], heads: Sequence[nn.Module]
-) -> Network:
+def _assemble(split: AnySplit, branches: Sequence[_Branch], heads: Sequence[nn.Module]) -> Network:
     """Return encoders, the layers before them and heads as one network.
 
     Modalities in one array share the layer before their encoders.
@@ -314,10 +292,8 @@ def _assemble(
         encoder = nn.Sequential(split.convert, *shared, parallel)
         names = {f"encoder.{1 + len(shared)}.networks.": "encoder."}
     else:
-        networks = [
-            branch.encoder if branch.layer is None else nn.Sequential(branch.layer, branch.encoder)
-            for branch in branches
-        ]
+        pairs = [(branch.layer, branch.encoder) for branch in branches]
+        networks = [net if layer is None else nn.Sequential(layer, net) for layer, net in pairs]
         has_layer = [index for index, branch in enumerate(branches) if branch.layer is not None]
         if split is None:
             return Network(networks[0], heads[0], {"encoder.1.": "encoder."} if has_layer else {})

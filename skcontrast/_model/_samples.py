@@ -19,7 +19,8 @@ from .._data._metadata import read_metadata
 from .._data._modalities import Modalities
 from .._data._pictures import load_images
 from .._warnings import warn
-from ..augmentation import Augmentation, Views
+from ..augmentation import Views
+from ..augmentation._base import Chain
 from ..kinds._base import Kind, Request, Schema
 from ..kinds._images import Images
 from ..kinds._recognise import MultimodalKind, declared_kind, read_samples
@@ -48,7 +49,7 @@ class TrainingData:
 
     X: Any
     schema: Schema
-    chain: list[Augmentation] | None
+    chain: Chain | None
     metadata: dict[str, Tensor]
 
     @cached_property
@@ -99,7 +100,7 @@ def read_training_data(
 
 def read_training_samples(
     settings: Settings, X: Any, estimator: BaseEstimator, past: Any
-) -> tuple[Any, Schema, list[Augmentation] | None]:
+) -> tuple[Any, Schema, Chain | None]:
     """Return X validated by its kind, its schema, and the augmentations that draw views."""
     X, chain = _split_views(settings, X)
     if past is not None:
@@ -120,8 +121,7 @@ def read_training_samples(
         encoder_kind = getattr(encoder, "kind", None)
         if isinstance(encoder_kind, Images) and type(schema.kind) is Images:
             # The encoder determines whether pixels are standardised; the user, their size.
-            kind = clone(encoder_kind).set_params(size=schema.kind.size)
-            schema = replace(schema, kind=kind)
+            schema = replace(schema, kind=clone(encoder_kind).set_params(size=schema.kind.size))
     schema.kind.check_unusual(X, is_declared=settings.kind is not None)
     return X, schema, chain
 
@@ -161,7 +161,7 @@ def _load_into_memory(settings: Settings, X: Any) -> Any:
     return load_images(X, np.empty(X.shape, np.uint8), max(1, settings.n_workers), "images")
 
 
-def _split_views(settings: Settings, X: Any) -> tuple[Any, list[Augmentation] | None]:
+def _split_views(settings: Settings, X: Any) -> tuple[Any, Chain | None]:
     """Split the X of `fit` into samples and augmentations; None takes the default of the kind."""
     if not isinstance(X, Views):
         return X, settings.augmentation
@@ -173,7 +173,7 @@ def _split_views(settings: Settings, X: Any) -> tuple[Any, list[Augmentation] | 
     return X.base, list(X.chain)
 
 
-def kind_hint(settings: Settings, X: Any, chain: list[Augmentation] | None) -> Kind | None:
+def kind_hint(settings: Settings, X: Any, chain: Chain | None) -> Kind | None:
     """Return the kind that the user, the augmentations or the encoders declare, if any.
 
     Raises

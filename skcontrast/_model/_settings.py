@@ -12,15 +12,11 @@ import numpy as np
 import torch
 from sklearn.base import clone
 
-from .._checks import (
-    Declared,
-    advice_on,
-    check_component,
-    parameter_owners,
-    validate_parameters,
-)
+from .._checks import Declared, validate_parameters
+from .._checks._arguments import check_component
+from .._checks._names import advice_on, parameter_owners
 from .._runtime import resolve_device, resolve_seed
-from ..augmentation import Augmentation
+from ..augmentation._base import Chain
 from ..encoders import Encoder
 from ..frameworks import Framework, SimCLR
 from ..kinds._base import Kind, Schema
@@ -85,7 +81,7 @@ class Settings:
     framework: Framework
     similarity: Similarity
     kind: Kind | None
-    augmentation: list[Augmentation] | None
+    augmentation: Chain | None
     lr: float
     max_epochs: int
     optimizer: Optimizer
@@ -119,8 +115,7 @@ class Settings:
         lr = lr if self.parameters["lr"] == "auto" else self.lr
         if self.parameters["max_epochs"] != "auto" or self.one_epoch:
             n_epochs = self.max_epochs
-        parameters = self.parameters | {"lr": lr}
-        return replace(self, parameters=parameters, lr=lr, max_epochs=n_epochs)
+        return replace(self, parameters=self.parameters | {"lr": lr}, lr=lr, max_epochs=n_epochs)
 
     @property
     def grouped_optimizer(self) -> Optimizer:
@@ -150,12 +145,10 @@ def default_with(role: str, parameters: dict[str, Any], framework: Framework | N
     if role == "similarity" and isinstance(framework, Framework):
         default = framework.default_similarity
     known = set(default().get_params())
-    unknown = {name.partition("__")[0] for name in parameters} - known
-    if unknown:
+    if unknown := {name.partition("__")[0] for name in parameters} - known:
         name = min(unknown)
         advice = advice_on(name, known, is_set=True)
-        others = parameter_owners(base, name)
-        if others:
+        if others := parameter_owners(base, name):
             examples = " or ".join(f"{other}()" for other in others)
             advice = f": pass an object as {role} first, such as {examples}."
         raise ValueError(
@@ -176,10 +169,8 @@ def resolve_settings(estimator: Declared) -> Settings:
     """
     owner = type(estimator).__name__
     # The __init__ of a subclass may have fewer parameters.
-    declared = dict.fromkeys(estimator._parameter_constraints)
-    parameters = {
-        name: getattr(estimator, name) for name in declared | estimator.get_params(False)
-    }
+    names = dict.fromkeys(estimator._parameter_constraints) | estimator.get_params(False)
+    parameters = {name: getattr(estimator, name) for name in names}
     validate_parameters(estimator)
     # validate_parameters does not reach encoders in a list.
     for encoder in encoders_of(parameters["encoder"]):
@@ -221,10 +212,7 @@ def _component(
     Schedules are evaluated at every epoch, so that values out of range fail before training.
     """
     base, package_default = COMPONENTS[role]
-    value = check_component(
-        parameters[role], base, owner=owner, parameter=role, default=default or package_default
-    )
-    value = clone(value)
+    value = clone(check_component(parameters[role], base, owner, role, default or package_default))
     validate_parameters(value)
     if role == "loss":
         value.check_overrides()

@@ -9,9 +9,11 @@ import torch
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from .._checks import check_component, validate_parameters
+from .._checks import validate_parameters
+from .._checks._arguments import check_component
 from .._data._arrays import row_blocks
-from ..augmentation import Augmentation, compose
+from ..augmentation._base import Augmentation, Chain
+from ..augmentation._compose import compose
 from ..augmentation._symmetries import may_show_symmetries, symmetries_of
 from ..kinds._base import Scaler, Schema, in_units_of_X
 from ._defaults import default_chain, no_default_error
@@ -44,7 +46,7 @@ class ViewSampler:
 
     def __init__(
         self,
-        chain: list[Augmentation],
+        chain: Chain,
         schema: Schema,
         scaler: Scaler,
         device: torch.device | str = "cpu",
@@ -71,7 +73,7 @@ class ViewSampler:
         return in_units_of_X(self.scaler, batch, samples)
 
 
-def augmentations_of(augmentation: Augmentations, owner: str) -> list[Augmentation] | None:
+def augmentations_of(augmentation: Augmentations, owner: str) -> Chain | None:
     """Return an augmentation, a list or a Pipeline as a validated list; None stays None."""
     if augmentation is None:
         return None
@@ -91,9 +93,7 @@ def augmentations_of(augmentation: Augmentations, owner: str) -> list[Augmentati
     return [cast(Augmentation, augmentation)]
 
 
-def fit_chain(
-    chain: list[Augmentation] | None, array: Any, schema: Schema, **conditions: Any
-) -> list[Augmentation]:
+def fit_chain(chain: Chain | None, array: Any, schema: Schema, **conditions: Any) -> Chain:
     """Return augmentations fitted to X; None is the default of the kind under the conditions."""
     if chain is None:
         chain = default_chain(schema.kind, schema.sample_shape, **conditions)

@@ -17,7 +17,9 @@ from typing import Any, TypeAlias, TypeVar, cast
 import torch
 from torch import Tensor
 
-from .._checks import StrOptions, check_argument, check_component, names_checked
+from .._checks import StrOptions
+from .._checks._arguments import check_argument, check_component
+from .._checks._names import names_checked
 from .._data._batches import Metadata
 from .._runtime import guarded
 from .._warnings import warn
@@ -158,10 +160,8 @@ def contrastive_loss(
         if isinstance(view, (Loss, Similarity)):
             role = "loss" if isinstance(view, Loss) else "similarity"
             raise TypeError(f"{owner} takes the {role} by name: pass {role}={view!r}.")
-    loss = check_component(loss, Loss, owner=owner, parameter="loss", default=InfoNCE)
-    similarity = check_component(
-        similarity, Similarity, owner=owner, parameter="similarity", default=Cosine
-    )
+    loss = check_component(loss, Loss, owner, "loss", InfoNCE)
+    similarity = check_component(similarity, Similarity, owner, "similarity", Cosine)
     loss.check_overrides()
     for component in (loss, similarity):
         check_hyperparameters(component)
@@ -191,8 +191,7 @@ def contrastive_loss(
         embedded = [similarity.embed(view) for view in correcting]
         n_repeats = len(contrast.anchors) // len(anchors_view)  # without a queue, each view
         repeated = [view.repeat(n_repeats, 1) for view in embedded]
-        scores = pairs_with(contrast.anchors, repeated, similarity)
-        contrast = replace(contrast, correcting=scores)
+        contrast = replace(contrast, correcting=pairs_with(contrast.anchors, repeated, similarity))
     return objective_value(contrast, loss, similarity, same_group=same_group)
 
 

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .._checks import check_returned
+from .._checks._arguments import check_returned
 from ..losses import Loss, Rows
 from ..losses._rows import weights_of
 from ..losses._tape import Tape
@@ -140,9 +140,7 @@ class _MeanLoss(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         if torch.is_grad_enabled():  # second derivatives would be wrong without notice
-            raise RuntimeError(
-                "contrastive_loss can be differentiated once: create_graph=True is not supported."
-            )
+            raise RuntimeError("contrastive_loss can be differentiated once: omit create_graph.")
         scale = grad / len(ctx.gradients[0])
         gradients = (None if gradient is None else gradient * scale for gradient in ctx.gradients)
         return None, None, *gradients

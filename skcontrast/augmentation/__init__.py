@@ -1,8 +1,7 @@
 """Augmentations: transformers that draw random views of samples."""
 
 from ._base import Augmentation
-from ._checks import check_augmentation
-from ._compose import compose
+from ._compose import check_augmentation, compose
 from ._function import FunctionAugmentation
 from ._graphs import AttributeMask, EdgePerturb, NodeDrop, RandomWalkSubgraph
 from ._images import (

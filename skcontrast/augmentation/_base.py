@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 import torch
@@ -13,7 +13,9 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from .._checks import belongs_to_package, check_returned, validate_parameters
+from .._checks import validate_parameters
+from .._checks._arguments import check_returned
+from .._checks._names import belongs_to_package
 from .._data._arrays import representative_array
 from .._data._modalities import Modalities, label_rows, row_labels
 from .._runtime import guarded
@@ -265,6 +267,9 @@ class Augmentation(Transformer):
         return tags
 
 
+Chain: TypeAlias = list[Augmentation]
+
+
 def changed(augmentation: Any, **attributes: Any) -> Any:
     """Return a copy of an augmentation with changed attributes."""
     copied = copy.copy(augmentation)
@@ -324,9 +329,7 @@ def check_batch(batch: Any) -> None:
     """Raise TypeError unless a batch is a tensor of numbers in memory."""
     if not isinstance(batch, Tensor):
         advice = ": pass torch.from_numpy(batch)" if isinstance(batch, np.ndarray) else ""
-        raise TypeError(
-            f"batch must be a tensor of shape (n, ...), got {type(batch).__name__}{advice}."
-        )
+        raise TypeError(f"batch must be a tensor (n, ...), got {type(batch).__name__}{advice}.")
 
 
 def generator_for(batch: Any, generator: torch.Generator | None) -> torch.Generator:

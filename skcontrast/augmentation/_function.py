@@ -129,9 +129,7 @@ class FunctionAugmentation(Augmentation):
     def validate(self) -> None:
         """Raise an error for a class, and for options that the kind does not allow."""
         if inspect.isclass(self.func):
-            raise TypeError(
-                f"func must be a function or an instance: write {self.func.__name__}()."
-            )
+            raise TypeError(f"func must be a function or instance: write {self.func.__name__}().")
         if not self._takes_numbers and (self.per_sample or self.backend != "torch"):
             raise ValueError(
                 f"{self._name} of {self.kind!r} needs per_sample=False and backend='torch'."

@@ -188,8 +188,7 @@ class EdgePerturb(_GraphAugmentation):
         removed = random_subset(groups, ptr, counts, generator)
         edges, like = all_edges[:, rows[~removed]], rows[~removed]
         if self.add:
-            added = random_pairs(topology.node_ptr, counts, generator)
-            edges = torch.cat([edges, added], dim=1)
+            edges = torch.cat([edges, random_pairs(topology.node_ptr, counts, generator)], dim=1)
             # The same number per graph, in the same order, except for graphs of one node.
             replaced = rows[removed][(topology.sizes > 1)[groups[removed]]]
             like = torch.cat([like, replaced])

@@ -7,7 +7,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from .._checks import FRACTION, Interval, Pair, StrOptions, parameter
+from .._checks import FRACTION, Interval, Pair, parameter
 from .._runtime import guarded
 from ..kinds._base import Kind
 from ._base import Augmentation, as_float, generator_for
@@ -68,10 +68,9 @@ class RandomAffine(GeometricAugmentation):
         drawn = (u[:, 5] < self.p).to(u.dtype)
         sign = (u[:, :4] * 2 - 1) * drawn.unsqueeze(1)
         factor = 1 + (between(u[:, 4], self.scale) - 1) * drawn
-        height, width = shape
         angle = sign[:, 0] * math.radians(self.rotation)
         shear = sign[:, 1] * math.radians(self.shear)
-        return rotations(angle, shear, factor, sign[:, 2:] * self.translate, width / height)
+        return rotations(angle, shear, factor, sign[:, 2:] * self.translate, shape[1] / shape[0])
 
 
 class RandomResizedCrop(GeometricAugmentation):
@@ -253,8 +252,7 @@ class RandomGrayscale(ColorAugmentation):
 
     def color_matrix(self, mean: Tensor, generator: torch.Generator) -> Tensor:
         """Draw the colour maps, (n, C, C + 1); see `ColorAugmentation`."""
-        u = uniform(len(mean), 1, generator)[:, 0]
-        kept = (u >= self.p).to(mean.dtype)
+        kept = (uniform(len(mean), 1, generator)[:, 0] >= self.p).to(mean.dtype)
         factor = torch.ones_like(kept)
         return jitters(factor, factor, kept, torch.zeros_like(kept), mean)
 
@@ -352,7 +350,7 @@ class SimCLRAugmentation(ImageAugmentation):
     flip: float = parameter(FRACTION, default=0.5)
     strength: float = parameter([Interval(Real, 0, 1.25, closed="both")], default=0.5)
     grayscale: float = parameter(FRACTION, default=0.2)
-    blur: bool | Literal["auto"] = parameter([StrOptions({"auto"}), "boolean"], default="auto")
+    blur: bool | Literal["auto"] = parameter([{"auto"}, "boolean"], default="auto")
 
     def check_kind(self, sample_shape: tuple, kind: Kind | None = None) -> None:
         """Raise ValueError unless samples are images with one or three channels."""

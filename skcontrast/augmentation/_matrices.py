@@ -44,9 +44,7 @@ def apply(maps: Tensor, points: Tensor) -> Tensor:
     return torch.baddbmm(maps[:, :, -1:], maps[:, :, :-1], points.unsqueeze(2)).squeeze(2)
 
 
-def rotations(
-    angle: Tensor, shear: Tensor, factor: Tensor, shift: Tensor, aspect: float
-) -> Tensor:
+def rotations(angle: Tensor, shear: Tensor, scale: Tensor, shift: Tensor, aspect: float) -> Tensor:
     """Return the coordinate maps that shear, scale, rotate and then shift images.
 
     Angles are true angles between pixels, also in images that are not square.
@@ -57,7 +55,7 @@ def rotations(
         Counter-clockwise rotation, in radians.
     shear : Tensor of shape (n,)
         Shear angle along the horizontal axis, in radians.
-    factor : Tensor of shape (n,)
+    scale : Tensor of shape (n,)
         Scale factor, above 0.
     shift : Tensor of shape (n, 2)
         Shift to the right and downwards, as a fraction of the width and of the height.
@@ -68,7 +66,7 @@ def rotations(
     -------
     maps : Tensor of shape (n, 2, 3)
     """
-    cos, sin, slope = torch.cos(angle) / factor, torch.sin(angle) / factor, torch.tan(shear)
+    cos, sin, slope = torch.cos(angle) / scale, torch.sin(angle) / scale, torch.tan(shear)
     entries = (cos - slope * sin, (sin + slope * cos) / -aspect, sin * aspect, cos)
     linear = torch.stack(entries, dim=1).view(-1, 2, 2)
     return torch.cat([linear, linear @ shift.mul(-2).unsqueeze(2)], dim=2)

@@ -8,7 +8,8 @@ from typing import Any, Self
 import torch
 from sklearn.base import clone
 
-from .._checks import check_component, learned, parameter, validate_parameters
+from .._checks import learned, parameter, validate_parameters
+from .._checks._arguments import check_component
 from .._data._modalities import Modalities, MultimodalBatch, OneModality, naming_modality
 from .._runtime import guarded
 from ..kinds._base import Kind, Schema
@@ -66,7 +67,7 @@ class PerModality(Augmentation):
     def validate(self) -> None:
         """Raise an error for anything but augmentations, and for invalid parameters."""
         for step in self._steps:
-            check_component(step, Augmentation, owner="PerModality", parameter="augmentations")
+            check_component(step, Augmentation, "PerModality", "augmentations")
             validate_parameters(step)
 
     def _fit_checked(self, X: Modalities, schema: Schema) -> Self:
@@ -94,11 +95,9 @@ class PerModality(Augmentation):
         """
         if not isinstance(kind, MultimodalKind):
             return super().check_kind(sample_shape, kind)
-        n_modalities, n_items = len(sample_shape), len(self.augmentations)
-        if n_modalities != n_items:
-            raise ValueError(
-                f"augmentations has {n_items} items, but samples have {n_modalities} modalities."
-            )
+        n, given = len(sample_shape), len(self.augmentations)
+        if given != n:
+            raise ValueError(f"augmentations has {given} items, but samples have {n} modalities.")
         modalities = zip(self.augmentations, sample_shape, kind.kinds_, strict=True)
         for position, (chain, *shape_and_kind) in enumerate(modalities):
             with naming_modality(position):

@@ -161,8 +161,8 @@ class TimeWarp(SeriesAugmentation):
 
     def view(self, batch: Tensor, steps: _Steps, generator: torch.Generator) -> Tensor:
         """Return warped series."""
-        curve = _curve(steps.relative, generator)
-        speed = (self.scale * curve).clamp(-20, 20).exp() * steps.exist
+        curve = self.scale * _curve(steps.relative, generator)
+        speed = curve.clamp(-20, 20).exp() * steps.exist
         passed = speed.double().cumsum(1)
         passed = passed - passed[:, :1]
         total = passed[:, -1:]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
-from .._checks import validated
+from .._checks._arguments import validated
 from .._data._arrays import representative_array
 from .._layers._images import PatchLayer, average_to
 from .._runtime import guarded, on_threads, resolve_seed
@@ -66,15 +66,14 @@ class ImageSymmetries:
     @property
     def shown(self) -> tuple[str, ...]:
         aucs = [getattr(self, name) for name in SYMMETRIES]
-        mirrors = aucs[:2]
         # Comparisons with NaN are False.
         if all(auc <= _MOST_AUC_OF_ALL for auc in aucs):
             return SYMMETRIES
         if all(auc <= _MOST_AUC for auc in aucs[:3]):
             return SYMMETRIES[:3]
         # Both flips together are a half turn: without it, at most one flip is allowed.
-        least = int(np.argmin(mirrors))
-        return SYMMETRIES[least : least + 1] if mirrors[least] <= _MOST_AUC else ()
+        least = int(np.argmin(aucs[:2]))
+        return SYMMETRIES[least : least + 1] if aucs[least] <= _MOST_AUC else ()
 
 
 @guarded()

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from .._checks import FRACTION, NON_NEGATIVE, StrOptions, learned, naming, parameter
+from .._checks import FRACTION, NON_NEGATIVE, learned, parameter
+from .._checks._arguments import naming
 from .._data._arrays import as_tensor, column_scaler, subset
 from .._runtime import guarded
 from ._base import Augmentation, as_float, changed, generator_for
@@ -149,7 +150,7 @@ class MarginalCorruption(Augmentation):
 
     rate: float = parameter(FRACTION, default=0.4)
     groups: Literal["one-hot"] | Sequence[Sequence[int | str]] | None = parameter(
-        [StrOptions({"one-hot"}), list, tuple, None], default="one-hot"
+        [{"one-hot"}, list, tuple, None], default="one-hot"
     )
 
     kind = "vectors"
@@ -164,8 +165,7 @@ class MarginalCorruption(Augmentation):
         elif self.groups is None:
             self.groups_ = np.arange(X.shape[1])
         else:
-            names = self._schema.feature_names_in
-            self.groups_ = _numbered(self.groups, X.shape[1], names)
+            self.groups_ = _numbered(self.groups, X.shape[1], self._schema.feature_names_in)
 
     def prepared(self, convert: Callable[[Any], Tensor]) -> Augmentation:
         """Return a copy whose ``marginals_`` are in the units of the training batches."""
@@ -191,8 +191,7 @@ class MarginalCorruption(Augmentation):
         # Features of a group come from the same donor, -1 for unchanged groups.
         donor_of_group = donors.new_full((n, n_groups), -1).scatter(1, chosen, donors)
         rows = donor_of_group[:, torch.from_numpy(groups).to(batch.device)]
-        drawn = table.gather(0, rows.clamp_min(0)).to(batch)
-        return torch.where(rows < 0, batch, drawn)
+        return torch.where(rows < 0, batch, table.gather(0, rows.clamp_min(0)).to(batch))
 
     def _draw(self, n: int, n_groups: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """Draw the replaced groups of n samples, and the rows of their new values."""

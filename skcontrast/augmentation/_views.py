@@ -12,15 +12,8 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._checks import (
-    Declared,
-    check_entries,
-    learned,
-    naming,
-    parameter,
-    validate_parameters,
-    validated,
-)
+from .._checks import Declared, learned, parameter, validate_parameters
+from .._checks._arguments import check_entries, naming, validated
 from .._data._arrays import as_array
 from .._data._modalities import along_rows, label_rows, row_labels
 from .._sklearn_compat import CallbackSupportMixin, as_task
@@ -83,9 +76,7 @@ class Views:
     @property
     def dtype(self) -> np.dtype:
         """The dtype of `base` as an array."""
-        if is_dataframe(self.base):
-            return np.asarray(self.base[:1]).dtype
-        return self.base.dtype
+        return np.asarray(self.base[:1]).dtype if is_dataframe(self.base) else self.base.dtype
 
     def __len__(self) -> int:
         return self.shape[0]

@@ -11,17 +11,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parameter import UninitializedBuffer, is_lazy
 
-from .._checks import (
-    POSITIVE_INT,
-    Numbers,
-    ParameterObject,
-    belongs_to_package,
-    check_argument,
-    check_component,
-    check_rows,
-    choices_instead,
-    validate_parameters,
-)
+from .._checks import POSITIVE_INT, Numbers, ParameterObject, validate_parameters
+from .._checks._arguments import check_argument, check_component, check_rows
+from .._checks._names import belongs_to_package, choices_instead
 from .._layers._images import PatchLayer
 from .._runtime import guarded, seeded_rng
 from ..kinds._base import Kind, with_scaler
@@ -320,7 +312,7 @@ def _resolve(
     """Return the name of `encoder`, for messages, and the module that it describes."""
     for base in (Encoder, nn.Module):
         if inspect.isclass(encoder) and issubclass(encoder, base):
-            check_component(encoder, base, owner=owner, parameter="encoder")
+            check_component(encoder, base, owner, "encoder")
     name = getattr(encoder, "__name__", type(encoder).__name__)
     if isinstance(encoder, Encoder):
         module = require_module(encoder.build(sample_shape, n_components), f"{name}.build")
@@ -432,10 +424,8 @@ def check_encoder(encoder: Any, X: Any, kind: Kind | None = None) -> None:
     ...
     ValueError: The encoder Centred must be deterministic, treat samples independently in...
     """
-    estimator, hint = (
-        encoder if isinstance(encoder, Encoder) else Encoder(),
-        declared_kind(encoder),
-    )
+    estimator = encoder if isinstance(encoder, Encoder) else Encoder()
+    hint = declared_kind(encoder)
     X, schema = read_samples(X, kind, hint=hint, estimator=estimator, min_samples=2)
     kind, cpu = schema.kind, torch.device("cpu")
     with seeded_rng(0, cpu):
@@ -444,9 +434,8 @@ def check_encoder(encoder: Any, X: Any, kind: Kind | None = None) -> None:
         few = array[np.unique(np.linspace(0, len(array) - 1, _N_SAMPLES, dtype=int))]
         samples, shape = scaler.to_tensor(few, cpu), kind.encoded_shape(tuple(batch.shape[1:]))
         example = layer(samples)
-        module, _ = build_encoder(
-            encoder, shape, kind=kind, example=example, owner="check_encoder"
-        )
+        owner = "check_encoder"
+        module, _ = build_encoder(encoder, shape, kind=kind, example=example, owner=owner)
         if isinstance(encoder, Encoder):
             encoder.learn(module, layer(batch), np.random.RandomState(0))
         rows = module.eval()(example)
@@ -458,8 +447,7 @@ def check_encoder(encoder: Any, X: Any, kind: Kind | None = None) -> None:
             f"The encoder {name} must be deterministic, treat samples independently in eval mode "
             "and ignore padding, such as by a mask in a skcontrast.kinds.TensorBatch."
         )
-    trained = {key: p for key, p in module.named_parameters() if p.requires_grad}
-    if not trained:
+    if not (trained := {key: p for key, p in module.named_parameters() if p.requires_grad}):
         return
     slopes = torch.autograd.grad(rows.sum(), list(trained.values()), allow_unused=True)
     if idle := [key for key, slope in zip(trained, slopes, strict=True) if slope is None]:

@@ -97,8 +97,7 @@ class MLP(Encoder):
 
     def _hidden_layer(self, width: int, next_width: int) -> Iterator[nn.Module]:
         gain_of: Literal["tanh", "relu"] = "tanh" if self.activation == "tanh" else "relu"
-        linear = nn.Linear(width, next_width, bias=not self.batch_norm)
-        yield init_kaiming(linear, gain_of)
+        yield init_kaiming(nn.Linear(width, next_width, bias=not self.batch_norm), gain_of)
         if self.batch_norm:
             yield nn.BatchNorm1d(next_width)
         yield _ACTIVATIONS[self.activation]()

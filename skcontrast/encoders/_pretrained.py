@@ -12,15 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .._checks import (
-    POSITIVE,
-    POSITIVE_INT,
-    Interval,
-    Numbers,
-    StrOptions,
-    check_rows,
-    parameter,
-)
+from .._checks import POSITIVE, POSITIVE_INT, Interval, Numbers, parameter
+from .._checks._arguments import check_rows
 from .._warnings import warn
 from ..frameworks._moco import BATCH_NORM
 from ..kinds import Images
@@ -161,12 +154,10 @@ class Pretrained(Encoder):
         [*POSITIVE_INT, Numbers(*POSITIVE_INT), None], default=None, kw_only=True
     )
     pool: Literal["token", "mean", "both"] | None = parameter(
-        [StrOptions({"token", "mean", "both"}), None], default=None, kw_only=True
+        {"token", "mean", "both", None}, default=None, kw_only=True
     )
     processor: Any = parameter(default=None, kw_only=True)
-    adapt: bool | Literal["auto"] = parameter(
-        ["boolean", StrOptions({"auto"})], default="auto", kw_only=True
-    )
+    adapt: bool | Literal["auto"] = parameter(["boolean", {"auto"}], default="auto", kw_only=True)
     rate: float | None = parameter([*POSITIVE, None], default=None, kw_only=True)
     frozen: float = parameter([Interval(Real, 0, 1, closed="left")], default=0.33, kw_only=True)
 
@@ -216,9 +207,8 @@ class Pretrained(Encoder):
         network = with_any_size(copy.deepcopy(self._source).to("cpu", torch.float32))
         head = remove_head(network)
         module = PretrainedNetwork(self._preprocessing(network, sample_shape), network, self.pool)
-        width = output_width(
-            self, module, torch.zeros(2, *sample_shape, dtype=torch.float32, device="cpu")
-        )
+        images = torch.zeros(2, *sample_shape, dtype=torch.float32, device="cpu")
+        width = output_width(self, module, images)
         module.notes += [head, f"{width} features"]
         if n_components is None:
             return module
@@ -268,8 +258,7 @@ class Pretrained(Encoder):
         if mean is None or std is None:
             raise ValueError(
                 f"The network {name} of Pretrained needs mean= and std=, or processor=, got "
-                f"{mean=}, {std=}. Most have mean=(0.485, 0.456, 0.406) and "
-                "std=(0.229, 0.224, 0.225)."
+                f"{mean=}, {std=}. Most have (0.485, 0.456, 0.406) and (0.229, 0.224, 0.225)."
             )
         fits = {np.size(mean), np.size(std)} <= {1, channels}
         if not fits or max(np.abs(mean).max(), np.max(std)) > 2:  # about 120 and 60 for 0 to 255
@@ -314,8 +303,7 @@ def output_width(encoder: Pretrained, module: PretrainedNetwork, images: Tensor)
             advice = f"a size= that is a multiple of its patches of {pixels.patch[0]} pixels"
         raise ValueError(
             f"The network {type(network).__name__} of Pretrained failed on images of "
-            f"{pixels.size[0]} × {pixels.size[1]} pixels: {str(error).rstrip('.')}. Pass "
-            f"{advice}."
+            f"{' × '.join(map(str, pixels.size))} pixels: {str(error).rstrip('.')}. Pass {advice}."
         ) from error
 
 
@@ -341,9 +329,7 @@ def _mean_and_std(processor: Any) -> tuple[Any, Any]:
     """Return the mean and the std of an image processor, or of transforms."""
     steps = getattr(processor, "transforms", ())  # of a Compose of torchvision
     if callable(steps) or isinstance(processor, partial):
-        raise ValueError(
-            f"The processor of Pretrained must be weights.transforms(), got {processor!r}."
-        )
+        raise ValueError(f"'processor' must be weights.transforms(), got {processor!r}.")
     processor = next((step for step in steps if hasattr(step, "mean")), processor)
     for name, default in _PROCESSOR_DEFAULTS.items():
         if (value := getattr(processor, name, default)) not in (default, None):
@@ -351,11 +337,8 @@ def _mean_and_std(processor: Any) -> tuple[Any, Any]:
                 f"The processor of Pretrained has {name}={value!r}, which is not supported. "
                 "Instead of processor=, pass mean= and std= for intensities in [0, 1]."
             )
-    mean, std = (
-        getattr(processor, f"image_{name}", getattr(processor, name, None))
-        for name in ("mean", "std")
-    )
-    return mean, std
+    mean = getattr(processor, "image_mean", getattr(processor, "mean", None))
+    return mean, getattr(processor, "image_std", getattr(processor, "std", None))
 
 
 @lru_cache(maxsize=2)
@@ -376,6 +359,5 @@ def load_network(name: str) -> nn.Module:
     except Exception as error:
         raise ValueError(
             f"timm could not load Pretrained({name!r}): {str(error).rstrip('.')}. "
-            "timm.list_pretrained() has the names. Offline, pass the folder of a model, "
-            "'local-dir:/path', or a module."
+            "timm.list_pretrained() has the names. Offline, pass 'local-dir:/path', or a module."
         ) from error

@@ -36,12 +36,8 @@ def remove_head(network: nn.Module) -> str:
         return "classifier removed"
     for name, head in network.named_children():
         if name in _HEADS and isinstance(head, (nn.Linear, nn.Conv2d, nn.Sequential)):
-            layers = [
-                key
-                for key, layer in head.named_modules(prefix=name)
-                if isinstance(layer, (nn.Linear, nn.Conv2d))
-            ]
-            if layers:
+            named = head.named_modules(prefix=name)
+            if layers := [k for k, part in named if isinstance(part, (nn.Linear, nn.Conv2d))]:
                 network.set_submodule(layers[-1], nn.Identity())
                 return f"head {layers[-1]} removed"
     return "no head removed"
@@ -128,21 +124,16 @@ def with_any_size(network: Any) -> nn.Module:
 
 def patch_of(network: nn.Module) -> tuple[int, ...]:
     """Return height and width of the patches that become tokens, (1, 1) without patches."""
-    layers = (layer for layer in network.modules() if isinstance(layer, nn.Conv2d))
-    first = next(layers, None)
+    first = next((layer for layer in network.modules() if isinstance(layer, nn.Conv2d)), None)
     is_patch = first and first.stride == first.kernel_size and min(first.stride) >= _LEAST_PATCH
     return first.stride if first and is_patch else (1, 1)
 
 
 def declared_size(network: Any) -> tuple[int, ...] | None:
     """Return the height and width of images that a network declares, None if unknown."""
-    attributes = (
-        (getattr(network, "patch_embed", None), "img_size"),
-        (getattr(network, "config", network), "image_size"),
-    )
-    sizes = (getattr(*attribute, None) for attribute in attributes)
-    size = next((size for size in sizes if size), None)
-    if size is None:
+    size = getattr(getattr(network, "patch_embed", None), "img_size", None)
+    size = size or getattr(getattr(network, "config", network), "image_size", None)
+    if not size:
         size = (getattr(network, "pretrained_cfg", None) or {}).get("input_size", (None,))[-2:]
     return None if None in np.ravel(size) else tuple(np.broadcast_to(size, 2).tolist())
 
@@ -164,11 +155,7 @@ class Preprocessing(nn.Module):
     std: Tensor
 
     def __init__(
-        self,
-        mean: np.ndarray,
-        std: np.ndarray,
-        size: tuple[int, ...],
-        patch: tuple[int, ...] = (1, 1),
+        self, mean: np.ndarray, std: np.ndarray, size: tuple[int, ...], patch: tuple[int, ...]
     ):
         super().__init__()
         self.size, self.patch = size, patch
@@ -251,22 +238,18 @@ class PretrainedNetwork(nn.Module):
         if not (self.training and torch.is_grad_enabled()) or len(x) <= n:
             return self._rows(x)
         *others, last = x.chunk(-(-len(x) // n))
-        rows = [
-            checkpoint(self._rows, chunk, use_reentrant=False, preserve_rng_state=False)
-            for chunk in others
-        ]
+        options: Any = {"use_reentrant": False, "preserve_rng_state": False}
+        rows = [checkpoint(self._rows, chunk, **options) for chunk in others]
         return torch.cat([*rows, self._rows(last)])
 
     def _rows(self, x: Tensor) -> Any:
-        pixels = self.pixels(x)
-        if self.original is None:
+        pixels, original = self.pixels(x), self.original
+        if original is None:
             return self._network_rows(pixels)
         with torch.no_grad():
             # In training, both have the smaller size of the trained network, which takes less
             # time.
-            frozen = self.original._network_rows(
-                pixels if self.training else self.original.pixels(x)
-            )
+            frozen = original._network_rows(pixels if self.training else original.pixels(x))
         shape = frozen.shape[1:]
         return F.rms_norm(self._network_rows(pixels), shape) + F.rms_norm(frozen, shape)
 
@@ -308,10 +291,8 @@ class PretrainedNetwork(nn.Module):
 
 def _output(network: Any, x: Tensor) -> Any:
     """Return the output of a network; those of transformers interpolate their positions."""
-    can_interpolate = (
-        hasattr(network, "config") and _INTERPOLATES in signature(network.forward).parameters
-    )
-    return network(x, **({_INTERPOLATES: True} if can_interpolate else {}))
+    arguments = signature(network.forward).parameters if hasattr(network, "config") else ()
+    return network(x, **({_INTERPOLATES: True} if _INTERPOLATES in arguments else {}))
 
 
 def _default_pool(network: Any) -> str | None:

@@ -14,15 +14,8 @@ from scipy.optimize import minimize
 from scipy.stats import binom
 from torch import Tensor
 
-from .._checks import (
-    FRACTION,
-    NON_NEGATIVE,
-    POSITIVE_INT,
-    Interval,
-    as_numbers,
-    check_component,
-    validated,
-)
+from .._checks import FRACTION, NON_NEGATIVE, POSITIVE_INT, Interval
+from .._checks._arguments import as_numbers, check_component, validated
 from .._data._metadata import validate_labels
 from .._runtime import guarded
 from ..losses._posterior import false_negative_probability, invert_unlabeled_cdf, ranks_inside
@@ -75,8 +68,7 @@ def alpha_from_auc(auc: float | Estimate, standard_error: float = math.nan) -> E
     Estimate(value=0.875, standard_error=0.015)
     """
     value, error = auc if isinstance(auc, Estimate) else (auc, standard_error)
-    alpha = min(max((6 * value - 1) / 4, 0.5), 1.0)
-    return Estimate(float(alpha), 1.5 * error)
+    return Estimate(float(min(max((6 * value - 1) / 4, 0.5), 1.0)), 1.5 * error)
 
 
 def tau_plus_from_labels(y: Sequence | np.ndarray) -> Estimate:
@@ -211,7 +203,7 @@ def estimate_soft_ring(sample: ScoreSample) -> dict[str, float]:
     >>> reliability(loss, sample).largest_gap < 0.03
     True
     """
-    check_component(sample, ScoreSample, owner="estimate_soft_ring", parameter="sample")
+    check_component(sample, ScoreSample, "estimate_soft_ring", "sample")
     observed = torch.from_numpy(1 - true_negatives_by_rank(checked_sample(sample)))
     tau_plus = float(observed.mean())
     if not 0 < tau_plus < 1:
@@ -266,8 +258,8 @@ def positive_ranks(*views: Any, similarity: Similarity | None = None) -> np.ndar
     """
     contrast, similarity = contrast_of(views, similarity, None, least=2)
     n_candidates = len(contrast.candidates) - contrast.excluded.shape[1]
-    ranks = count_outscored(contrast, similarity).flatten().double() / n_candidates
-    return ranks.cpu().numpy()
+    counts = count_outscored(contrast, similarity).flatten()
+    return (counts.double() / n_candidates).cpu().numpy()
 
 
 @guarded()
@@ -341,15 +333,12 @@ def estimate_alpha_and_tau_plus(
         return -likelihood(values["alpha"], values["tau_plus"])
 
     # Standard errors follow from the curvature of the likelihood at its maximum.
-    point = minimise(
-        lambda point: negative_log_likelihood(torch.from_numpy(point)).item(),
-        [bounds[name] for name in free],
-    )
+    box = [bounds[name] for name in free]
+    point = minimise(lambda x: negative_log_likelihood(torch.from_numpy(x)).item(), box)
     errors = standard_errors(negative_log_likelihood, point, len(shares))
     estimates = map(Estimate, point.tolist(), errors.tolist())
-    estimated = dict(zip(free, estimates, strict=True))
     constant = {name: Estimate(value, 0.0) for name, value in fixed.items() if name not in free}
-    return {**constant, **estimated}
+    return {**constant, **dict(zip(free, estimates, strict=True))}
 
 
 # Ranks among more candidates than this are treated as exact.

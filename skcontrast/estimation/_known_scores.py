@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from .._checks import Interval, check_argument, check_component
+from .._checks import Interval
+from .._checks._arguments import check_argument, check_component
 from .._runtime import guarded
 from ..losses import Loss, Rows, Supervised
 from ..losses._rows import weights_of
@@ -325,8 +326,8 @@ def _checked_arguments(
     loss: Loss, sample: ScoreSample, *, owner: str, is_estimate: bool = False
 ) -> ScoreSample:
     """Validate the arguments, and return the validated sample."""
-    check_component(loss, Loss, owner=owner, parameter="loss")
-    check_component(sample, ScoreSample, owner=owner, parameter="sample")
+    check_component(loss, Loss, owner, "loss")
+    check_component(sample, ScoreSample, owner, "sample")
     check_hyperparameters(loss)
     if is_estimate and not loss.is_estimate:
         raise ValueError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Sequence
 from numbers import Integral
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from .._checks import POSITIVE_INT, Interval, StrOptions, as_numbers, check_component, validated
+from .._checks import POSITIVE_INT, Interval, StrOptions
+from .._checks._arguments import as_numbers, check_component, check_length, validated
 from .._data._metadata import validate_labels
 from .._objective._contrast import Contrast, embed_views, in_batch
 from .._objective._mean_loss import tiles
@@ -116,20 +117,16 @@ class ScoreSample(NamedTuple):
         # Every anchor excludes the same number of candidates, so the rest is a matrix again.
         is_candidate = torch.ones_like(scores, dtype=torch.bool)
         is_candidate.scatter_(1, contrast.excluded, False)
-        candidates, is_negative = (
-            array[is_candidate].view(len(array), -1).numpy()
-            for array in (scores, ~contrast.same_class(slice(None)))
-        )
+        pair = scores, ~contrast.same_class(slice(None))
+        candidates, is_negative = (x[is_candidate].view(len(x), -1).numpy() for x in pair)
         bounds = similarity.bounds(contrast.anchors.shape[1])
         return cls(candidates, is_negative, positive_scores.numpy(), bounds[0])
 
 
 def checked_sample(sample: ScoreSample) -> ScoreSample:
     """Return the arrays of a sample as float64 and bool."""
-    scores, positives = (
-        np.ascontiguousarray(values, dtype=np.float64)
-        for values in (sample.scores, sample.positives)
-    )
+    scores = np.ascontiguousarray(sample.scores, dtype=np.float64)
+    positives = np.ascontiguousarray(sample.positives, dtype=np.float64)
     is_negative = np.ascontiguousarray(sample.is_negative, dtype=bool)
     return sample._replace(scores=scores, is_negative=is_negative, positives=positives)
 
@@ -145,8 +142,7 @@ def _rows_of_known_class(view: Any, labels: np.ndarray) -> Any:
     if isinstance(view, tuple):
         return tuple(_rows_of_known_class(array, labels) for array in view)
     view = as_numbers(view, "views", ensure_2d=False, allow_nd=True)
-    if len(view) != len(labels):
-        raise ValueError(f"y must have one entry per sample, {len(view)}, got {len(labels)}.")
+    check_length("y", len(labels), len(view))
     return view[labels >= 0]
 
 
@@ -280,9 +276,8 @@ def class_aucs(contrast: Contrast, similarity: Similarity) -> Tensor:
 
 def _are_known(contrast: Contrast, rows: slice) -> Tensor:
     """Return a mask of known classes of anchor and candidate, without excluded candidates."""
-    if contrast.anchor_labels is None or contrast.candidate_labels is None:
-        raise ValueError("The contrast has no labels.")
-    known = (contrast.anchor_labels[rows, None] >= 0) & (contrast.candidate_labels >= 0)
+    anchors, candidates = cast(Any, (contrast.anchor_labels, contrast.candidate_labels))
+    known = (anchors[rows, None] >= 0) & (candidates >= 0)
     return known.scatter_(1, contrast.excluded[rows], False)
 
 
@@ -302,22 +297,19 @@ def contrast_of(
     least : int
         The minimum number of views.
     """
-    similarity = check_component(
-        similarity, Similarity, owner="estimation", parameter="similarity", default=Cosine
-    )
+    similarity = check_component(similarity, Similarity, "estimation", "similarity", Cosine)
     check_hyperparameters(similarity)
     views = [map_entries(_in_double, view) for view in views]
     check_view_embeddings(views, None, similarity, least)
     n = len(views[0][0] if isinstance(views[0], tuple) else views[0])
-    if labels is not None and len(labels) != n:
-        raise ValueError(f"y must have one entry per sample, {n}, got {len(labels)}.")
+    if labels is not None:
+        check_length("y", len(labels), n)
     return in_batch(embed_views(views, similarity), labels), similarity
 
 
 def _in_double(view: Any) -> Tensor:
-    return torch.as_tensor(
-        as_numbers(view, "views", dtype=np.float64, ensure_2d=False, allow_nd=True)
-    )
+    array = as_numbers(view, "views", dtype=np.float64, ensure_2d=False, allow_nd=True)
+    return torch.as_tensor(array)
 
 
 @torch.no_grad()

@@ -9,15 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import assert_all_finite, check_is_fitted, validate_data
 
-from .._checks import (
-    FRACTION,
-    POSITIVE_INT,
-    Declared,
-    check_entries,
-    naming,
-    parameter,
-    validate_parameters,
-)
+from .._checks import FRACTION, POSITIVE_INT, Declared, parameter, validate_parameters
+from .._checks._arguments import check_entries, naming
 from .._runtime import guarded
 
 _FLOATS = [np.float64, np.float32]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +15,10 @@ from .._objective._contrast import Contrast
 from .._objective._mean_loss import ObjectiveName
 from ..kinds._base import Kind
 from ..similarity import Cosine, Similarity
-from ._modalities import NoSplit, Split
+from ._modalities import AnySplit
+
+Encode: TypeAlias = Callable[[Any], Tensor]
+Contrasts: TypeAlias = Contrast | list[Contrast]
 
 
 @dataclass(frozen=True)
@@ -153,7 +156,7 @@ class Framework(ParameterObject):
         """The framework for which the network is built; None if any framework can use it."""
         return None
 
-    def split_samples(self, kind: Kind, sample_shape: tuple) -> Split | NoSplit | None:
+    def split_samples(self, kind: Kind, sample_shape: tuple) -> AnySplit:
         """Return the split of samples into modalities, or None for one encoder.
 
         Parameters
@@ -181,12 +184,8 @@ class Framework(ParameterObject):
         return _WithoutMemory(self, context)
 
     def contrast(
-        self,
-        network: Callable[[Any], Tensor],
-        views: list[Any],
-        similarity: Similarity,
-        batch: Batch,
-    ) -> Contrast | list[Contrast]:
+        self, network: Encode, views: list[Any], similarity: Similarity, batch: Batch
+    ) -> Contrasts:
         """Encode the views of a batch, and return the anchors, positives and candidates.
 
         Parameters
@@ -207,9 +206,7 @@ class Framework(ParameterObject):
         contrast : skcontrast.frameworks.Contrast or list of them
             The loss is the mean over the anchors of all.
         """
-        raise NotImplementedError(
-            f"{type(self).__name__} must implement contrast or, if it has a memory, start."
-        )
+        raise NotImplementedError(f"{type(self).__name__} must implement contrast or start.")
 
 
 class Session(nn.Module):
@@ -297,9 +294,7 @@ class Session(nn.Module):
         super().__init__()
         self.context = context
 
-    def contrast(
-        self, views: list[Any], similarity: Similarity, batch: Batch
-    ) -> Contrast | list[Contrast]:
+    def contrast(self, views: list[Any], similarity: Similarity, batch: Batch) -> Contrasts:
         """Encode the views of a batch, and return the anchors, positives and candidates.
 
         Parameters
@@ -360,7 +355,5 @@ class _WithoutMemory(Session):
         super().__init__(context)
         self.framework = framework
 
-    def contrast(
-        self, views: list[Any], similarity: Similarity, batch: Batch
-    ) -> Contrast | list[Contrast]:
+    def contrast(self, views: list[Any], similarity: Similarity, batch: Batch) -> Contrasts:
         return self.framework.contrast(self.context.network, views, similarity, batch)

@@ -6,7 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .._checks import check_returned, validate_parameters, validated
+from .._checks import validate_parameters
+from .._checks._arguments import check_returned, validated
 from .._data._batches import Batch
 from .._objective._contrast import Contrast
 from .._objective._mean_loss import objective_value

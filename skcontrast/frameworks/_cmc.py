@@ -10,7 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from .._checks import FRACTION, POSITIVE_INT, StrOptions, naming, parameter
+from .._checks import FRACTION, POSITIVE_INT, parameter
+from .._checks._arguments import naming
 from .._data._batches import Batch, Metadata
 from .._objective._contrast import Contrast, pairs_with
 from ..kinds._base import Kind
@@ -106,12 +107,8 @@ class CMC(Framework):
 
     split: (
         Literal["auto", "lab", "random"] | int | Sequence[int] | Sequence[Sequence[int]] | NDArray
-    ) = parameter(
-        [StrOptions({"auto", "lab", "random"}), *POSITIVE_INT, "array-like"], default="auto"
-    )
-    n_negatives: int | Literal["auto"] = parameter(
-        [*POSITIVE_INT, StrOptions({"auto"})], default="auto"
-    )
+    ) = parameter([{"auto", "lab", "random"}, *POSITIVE_INT, "array-like"], default="auto")
+    n_negatives: int | Literal["auto"] = parameter([*POSITIVE_INT, {"auto"}], default="auto")
     momentum: float = parameter(FRACTION, default=0.5)
 
     remembers_samples = True
@@ -172,10 +169,8 @@ class CMC(Framework):
         return _CMCSession(self, context)
 
 
-def _bad_split(problem: str, sample_shape: tuple) -> ValueError:
-    return ValueError(
-        f"The 'split' parameter of CMC: {problem}, got samples of shape {sample_shape}."
-    )
+def _bad_split(problem: str, shape: tuple) -> ValueError:
+    return ValueError(f"The 'split' parameter of CMC: {problem}, got samples of shape {shape}.")
 
 
 def _listed(split: Any) -> Any:
@@ -302,8 +297,7 @@ class Bank(nn.Module):
         if labels is not None:
             self.labels[rows] = labels
         if self.n_visited < len(self.labels):
-            known = torch.isin(rows, self.visited[: self.n_visited])
-            rows = rows[~known]
+            rows = rows[~torch.isin(rows, self.visited[: self.n_visited])]
             self.visited[self.n_visited : self.n_visited + len(rows)] = rows
             self.n_visited += len(rows)
 
@@ -326,9 +320,7 @@ class _CMCSession(Session):
         width = context.width // context.n_modalities
         self.bank = Bank(context.n_samples, width, framework.momentum, context.n_modalities)
 
-    def contrast(
-        self, views: list[Tensor], similarity: Similarity, batch: Batch
-    ) -> list[Contrast]:
+    def contrast(self, views: list[Any], similarity: Similarity, batch: Batch) -> list[Contrast]:
         """Contrast each modality with the banks of the others."""
         n_modalities = self.context.n_modalities
         z = self.context.network(torch.cat(views)).float().unflatten(0, (len(views), -1))

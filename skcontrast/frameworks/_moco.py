@@ -8,7 +8,7 @@ from typing import Any, Literal, cast
 import torch
 from torch import Tensor, nn
 
-from .._checks import FRACTION, POSITIVE_INT, StrOptions, parameter
+from .._checks import FRACTION, POSITIVE_INT, parameter
 from .._data._batches import Batch, Metadata
 from .._objective._contrast import Contrast, pairs_with
 from .._runtime import guarded
@@ -89,9 +89,7 @@ class MoCo(Framework):
     (100, 128)
     """
 
-    queue_size: int | Literal["auto"] = parameter(
-        [*POSITIVE_INT, StrOptions({"auto"})], default="auto"
-    )
+    queue_size: int | Literal["auto"] = parameter([*POSITIVE_INT, {"auto"}], default="auto")
     momentum: float = parameter(FRACTION, default=0.999)
     symmetric: bool = parameter(["boolean"], default=False)
 
@@ -174,14 +172,7 @@ class MomentumNetwork(nn.Module):
         """
         (followed,) = self.followed
         pairs = zip(self.network.modules(), followed.modules(), strict=True)
-        new: list[tuple[Any, Any]] = [
-            (mine, theirs)
-            for mine, theirs in pairs
-            if isinstance(mine, BATCH_NORM)
-            and theirs.training
-            and mine.track_running_stats
-            and not mine.num_batches_tracked
-        ]
+        new: list[Any] = [(a, b) for a, b in pairs if b.training and _lacks_statistics(a)]
         if not new:
             return
         # With a momentum of 1 the running statistics become those of this batch.
@@ -193,6 +184,12 @@ class MomentumNetwork(nn.Module):
             mine.eval().momentum = momentum
             theirs.running_mean.copy_(mine.running_mean)
             theirs.running_var.copy_(mine.running_var)
+
+
+def _lacks_statistics(layer: Any) -> bool:
+    """Return whether a layer normalises by running statistics and has seen no batch."""
+    has_some = isinstance(layer, BATCH_NORM) and layer.track_running_stats
+    return bool(has_some and not layer.num_batches_tracked)
 
 
 class KeyQueue(nn.Module):

@@ -1,6 +1,7 @@
 """Layers that split samples into modalities, with an encoder for each modality."""
 
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -56,6 +57,9 @@ class NoSplit(nn.Module):
     def forward(self, x: MultimodalBatch) -> tuple:
         """Return the batch of each modality."""
         return x.modalities
+
+
+AnySplit: TypeAlias = Split | NoSplit | None
 
 
 class ParallelNetworks(nn.Module):
@@ -116,9 +120,8 @@ def rgb_to_lab(images: Tensor) -> Tensor:
     # Below the knee the root is not used, but its infinite slope at 0 would make gradients NaN.
     root = t.clamp_min(_KNEE**3) ** (1 / 3)
     f = torch.where(t > _KNEE**3, root, t / (3 * _KNEE**2) + 4 / 29)
-    return torch.stack(
-        [116 * f[:, 1] - 16, 500 * (f[:, 0] - f[:, 1]), 200 * (f[:, 1] - f[:, 2])], 1
-    )
+    lightness, red_green = 116 * f[:, 1] - 16, 500 * (f[:, 0] - f[:, 1])
+    return torch.stack([lightness, red_green, 200 * (f[:, 1] - f[:, 2])], 1)
 
 
 class Lab(nn.Module):

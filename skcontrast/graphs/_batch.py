@@ -210,9 +210,7 @@ class GraphBatch(Columns, Joinable):
         node_ptr, symmetric = self.topology.node_ptr, self.topology.symmetric
         topology, edges = Topology.from_edges(edge_index, node_ptr, symmetric), self.edges
         if edges is not None and like is None:
-            raise ValueError(
-                "Edges have features: pass `like`, the edge whose features each new edge takes."
-            )
+            raise ValueError("Edges have features: pass `like`, the original of each new edge.")
         if edges is not None and like is not None:
             like_sorted = like[by_target(edge_index)]
             edges = map_columns(edges, lambda column: column[like_sorted])
@@ -235,8 +233,7 @@ class GraphBatch(Columns, Joinable):
         Edges keep their features.
         """
         codes = None if self.codes is None else self.codes.masked_fill(nodes, -1)
-        dense = self.dense.masked_fill(nodes[:, None], 0.0)
-        return replace(self, dense=dense, codes=codes)
+        return replace(self, dense=self.dense.masked_fill(nodes[:, None], 0.0), codes=codes)
 
     @classmethod
     def cat(cls, batches: Sequence[GraphBatch]) -> GraphBatch:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import Dataset
 
-from .._checks import check_entries
+from .._checks._arguments import check_entries
 from .._data._arrays import as_array
 from .._data._modalities import row_labels
 from .._runtime import guarded
@@ -115,14 +115,13 @@ def pack_graphs(graphs: Any) -> PackedGraphs:
     is_iterable = hasattr(graphs, "__iter__") and not inspect.isclass(graphs)
     if not is_iterable or not getattr(graphs, "ndim", 1):
         raise TypeError(f"X must be a list of graphs, got a {type(graphs).__name__}.")
-    items = list(graphs)
-    if not items:
+    if not (items := list(graphs)):
         raise ValueError("Found a list of 0 graphs in X: at least 1 is required.")
     read = [_read(graph, index) for index, graph in enumerate(items)]
     packed = _packed(read)
     # An array of a whole graph may have as many rows as one graph has nodes, but not as each has.
-    pairs = zip(items, read, strict=True)
-    of_pyg = [set(parts.ignored) for item, parts in pairs if isinstance(item, _pyg_data())]
+    pairs, data = zip(items, read, strict=True), getattr(pyg(), "Data", ())
+    of_pyg = [set(parts.ignored) for item, parts in pairs if isinstance(item, data)]
     others = set().union(*(parts.ignored for parts in read)) - set().union(*of_pyg)
     packed.ignored = tuple(sorted(others | (set.intersection(*of_pyg) if of_pyg else set())))
     packed.index = row_labels(graphs)
@@ -144,8 +143,7 @@ def is_graphs(X: Any) -> bool:
     """Return whether X is packed graphs, a graph, or a sequence of graphs or of rows of graphs."""
     if isinstance(X, PackedGraphs) or is_graph(X):
         return True
-    classes = graph_classes()
-    if not classes:
+    if not (classes := graph_classes()):
         return False
     if isinstance(X, Dataset):
         return hasattr(X, "__len__") and len(X) > 0 and is_graph(X[0])
@@ -158,31 +156,28 @@ def is_graphs(X: Any) -> bool:
     return any(isinstance(item, classes) for item in items)
 
 
-def _read(graph: Any, index: int) -> GraphParts:
-    """Return the arrays of the graph at an index of X."""
+def _read(graph: Any, k: int) -> GraphParts:
+    """Return the arrays of graph k of X."""
     if not is_graph(graph):
         advice = ""
         if getattr(graph, "ndim", 0) == 2:
-            name = (
-                "from_numpy_array" if isinstance(graph, np.ndarray) else "from_scipy_sparse_array"
+            name = "numpy" if isinstance(graph, np.ndarray) else "scipy_sparse"
+            advice = (
+                f": if it is an adjacency matrix, pass [networkx.from_{name}_array(A) for A in X]"
             )
-            advice = f": if it is an adjacency matrix, pass [networkx.{name}(A) for A in X]"
-        raise TypeError(
-            f"X must hold graphs only: item {index} is a {type(graph).__name__}{advice}."
-        )
+        raise TypeError(f"X must hold graphs only: item {k} is a {type(graph).__name__}{advice}.")
     try:
         if isinstance(graph, getattr(sys.modules.get("networkx"), "Graph", ())):
             return read_networkx(graph)
         return read_pyg(graph)
     except (ValueError, TypeError, KeyError, OverflowError, RuntimeError) as error:
-        raise ValueError(f"Graph {index} in X: {error}") from error
+        raise ValueError(f"Graph {k} in X: {error}") from error
 
 
 def _packed(graphs: Sequence[GraphParts]) -> PackedGraphs:
     """Return the arrays of all graphs as one `PackedGraphs`."""
     node_ptr = offsets(torch.tensor([graph.n_nodes for graph in graphs]))
-    empty = torch.nonzero(node_ptr.diff() < 1)
-    if len(empty):
+    if len(empty := torch.nonzero(node_ptr.diff() < 1)):
         raise ValueError(f"Graph {int(empty[0])} in X has no nodes: remove it from X.")
     starts = zip(graphs, node_ptr.tolist(), strict=False)
     edges = torch.from_numpy(np.concatenate([graph.edges + start for graph, start in starts], 1))
@@ -243,17 +238,12 @@ def _concatenate_descriptions(
         columns[1] = _finite(weights, f"{of} weights")
     without = [k for k, (_, description) in described.items() if description.labels is None]
     categories: dict[Any, int] = {}
-    if len(without) < len(described):
-        if without:
-            raise ValueError(
-                f"Graph {without[0]} in X has no {of} labels ('label'), unlike others."
-            )
-        all_labels = chain.from_iterable(
-            description.labels or () for _, description in described.values()
-        )
-        columns[2] = torch.tensor(
-            [categories.setdefault(label, len(categories)) for label in all_labels]
-        )
+    if 0 < len(without) < len(described):
+        raise ValueError(f"Graph {without[0]} in X has no {of} labels ('label'), unlike others.")
+    if described and not without:
+        labels = chain.from_iterable(item.labels or () for _, item in described.values())
+        codes = [categories.setdefault(label, len(categories)) for label in labels]
+        columns[2] = torch.tensor(codes)
     return columns[0], columns[1], columns[2], tuple(categories)
 
 
@@ -274,9 +264,8 @@ def read_networkx(graph: Any) -> GraphParts:
     flat = chain.from_iterable((number[link[0]], number[link[1]]) for link in links)
     edges = np.fromiter(flat, np.int64).reshape(-1, 2).T
     data = [link[2] for link in links] if is_described else []
-    nodes, of_nodes = _describe(
-        "node", list(graph), [attributes for _, attributes in graph.nodes(data=True)]
-    )
+    attributes = [of_node for _, of_node in graph.nodes(data=True)]
+    nodes, of_nodes = _describe("node", list(graph), attributes)
     joined, of_edges = _describe("edge", links, data)
     is_directed = graph.is_directed()
     return GraphParts(
@@ -284,9 +273,7 @@ def read_networkx(graph: Any) -> GraphParts:
     )
 
 
-def _describe(
-    kind: str, names: Sequence, data: Sequence[Mapping]
-) -> tuple[frozenset[str], Described]:
+def _describe(kind: str, names: Sequence, data: Sequence[Mapping]) -> tuple[set[str], Described]:
     """Return the names of the attributes that are not read, and those that are, as arrays.
 
     Parameters
@@ -327,7 +314,7 @@ def _describe(
                 reason = f"{kind} {names[k]!r} has {key}={values[k]!r}"
                 reason += ". Categories go to the attribute 'label'"
             raise ValueError(f"{what} must be {expected}: {reason}") from error
-    ignored = frozenset(f"the {kind} attribute {key!r}" for key in keys - _READ[kind])
+    ignored = {f"the {kind} attribute {key!r}" for key in keys - _READ[kind]}
     return ignored, Described(columns.get("x"), columns.get("weight"), columns.get("label"))
 
 
@@ -392,8 +379,7 @@ def _ignored_by_pyg(data: Any, n_nodes: int, n_edges: int) -> Iterator[str]:
 
 def _labels_of_pyg(data: Any, n_nodes: int) -> list | None:
     """Return the categories in ``label``, one for each node, or None."""
-    labels = getattr(data, "label", None)
-    if labels is None:
+    if (labels := getattr(data, "label", None)) is None:
         return None
     if len(labels) != n_nodes or getattr(labels, "ndim", 1) != 1:
         raise ValueError(f"'label' must hold {n_nodes} categories, one for each node.")
@@ -416,8 +402,7 @@ def _edges_of_pyg(data: Any) -> tuple[Tensor, NDArray | None]:
 
 def _checked_rows(data: Any, name: str, n: int) -> NDArray | None:
     """Return an attribute with a row per node or edge as an array (n, d), or None."""
-    values = getattr(data, name, None)
-    if values is None:
+    if (values := getattr(data, name, None)) is None:
         return None
     if len(values) != n:
         of = "node" if name == "x" else "edge"
@@ -428,10 +413,6 @@ def _checked_rows(data: Any, name: str, n: int) -> NDArray | None:
 def _cpu_tensor(values: Any) -> Tensor:
     """Return an array or a tensor, sparse or not, as a dense tensor on the CPU."""
     return torch.as_tensor(values).detach().cpu().to_dense()
-
-
-def _pyg_data() -> Any:
-    return getattr(pyg(), "Data", ())
 
 
 def pyg() -> Any:

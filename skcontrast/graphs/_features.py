@@ -143,8 +143,7 @@ class NodeFeatures:
         if self.kind_ == "degree":
             self.largest_degree_ = min(int(graphs.topology.in_degrees.max()), _LARGEST_DEGREE)
         if self.kind_ == "attributes":
-            nodes = Descriptions("Nodes", self.standardize)
-            self.nodes_ = nodes.fit(of_nodes, graphs.categories)
+            self.nodes_ = Descriptions("Nodes", self.standardize).fit(of_nodes, graphs.categories)
         if self.edges is not None:
             edges = Descriptions("Edges", self.standardize)
             self.edges_ = edges.fit(of_edges, graphs.edge_categories)
@@ -152,8 +151,7 @@ class NodeFeatures:
 
     def to_tensor(self, graphs: PackedGraphs, device: torch.device | str) -> GraphBatch:
         """Return packed graphs as a GraphBatch on a device."""
-        topology = graphs.topology
-        n = topology.n_nodes
+        topology, n = graphs.topology, graphs.topology.n_nodes
         dense, codes, n_codes = torch.ones(n, int(self.kind_ == "constant")), None, 0
         if self.kind_ == "degree":
             n_codes = self.largest_degree_ + 1
@@ -164,8 +162,8 @@ class NodeFeatures:
         n_edges, edges = len(topology.sources), None
         if self.edges_ is not None:
             edges = self.edges_.to_columns(n_edges, graphs.of_edges(), graphs.edge_categories)
-        ordinal = self.kind_ == "degree"
-        return GraphBatch(topology, dense, codes, n_codes, ordinal, edges).to(device)
+        is_ordinal = self.kind_ == "degree"
+        return GraphBatch(topology, dense, codes, n_codes, is_ordinal, edges).to(device)
 
     def from_tensor(self, batch: GraphBatch, X: PackedGraphs) -> PackedGraphs:
         """Return views of graphs with attributes and labels as in X.

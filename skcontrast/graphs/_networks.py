@@ -162,9 +162,7 @@ class ForeignNetwork(GraphNetwork):
         """Return the representations of the nodes, shape (n_nodes, width)."""
         output = self._output(graphs)
         if len(output) != graphs.n_nodes:
-            raise ValueError(
-                "InfoGraph needs an encoder that returns a row per node, not one per graph."
-            )
+            raise ValueError("InfoGraph needs an encoder with a row per node, not per graph.")
         return output
 
     def forward(self, graphs: GraphBatch) -> Tensor:

@@ -14,7 +14,8 @@ import torch
 from sklearn.utils import check_array
 from torch import Tensor, nn
 
-from .._checks import ParameterObject, validated
+from .._checks import ParameterObject
+from .._checks._arguments import validated
 from .._data._arrays import SparseSamples, representative_array, row_blocks, subset
 from .._data._modalities import TensorBatch
 from .._runtime import guarded

@@ -89,9 +89,8 @@ class Graphs(Kind):
             )
         if X.ignored:
             warn(
-                f"Some attributes of the graphs in X are ignored: {', '.join(X.ignored)}. Remove "
-                "them, or rename them to 'x' (numbers), 'label' (a category) or, for edges only, "
-                "'weight'."
+                f"Some attributes of graphs in X are ignored: {', '.join(X.ignored)}. Remove or "
+                "rename them: 'x' (numbers), 'label' (a category) or, for edges only, 'weight'."
             )
 
     def scaler(self) -> NodeFeatures:
@@ -102,9 +101,7 @@ class Graphs(Kind):
         """Return a path of three nodes and one of two."""
         edges = torch.tensor([[0, 1, 1, 2, 3, 4], [1, 0, 2, 1, 4, 3]])
         topology = Topology.from_edges(edges, torch.tensor([0, 3, 5]), True)
-        columns = None
-        if len(sample_shape) == 3:
-            columns = EdgeColumns(torch.zeros(6, sample_shape[2]))
+        columns = EdgeColumns(torch.zeros(6, sample_shape[2])) if len(sample_shape) == 3 else None
         return GraphBatch(topology, torch.zeros(5, sample_shape[1]), edges=columns)
 
     def adapt(self, module: nn.Module) -> nn.Module:

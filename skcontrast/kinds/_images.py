@@ -198,9 +198,7 @@ class ImageScaler(AffineScaler):  # numpydoc ignore=PR02
                 f"X has values from {X.min():g} to {X.max():g}, but in fit black was "
                 f"{self.center_:g} and white {self.center_ + self.scale_:g}: rescale X as in fit."
             )
-        if is_plain:
-            return as_tensor(X).to(device)
-        return super().to_tensor(X, device)
+        return as_tensor(X).to(device) if is_plain else super().to_tensor(X, device)
 
     def from_tensor(self, batch: Tensor, X: np.ndarray) -> np.ndarray:
         """Return views of X in its own intensities and shape; only uint8 is rounded."""

@@ -11,14 +11,9 @@ import numpy as np
 import torch
 from sklearn.base import clone
 
-from .._checks import (
-    StrOptions,
-    belongs_to_package,
-    check_argument,
-    learned,
-    parameter,
-    validate_parameters,
-)
+from .._checks import StrOptions, learned, parameter, validate_parameters
+from .._checks._arguments import check_argument
+from .._checks._names import belongs_to_package
 from .._data._array_like import as_array_like, warn_of_panel
 from .._data._modalities import Modalities, MultimodalBatch, OneModality, naming_modality
 from ..graphs._convert import is_graphs
@@ -97,9 +92,7 @@ def recognised(X: Any, hint: Kind | None = None) -> tuple[Any, Any]:
         kind: Kind = hint if hint is not None and isinstance(hint, known) else known()
         if kind.recognise(X, is_declared=kind is hint):
             return kind, X
-    raise TypeError(
-        f"X must be an array, a table or a list of series or graphs, got {type(X).__name__}."
-    )
+    raise TypeError(f"X must be an array, a table or a list, got {type(X).__name__}.")
 
 
 def named_kind(kind: str | Kind, *, owner: str, parameter: str = "kind") -> Kind:

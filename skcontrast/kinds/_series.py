@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from torch import Tensor
 
-from .._checks import learned, naming, parameter
+from .._checks import learned, parameter
+from .._checks._arguments import naming
 from .._data._array_like import checked_numbers
 from .._data._arrays import LazySamples, as_array, column_scaler, row_blocks, subset
 from .._warnings import warn

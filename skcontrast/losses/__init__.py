@@ -1,8 +1,7 @@
 """Losses: estimates of the expectation over true negatives."""
 
-from ._base import Loss, PseudoLabels
+from ._base import Loss, PseudoLabels, check_loss
 from ._bcl import BCL, NonparametricBCL
-from ._checks import check_loss
 from ._debiased import DCL, HCL, PUCL, InfoNCE, PositiveDebiased
 from ._ring import Ring, SoftRing, SoftSupCon
 from ._rows import Rows

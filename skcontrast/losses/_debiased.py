@@ -7,7 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .._checks import check_component, parameter
+from .._checks import parameter
+from .._checks._arguments import check_component
 from .._warnings import warn
 from ..schedules._numbers import EstimableNumber, Number, check_hyperparameters, interval
 from ._base import Loss
@@ -96,8 +97,7 @@ class DCL(Loss):
 
     def coefficients(self) -> tuple[float, float]:
         """Return a = 1/τ⁻ and b = τ⁺/τ⁻."""
-        tau_plus = self.tau_plus
-        return 1 / (1 - tau_plus), tau_plus / (1 - tau_plus)
+        return 1 / (1 - self.tau_plus), self.tau_plus / (1 - self.tau_plus)
 
     def true_negative_probability(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
         """Return 1 − τ⁺ at every rank."""
@@ -282,9 +282,8 @@ class PositiveDebiased(Loss):
 
     def validate(self) -> None:
         """Refuse `negatives` that are not an estimate over true negatives."""
-        negatives = check_component(
-            self.negatives, Loss, owner="PositiveDebiased", parameter="negatives", default=InfoNCE
-        )
+        name = type(self).__name__
+        negatives = check_component(self.negatives, Loss, name, "negatives", InfoNCE)
         if not negatives.is_estimate:
             raise ValueError(
                 "The 'negatives' parameter of PositiveDebiased must be a loss that estimates an "
@@ -296,8 +295,7 @@ class PositiveDebiased(Loss):
         highest = rows.highest
         if math.isinf(rows.lowest) or (isinstance(highest, float) and math.isinf(highest)):
             raise ValueError(
-                "PositiveDebiased needs finite bounds of the scores, which this 'similarity' "
-                "does not have."
+                "PositiveDebiased needs finite bounds of the scores, which 'similarity' lacks."
             )
         log_negative = log_mean = rows.log_mean(InfoNCE())
         if self.negatives is not None:

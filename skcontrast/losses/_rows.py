@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from .._checks import check_returned
+from .._checks._arguments import check_returned
 from ._ranks import Ranking
 from ._tape import LARGEST_EXPONENT, VERY_LOW, Tape
 

@@ -11,7 +11,8 @@ from scipy.special import logsumexp
 from sklearn.metrics import euclidean_distances
 from sklearn.utils import gen_batches
 
-from .._checks import POSITIVE, as_numbers
+from .._checks import POSITIVE
+from .._checks._arguments import as_numbers
 from .._data._arrays import spectral_rank
 from ._labeled import EMBEDDINGS, measure
 from ._scorers import make_embedding_scorer, make_view_scorer

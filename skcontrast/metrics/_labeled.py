@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import column_or_1d
 
-from .._checks import as_numbers, naming, validated
+from .._checks._arguments import as_numbers, naming, validated
 from .._data._metadata import entries, validate_labels
 from .._runtime import guarded
 
@@ -99,9 +99,8 @@ def check_labeled(H: Any, y: Any, H_test: Any, y_test: Any, needed_by: str) -> L
         both = np.concatenate([y.astype(object), y_test.astype(object)])
         codes = validate_labels(both, len(both), needed_by=needed_by)
     train = _samples_of_known_class(H, codes[: len(H)], "y", n_classes=2)
-    return LabeledEmbeddings(
-        *train, *_samples_of_known_class(H_test, codes[len(H) :], "y_test", n_classes=1)
-    )
+    test = _samples_of_known_class(H_test, codes[len(H) :], "y_test", n_classes=1)
+    return LabeledEmbeddings(*train, *test)
 
 
 def _as_arrays(H: Any, y: Any, name: str, y_name: str, needed_by: str) -> tuple[NDArray, NDArray]:

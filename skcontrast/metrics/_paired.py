@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import t as student
 from scipy.stats import wilcoxon
 
-from .._checks import POSITIVE, Interval, as_numbers, validated
+from .._checks import POSITIVE, Interval
+from .._checks._arguments import as_numbers, validated
 
 # Differences below this fraction of the scores are rounding errors.
 _ROUNDING = 1e-12
@@ -137,12 +138,12 @@ def compare_paired(
         raise ValueError(
             f"a and b must have one length, got {len(first)} and {len(second)} scores."
         )
-    ratio = test_train_ratio
     rounding = _ROUNDING * max(np.abs(first).max(), np.abs(second).max())
     differences = first - second
     differences[np.abs(differences) <= rounding] = 0.0
-    low, high, p_t = _t_test(differences, float(confidence), float(ratio or 0), rounding)
-    p_wilcoxon = math.nan if ratio is not None else _signed_rank_test(differences)
+    ratio = float(test_train_ratio or 0)
+    low, high, p_t = _t_test(differences, float(confidence), ratio, rounding)
+    p_wilcoxon = math.nan if test_train_ratio is not None else _signed_rank_test(differences)
     mean = float(differences.mean())
     return PairedComparison(differences, mean, low, high, p_t, p_wilcoxon, float(confidence))
 

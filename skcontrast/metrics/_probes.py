@@ -18,14 +18,12 @@ from ._labeled import LabeledEmbeddings, check_count, check_labeled, measure
 from ._scorers import make_embedding_scorer
 
 _MAX_ITER = 2000
+TWO_OR_MORE = [Interval(Integral, 2, None, closed="left")]
+# Constraints on a random state from which a seed is drawn.
+SEEDS = [Interval(Integral, 0, 2**32 - 1, closed="both"), np.random.RandomState, None]
 
 
-@measure(
-    make_embedding_scorer,
-    scale=["boolean"],
-    C=POSITIVE,
-    cv=[Interval(Integral, 2, None, closed="left")],
-)
+@measure(make_embedding_scorer, scale=["boolean"], C=POSITIVE, cv=TWO_OR_MORE)
 def linear_probe(
     H: ArrayLike,
     y: ArrayLike,
@@ -102,7 +100,7 @@ def linear_probe(
     C=POSITIVE,
     n_labels=POSITIVE_INT,
     n_draws=POSITIVE_INT,
-    random_state=[Interval(Integral, 0, 2**32 - 1, closed="both"), np.random.RandomState, None],
+    random_state=SEEDS,
 )
 def few_label_accuracy(
     H: ArrayLike,
@@ -201,8 +199,7 @@ def _split(labeled: LabeledEmbeddings, train: NDArray[np.int64]) -> LabeledEmbed
     H, y = labeled.H[train], labeled.y[train]
     if labeled.H_test is not None:
         return LabeledEmbeddings(H, y, labeled.H_test, labeled.y_test)
-    test = np.setdiff1d(np.arange(len(labeled.y)), train)
-    if not len(test):
+    if not len(test := np.setdiff1d(np.arange(len(labeled.y)), train)):
         raise ValueError("n_labels leaves no samples to test on: lower it, or pass H_test.")
     return LabeledEmbeddings(H, y, labeled.H[test], labeled.y[test])
 

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
-from .._checks import validated
+from .._checks._arguments import validated
 from .._checks._constraints import brief
 from .._runtime import guarded
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import naming
+from .._checks._arguments import naming
 from .._data._metadata import entries, split_known
 from ..kinds._series import is_long, lists_series, padded
 
@@ -25,9 +25,7 @@ MARKERS = "oDs^vP"
 
 def axes(ax: Axes | None, **figure_settings: Any) -> Axes:
     """Return `ax`, or the axes of a new figure, which `figure_settings` describe."""
-    if ax is not None:
-        return ax
-    return pyplot().subplots(layout="constrained", **figure_settings)[1]
+    return pyplot().subplots(layout="constrained", **figure_settings)[1] if ax is None else ax
 
 
 def one_per_sample(values: Any, name: str, n_samples: int, *, is_flat: bool = False) -> Any:
@@ -154,9 +152,8 @@ def draw_cell(
         Passed to ``Axes.imshow``.
     """
     shown = picture(image, limits)
-    half_height, half_width = (
-        _COVERED / 2 * side / max(shown.shape[:2]) for side in shown.shape[:2]
-    )
+    longest = max(shown.shape[:2])
+    half_height, half_width = (_COVERED / 2 * side / longest for side in shown.shape[:2])
     style = {"cmap": "gray", "vmin": limits[0], "vmax": limits[1], "interpolation": "nearest"}
     extent = (column - half_width, column + half_width, row + half_height, row - half_height)
     return ax.imshow(shown, extent=extent, **{**style, **kwargs})

@@ -129,10 +129,8 @@ class BaselinesDisplay:
         self.points_: dict[str, dict[str, Any]] = {row: {} for row in scores}
         self.lines_ = {}
         for k, column in enumerate(COLUMNS):
-            embedder_mean = scores[OURS][column].mean()
-            self.lines_[column] = self.ax_.axvline(
-                embedder_mean, color=colors[k], lw=0.8, ls="--", zorder=0
-            )
+            style = {"color": colors[k], "lw": 0.8, "ls": "--", "zorder": 0}
+            self.lines_[column] = self.ax_.axvline(scores[OURS][column].mean(), **style)
             for y, record in enumerate(records):
                 row, offset = record["row"], _SPREAD * ((k + 0.5) / len(COLUMNS) - 0.5)
                 differs = row == OURS or record[f"p, {column}"] < LEVEL

@@ -13,7 +13,8 @@ from sklearn.manifold import TSNE
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.multiclass import type_of_target
 
-from .._checks import Interval, as_numbers, validated
+from .._checks import Interval
+from .._checks._arguments import as_numbers, validated
 from .._data._metadata import split_known
 from .._runtime import generator_of, guarded
 from ..metrics._labeled import EMBEDDINGS
@@ -23,8 +24,8 @@ from ._axes import Axes, axes, class_colors, intensities, one_per_sample, pictur
 # Classes beyond this number cannot be distinguished by their colours.
 _MOST_CLASSES = 20
 _UNKNOWN = -1
-# Classes in a column of the legend.
-_LEGEND_ROWS = 20
+# Classes in a column of the legend, and the side of a thumbnail, as a share of the diagonal.
+_LEGEND_ROWS, _SIDE = 20, 0.05
 
 
 class EmbeddingDisplay:
@@ -226,9 +227,7 @@ class EmbeddingDisplay:
             self.scatters_[None] = points
             if self.y is not None:
                 self.colorbar_ = self.figure_.colorbar(points, ax=self.ax_, label="y")
-        self.thumbnails_ = (
-            {} if self.thumbnails is None else self._plot_thumbnails(self.thumbnails)
-        )
+        self.thumbnails_ = {} if self.thumbnails is None else self._drawn_thumbnails()
         self.ax_.set(xlabel=self.xlabel, ylabel=self.ylabel, xticks=[], yticks=[])
         return self
 
@@ -247,17 +246,17 @@ class EmbeddingDisplay:
         style = {"borderaxespad": 0, "markerscale": 2.5, "frameon": False}
         self.legend_ = self.ax_.legend(**beside_axes, **style, ncols=n_columns)
 
-    def _plot_thumbnails(self, images: NDArray, side: float = 0.05) -> dict[int, Any]:
+    def _drawn_thumbnails(self) -> dict[int, Any]:
         """Draw images at their points, except where they would overlap one drawn already."""
         from matplotlib.colors import Normalize
         from matplotlib.offsetbox import AnnotationBbox, OffsetImage
 
-        limits = intensities(images)
-        size = self.ax_.get_window_extent().size
+        images: Any = self.thumbnails
+        limits, size = intensities(images), self.ax_.get_window_extent().size
         span = np.ptp(self.points, axis=0)
         # Distances are in pixels, because the sides of the axes differ in length.
         pixels = self.points / np.where(span > 0, span, 1) * size
-        image_side = side * float(np.hypot(*size))
+        image_side = _SIDE * float(np.hypot(*size))
         drawn: dict[int, Any] = {}
         for k, point in enumerate(pixels):
             if drawn and np.abs(pixels[list(drawn)] - point).max(axis=1).min() < 1.1 * image_side:
@@ -291,6 +290,5 @@ def _reducer(method: Any, n_samples: int, seed: int) -> tuple[Any, str]:
         perplexity = min(30.0, (n_samples - 1) / 3)
         return TSNE(metric="cosine", perplexity=perplexity, random_state=seed), "t-SNE"
     raise ValueError(
-        "method must be 'pca', 'tsne' or an object with fit_transform, such as umap.UMAP(), got "
-        f"{method!r}."
+        f"method must be 'pca', 'tsne' or a transformer, such as umap.UMAP(), got {method!r}."
     )

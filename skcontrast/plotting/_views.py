@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.metrics.pairwise import cosine_similarity
 
-from .._checks import Interval, as_numbers, check_argument, naming
+from .._checks import Interval
+from .._checks._arguments import as_numbers, check_argument, naming
 from .._data._metadata import is_unknown
 from .._model._defaults import defaults_of
 from .._model._model import chosen_rows, drawn_views
@@ -140,8 +141,7 @@ class ViewsDisplay:
         """
         embedder, X = _embedder_and_input(estimator, X)
         drawn = drawn_views(embedder, X, n_views, rows, random_state)
-        picture = defaults_of(drawn.schema.kind).picture
-        if picture is None:
+        if (picture := defaults_of(drawn.schema.kind).picture) is None:
             raise ValueError(
                 f"{cls.__name__} draws images and series, not {drawn.schema.kind.name}: "
                 "embedder.views(X) returns their views."
@@ -276,10 +276,9 @@ class RetrievalDisplay:
                 "pictures= with one for each sample."
             )
         self.queries, self.neighbors = np.asarray(queries), np.asarray(neighbors)
-        self.y, self.concentration = (
-            one_per_sample(values, name, len(self.pictures), is_flat=True)
-            for name, values in (("y", y), ("concentration", concentration))
-        )
+        n = len(self.pictures)
+        self.y = one_per_sample(y, "y", n, is_flat=True)
+        self.concentration = one_per_sample(concentration, "concentration", n, is_flat=True)
 
     @classmethod
     @guarded()

@@ -16,11 +16,10 @@ from .._checks import (
     Numbers,
     ParameterObject,
     StrOptions,
-    check_argument,
-    check_component,
     parameter,
     validate_parameters,
 )
+from .._checks._arguments import check_argument, check_component
 from .._checks._constraints import Closed
 
 Quantity: TypeAlias = Literal["alpha", "tau_plus"]
@@ -265,8 +264,7 @@ def estimable_parameters(obj: ParameterObject, prefix: str = "") -> dict[str, Es
     estimable = {}
     for name, value in obj.get_params(deep=False).items():
         constraints = obj._parameter_constraints.get(name)
-        declared = [c for c in constraints or () if isinstance(c, Estimated)]
-        if declared:
+        if declared := [c for c in constraints or () if isinstance(c, Estimated)]:
             estimable[prefix + name] = Estimable(declared[0].quantity, prefix, value)
         elif isinstance(value, ParameterObject):
             estimable.update(estimable_parameters(value, f"{prefix}{name}__"))

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from .._checks import POSITIVE_INT, ParameterObject, check_returned, parameter, validated
+from .._checks import POSITIVE_INT, ParameterObject, parameter
+from .._checks._arguments import check_returned, validated
 from .._runtime import guarded, seeded_rng
 from ..schedules._numbers import Number, check_hyperparameters, interval
 
@@ -178,9 +179,7 @@ def check_view_embeddings(
         The minimum number of views.
     """
     if len(views) < least:
-        raise ValueError(
-            f"At least {least} views are needed, got {len(views)}: pass z1, z2, or *views."
-        )
+        raise ValueError(f"At least {least} views are needed, got {len(views)}: pass z1, z2.")
     named = {f"view {k + 1}": view for k, view in enumerate(views)}
     if queue is not None:
         named["queue"] = queue
@@ -189,8 +188,7 @@ def check_view_embeddings(
     for name, tensor in tensors.items():
         if name != "queue" and len(tensor) != n:
             raise ValueError(
-                f"All views must hold the same samples: {name} has {len(tensor)} rows, "
-                f"view 1 has {n}."
+                f"Views must hold the same samples: {name} has {len(tensor)} rows, view 1 has {n}."
             )
     if queue is None and n < 2:
         raise ValueError("Without a queue, at least 2 samples are needed, to have negatives.")
@@ -233,8 +231,7 @@ def _directions_of(named: dict[str, Any], similarity: Any) -> dict[str, Any]:
     """Check the concentrations of tuples, and return the mean directions."""
     if not similarity.n_extra:
         raise TypeError(
-            "Tuples of directions and concentrations need similarity=VonMisesFisher(), not "
-            f"{similarity!r}."
+            f"Directions with concentrations need similarity=VonMisesFisher(), not {similarity!r}."
         )
     for name, view in named.items():
         if not isinstance(view, tuple) or len(view) != 2:
@@ -338,13 +335,9 @@ def check_similarity(similarity: Similarity, width: int = 64) -> None:
         if not _are_close(together, alone):
             raise ValueError(f"{owner}.{what} must not depend on other vectors of the batch.")
     if not similarity.n_extra and (equal < opposite - 1e-3).all():
-        raise ValueError(
-            f"{owner} scores opposite vectors higher than equal ones: negate a distance."
-        )
+        raise ValueError(f"{owner} scores opposite vectors above equal ones: negate a distance.")
     if not _are_close(pairs, diagonal):
-        raise ValueError(
-            f"{owner}.pairs(u, v) must be the diagonal of scores(u, v): override both."
-        )
+        raise ValueError(f"{owner}.pairs(u, v) must be the diagonal of scores: override both.")
 
 
 def _are_close(actual: Tensor, expected: Tensor) -> bool:
@@ -418,8 +411,7 @@ class Cosine(Similarity):
 
     def bounds(self, width: int) -> tuple[float, float]:
         """Return the scores of opposite and of equal directions, (−1/t, 1/t)."""
-        temperature = self.temperature
-        return -1 / temperature, 1 / temperature
+        return -1 / self.temperature, 1 / self.temperature
 
     def embed(self, z: Tensor) -> Tensor:
         """Return `z` scaled to length 1/√t, so that scores are plain dot products."""

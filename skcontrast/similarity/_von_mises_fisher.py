@@ -93,8 +93,7 @@ class VonMisesFisher(Similarity):
     def bounds(self, width: int) -> tuple[float, float]:
         """Return the scores of opposite and of equal directions, both of concentration κ_max."""
         h, of_both = _extreme_partitions(self.kappa_max, width - _N_TERMS)
-        temperature = self.temperature
-        return -2 * h / temperature, (of_both - 2 * h) / temperature
+        return -2 * h / self.temperature, (of_both - 2 * h) / self.temperature
 
     def self_scores(self, u: Tensor) -> Tensor:
         """Return the score of each vector with itself, shape (n,)."""
@@ -180,8 +179,7 @@ class VonMisesFisher(Similarity):
         if not _IN_FLOAT32[0] <= self.kappa_max <= _IN_FLOAT32[1]:
             z = map_entries(lambda t: t if t.device.type == "mps" else t.double(), z)
         mu, kappa = self.distribution(z)
-        terms = torch.stack(terms_of(kappa, d), -1)
-        return torch.cat([mu * kappa[..., None], terms], -1)
+        return torch.cat([mu * kappa[..., None], torch.stack(terms_of(kappa, d), -1)], -1)
 
     def scores(self, u: Tensor, v: Tensor) -> Tensor:
         """Return the mutual likelihood scores of all pairs."""

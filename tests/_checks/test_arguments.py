@@ -7,8 +7,14 @@ import pytest
 import torch
 
 # private: the constraints that every class declares with
-from skcontrast._checks import POSITIVE_INT, as_numbers, check_component, naming, validated
-from skcontrast._checks._arguments import _odd_item  # private: the message of the odd item
+from skcontrast._checks import POSITIVE_INT
+from skcontrast._checks._arguments import (
+    _odd_item,  # private: the message of the odd item
+    as_numbers,
+    check_component,
+    naming,
+    validated,
+)
 from skcontrast.losses import DCL, Loss
 
 

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from skcontrast import ContrastiveEmbedder, contrastive_loss
 
 # private: what every signature is wrapped in
-from skcontrast._checks import names_checked
+from skcontrast._checks._names import names_checked
 from skcontrast.augmentation import GaussianNoise, RandomAffine
 from skcontrast.callbacks import Evaluation
 from skcontrast.encoders import MLP
