@@ -35,6 +35,15 @@ def load(name, side=96):
         parts = (x.reshape(len(x), -1, *x.shape[-2:]) for x in (X[rows], X_test[:MOST_JUDGED]))
         X, X_test = (resized(x, min(side, x.shape[-1])) for x in parts)
         return X, y[rows], X_test, y_test[:MOST_JUDGED]
+    X, y = photographs(name, side)
+    rows = np.random.default_rng(0).permutation(len(X))
+    half = min(1000, len(X) // 2)
+    train, test = rows[:half][:MOST_TRAINED], rows[half:][:MOST_JUDGED]
+    return X[train], y[train], X[test], y[test]
+
+
+def photographs(name, side):
+    """Return all images of a set (n, 3, side, side), uint8, and their classes."""
     path = Path(os.environ.get(FOLDER, ""), "images", f"{ZIPS.get(name, name)}.zip")
     if not path.is_file():
         raise FileNotFoundError(f"{path} is missing: set {FOLDER} to the folder of images/.")
@@ -44,11 +53,7 @@ def load(name, side=96):
         side = min(side, *opened[0].size)
         X = np.stack([np.asarray(image.resize((side, side), Image.BILINEAR)) for image in opened])
     y = np.unique([n.split("/")[-2] for n in names], return_inverse=True)[1]
-    rows = np.random.default_rng(0).permutation(len(X))
-    half = min(1000, len(X) // 2)
-    train, test = rows[:half][:MOST_TRAINED], rows[half:][:MOST_JUDGED]
-    X = X.transpose(0, 3, 1, 2)
-    return X[train], y[train], X[test], y[test]
+    return X.transpose(0, 3, 1, 2), y
 
 
 def resized(X, side):

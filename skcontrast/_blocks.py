@@ -54,8 +54,10 @@ def default_blocks(
     if chain and whitened:
         blocks[whitened] = ViewWhitening(blocks[whitened], chain, random_state=seed)
     sizes = np.zeros(0) if groups is None else np.bincount(groups[groups >= 0])
-    if (sizes > 1).sum() >= FEW_GROUPS and "raw" in blocks:
-        blocks["groups"] = GroupWhitening(transformer=clone(blocks["raw"]))
+    raw, is_frozen = blocks.get("raw"), is_pretrained(embedder.encoder) and not embedder.adapted_
+    is_small = len(embedder.get_feature_names_out()) <= _MOST_NUMBERS
+    if (sizes > 1).sum() >= FEW_GROUPS and (raw or (is_frozen and is_small)):
+        blocks["groups"] = GroupWhitening(transformer=raw and clone(raw))
     return list(blocks.values())
 
 
@@ -99,7 +101,8 @@ class WeightedBlocks:
     embedder : ContrastiveEmbedder
         A fitted embedder, the first block.
     transformers : list of transformers
-        The other blocks, which `fit_transform` fits.
+        The other blocks, which `fit_transform` fits. With a pretrained network, a `GroupWhitening`
+        without a transformer whitens the embedding.
     scaler : StandardScaler, default=None
         The scaler of fitted blocks.
 
@@ -133,13 +136,14 @@ class WeightedBlocks:
 
     def fit_transform(self, X: Any, classifier: Any, labels: Labels) -> NDArray:
         """Fit the transformers, weight each block by κ / (1 − κ), and return the columns."""
+        embedded = self._embedded(X)
         self.transformers = [
-            block.fit(base_of(X), None, groups=labels.groups)
+            block.fit(self._input_of(block, base_of(X), embedded), None, groups=labels.groups)
             if isinstance(block, GroupWhitening)
             else block.fit(base_of(X), None)
             for block in self.transformers
         ]
-        H = self._features(X)
+        H = self._features(X, embedded)
         ends = np.cumsum([block.shape[1] for block in H])
         self.slices = [slice(*pair) for pair in pairwise([0, *ends])]
         self.scaler = StandardScaler().fit(np.hstack(H))
@@ -165,16 +169,21 @@ class WeightedBlocks:
 
     def transform(self, X: Any) -> NDArray:
         """Return the columns of all blocks, scaled and weighted."""
-        return np.asarray(self.scaler.transform(np.hstack(self._features(X))))
+        features = self._features(X, self._embedded(X))
+        return np.asarray(self.scaler.transform(np.hstack(features)))
 
-    def _features(self, X: Any) -> list[NDArray]:
-        """Return the features of samples, one array for each block."""
-        return [
-            check_array(
-                t.transform(X), dtype=np.float32, input_name=f"the output of {_name_of(t)}"
-            )
-            for t in (self.embedder, *self.transformers)
-        ]
+    def _embedded(self, X: Any) -> NDArray:
+        return _checked_output(self.embedder, self.embedder.transform(X))
+
+    def _features(self, X: Any, embedded: NDArray) -> list[NDArray]:
+        """Return the features of samples, one array for each block, from X and its embedding."""
+        outputs = (t.transform(self._input_of(t, X, embedded)) for t in self.transformers)
+        return [embedded, *map(_checked_output, self.transformers, outputs)]
+
+    def _input_of(self, block: Any, X: Any, embedded: NDArray) -> Any:
+        """Return what a block transforms: the embedding if it is whitened, else X."""
+        whitens = isinstance(thawed(block), GroupWhitening) and thawed(block).transformer is None
+        return embedded if whitens and is_pretrained(self.embedder.encoder) else X
 
     def _scaled(self, H: list[NDArray], shares: NDArray) -> NDArray:
         """Set the weights of the blocks, and return their scaled columns.
@@ -197,6 +206,12 @@ class WeightedBlocks:
             norm = (variances / shrunk).sum() or 1.0
             self.scaler.scale_[block] = np.sqrt(shrunk * norm / (share * self.slices[0].stop))
         return np.asarray(self.scaler.transform(np.hstack(H)))
+
+
+def _checked_output(transformer: Any, output: Any) -> NDArray:
+    """Return the output of a block as finite float32 numbers."""
+    name = f"the output of {_name_of(transformer)}"
+    return check_array(output, dtype=np.float32, input_name=name)
 
 
 def _name_of(transformer: Any) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
-from sklearn.utils import Tags
+from sklearn.utils import Tags, check_array
 from sklearn.utils.validation import assert_all_finite, check_is_fitted, validate_data
 
 from ._checks import (
@@ -77,6 +77,10 @@ class GroupWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared
         centres.
     variances_ : ndarray of shape (d,) or None
         b of each output. The output is 0 where b is 0.
+    n_features_in_ : int
+        Number of columns of X; as of `transformer_`, if there is one.
+    feature_names_in_ : ndarray of str
+        Names of the columns of X, if all are strings; as of `transformer_`, if there is one.
 
     See Also
     --------
@@ -148,7 +152,13 @@ class GroupWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared
         """
         validate_parameters(self)
         self.transformer_ = None if self.transformer is None else clone(self.transformer).fit(X)
-        array = self._checked(X, ensure_min_samples=2)
+        array = self._checked(X, reset=True)
+        if self.transformer_ is not None:
+            for name in ("n_features_in_", "feature_names_in_"):
+                if hasattr(self.transformer_, name):
+                    setattr(self, name, getattr(self.transformer_, name))
+                elif hasattr(self, name):
+                    delattr(self, name)
         n = len(array)
         codes = np.full(n, -1) if groups is None else group_codes(groups, n)
         known = codes >= 0
@@ -168,10 +178,10 @@ class GroupWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared
                 "Pipeline."
             )
             return self
-        if (n_groups := (sizes > 1).sum()) < FEW_GROUPS:
+        if (sizes > 1).sum() < FEW_GROUPS:  # without their number, which differs between folds
             warn(
-                f"groups has {n_groups} group(s) of 2 rows or more, and with fewer than "
-                f"{FEW_GROUPS} the output may be worse than X. Compare both on labeled samples."
+                f"groups has fewer than {FEW_GROUPS} groups of 2 rows or more: the output may be "
+                "worse than X. Compare both on labeled samples."
             )
         components, b = _discriminants(D, codes[known], sizes, self.shrinkage)
         if not b.any():
@@ -202,12 +212,16 @@ class GroupWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared
         Z = Z if self.components_ is None else Z @ self.components_.T
         return Z.astype(array.dtype, copy=False)
 
-    def _checked(self, X: Any, **options: Any) -> NDArray:
-        if self.transformer_ is not None:
-            X = self.transformer_.transform(X)
+    def _checked(self, X: Any, *, reset: bool) -> NDArray:
+        inner = self.transformer_
+        X = X if inner is None else inner.transform(X)
         check_entries(X, "X")
+        options: Any = {"dtype": _FLOATS, "accept_sparse": "csr", "ensure_min_samples": 1 + reset}
         with naming("X", "an array of numbers, shape (n_samples, n_features)", X):
-            array = validate_data(self, X, dtype=_FLOATS, accept_sparse="csr", **options)
+            if inner is None:
+                array = validate_data(self, X, reset=reset, **options)
+            else:  # it has checked the columns
+                array = check_array(X, input_name="X", estimator=self, **options)
         if array.shape[1] > _MOST_COLUMNS:
             raise ValueError(
                 f"X must have at most {_MOST_COLUMNS:,} columns, got {array.shape[1]:,}: reduce "

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import count
 from typing import Any, NamedTuple
 from warnings import catch_warnings
 
@@ -13,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import logit, logsumexp, softmax
-from scipy.stats import beta, entropy
+from scipy.stats import entropy
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import has_fit_parameter
@@ -23,7 +22,12 @@ from ._data._arrays import as_tensor
 from ._label_spreading import LabelGraph
 from ._warnings import warn
 from .features import PartialWhitening
-from .metrics._estimated import EstimatedAccuracy, accuracy_from_logit
+from .metrics._estimated import (
+    EstimatedAccuracy,
+    GroupAgreement,
+    accuracy_from_logit,
+    agreement_from_pairs,
+)
 
 # Neighbours of a sample in label spreading, and principal components in which they are searched.
 _N_NEIGHBORS, _N_COMPONENTS = 5, 32
@@ -45,48 +49,6 @@ _LABELS_PER_CLASS, _FEWEST_UNLABELED, _LEAST_EVENNESS = 2, 100, 0.7
 _MOST_ROWS, _LEAST_SHARE = 10_000, 1e-9
 # Bounds of the logarithm of a temperature.
 _COLDEST, _HOTTEST = -3.0, 3.0
-# Groups are ignored if their labels agree less, beyond chance. Labels spread if the lower end of
-# an interval of this confidence is at least as large. Without a minimum of pairs, a draw of one
-# set lost .1 (benchmarks/studies/results/metadata.md). The value .7 is not tuned.
-_LEAST_AGREEMENT, _CONFIDENCE = 0.7, 0.95
-# Agreeing pairs that are added, so that few pairs do not exclude groups.
-_PRIOR = 2
-
-
-class GroupAgreement(NamedTuple):
-    """How much more often than by chance labels of the same group agree, in the data of a fit.
-
-    Attributes
-    ----------
-    value : float
-        1 if all agree, 0 if they agree as often as labels of random samples do. Two agreeing pairs
-        are added to those that are counted.
-    low : float
-        Lower end of the 95 % interval, without these two (Jeffreys).
-    n_pairs : int
-        Pairs of labels of the same group; k labels of a group count as k − 1.
-    """
-
-    value: float
-    low: float
-    n_pairs: int
-
-    @classmethod
-    def of(cls, n_agreeing: float, n_pairs: int, chance: float) -> GroupAgreement:
-        """Return the agreement for numbers of pairs, and the share that agrees by chance."""
-        tail, share = (1 - _CONFIDENCE) / 2, (n_agreeing + _PRIOR) / (n_pairs + _PRIOR)
-        low = float(beta.ppf(tail, n_agreeing + 0.5, n_pairs - n_agreeing + 0.5))
-        return cls((share - chance) / (1 - chance), (low - chance) / (1 - chance), n_pairs)
-
-    @property
-    def is_low(self) -> bool:
-        """Whether labels disagree too often for groups to be of use."""
-        return self.value < _LEAST_AGREEMENT
-
-    @property
-    def is_known(self) -> bool:
-        """Whether enough pairs agree."""
-        return self.low >= _LEAST_AGREEMENT
 
 
 def agreement_of(codes: NDArray[np.int64], groups: NDArray[np.int64]) -> GroupAgreement:
@@ -99,22 +61,23 @@ def agreement_of(codes: NDArray[np.int64], groups: NDArray[np.int64]) -> GroupAg
     # k labels of a group are k − 1 observations, since its pairs depend on each other.
     n_agreeing = float((np.bincount(of, counts * (counts - 1)) / sizes.clip(1)).sum())
     n_pairs, chance = int((sizes - 1).clip(0).sum()), float(shares @ shares)
-    agreement = GroupAgreement.of(n_agreeing, n_pairs, chance)
+    agreement = agreement_from_pairs(n_agreeing, n_pairs, chance)
+    # Without the numbers of pairs, the warnings of all folds of a cross-validation are equal.
     if agreement.is_low:
         warn(
-            f"groups are ignored: of {n_pairs} pairs of labeled samples of the same group, "
-            f"{n_agreeing:.0f} have the same class, and by chance {chance:.0%} do. Pass groups "
-            "whose samples share a class, such as those of one patient; if each group holds all "
+            "groups are ignored, because labeled samples of the same group have the same class "
+            "not much more often than by chance (attribute group_agreement_). Pass groups whose "
+            "samples share a class, such as those of one patient; if each group holds all "
             "classes, pass them as domains."
         )
     elif not agreement.is_known:
-        missing = next(
-            n for n in count(1) if GroupAgreement.of(n_agreeing + n, n_pairs + n, chance).is_known
-        )
+        missing = 5
+        while not agreement_from_pairs(n_agreeing + missing, n_pairs + missing, chance).is_known:
+            missing *= 2
         warn(
             "Labels are not spread in groups, because it is not certain that groups share a "
-            f"class: {n_agreeing:.0f} of {n_pairs} pairs of labeled samples of the same group "
-            f"agree. Label {missing} more samples whose group has a label."
+            f"class (attribute group_agreement_). Label about {missing} more samples whose group "
+            "has a label."
         )
     return agreement
 

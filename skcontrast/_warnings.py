@@ -11,8 +11,8 @@ import torch.distributed as dist
 from tqdm.auto import tqdm
 
 # Warnings skip frames of these folders: skorch calls callbacks, scikit-learn calls `fit` in a
-# Pipeline, and decorators of torch and contextlib wrap functions.
-_PACKAGES = map(find_spec, (__package__, "skorch", "sklearn", "torch"))
+# Pipeline, joblib in cross-validation, and decorators of torch and contextlib wrap functions.
+_PACKAGES = map(find_spec, (__package__, "joblib", "skorch", "sklearn", "torch"))
 _FOLDERS = (os.path.dirname(str(spec.origin)) + os.sep for spec in _PACKAGES if spec)
 _SKIPPED = (*_FOLDERS, contextlib.__file__)
 

@@ -29,7 +29,6 @@ from ._checks import (
 from ._checks._constraints import brief
 from ._data._metadata import NAMES, checked_weights, group_codes, known_classes
 from ._pseudo_labels import (
-    GroupAgreement,
     Trust,
     agreement_of,
     at_temperature,
@@ -43,6 +42,7 @@ from ._warnings import say
 from .embedder import ContrastiveEmbedder
 from .encoders._base import epochs_of
 from .losses import SemiSupCon
+from .metrics import GroupAgreement
 from .metrics._scorers import thawed
 
 __all__ = ["ContrastiveClassifier"]
@@ -94,7 +94,9 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         ``PatchDictionary()`` for images, ``MiniRocket()`` for series and ``GraphProfile()`` for
         graphs, in a :class:`~skcontrast.ViewWhitening` with the augmentation of the embedder; and
         ``WeisfeilerLehman()`` for graphs. Nothing for custom kinds, for samples of several
-        modalities, and with a :class:`~skcontrast.encoders.Pretrained` encoder.
+        modalities, and with a :class:`~skcontrast.encoders.Pretrained` encoder. With groups, also
+        a :class:`GroupWhitening` of vectors, or of the features of a frozen pretrained network:
+        with a `Pretrained` encoder, ``GroupWhitening()`` in this list whitens the embedding.
     use_labels : bool, default=False
         Whether the embedder is trained with the known labels, too. If its `loss` is None, it is
         ``SemiSupCon()``. Training takes a quarter longer and adds little to the gain of
@@ -141,8 +143,8 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         the unlabeled rows is then ``accuracy_.value``. 1 without `accuracy_`, and if only 0 and 1
         are predicted.
     group_agreement_ : GroupAgreement or None
-        With groups: ``value``, how often two labels of a group agree beyond chance, 1 if always,
-        ``low``, the lower end of its interval, and ``n_pairs``, the number of such pairs.
+        With groups, how often two labels of a group agree beyond chance: ``value``, the lower end
+        ``low`` of its interval, and ``n_pairs``, the number of such pairs.
     uncertainty_ : ndarray of shape (n_samples,) or None
         For the unlabeled rows of `fit`, in [0, 1]: errors are most frequent where it is large. NaN
         for labeled rows. None with ``pseudo_labels=False``, without unlabeled rows, after `load`,
@@ -225,11 +227,11 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
             with 95 % confidence (all of 8 do for ten equal classes, all of 16 for two), unlabeled
             samples get the class of most labels of their group, weighted by the probability that
             the classifier gives to it. Groups that disagree more often are ignored. The embedder
-            gets them, if it is to be trained, and vectors with 40 groups or more a
-            :class:`GroupWhitening` as a further block. ``domains`` and ``descriptions`` for the
-            embedder, as :meth:`ContrastiveEmbedder.fit` takes them; ``sample_weight``, array-like
-            of shape (n_samples,), for the embedder and the classifier. In a Pipeline,
-            pass them with the name of the step or by metadata routing.
+            gets them, if it is to be trained. With 40 groups or more, vectors and frozen
+            pretrained networks get a :class:`GroupWhitening` as a further block. ``domains`` and
+            ``descriptions`` for the embedder, as :meth:`ContrastiveEmbedder.fit` takes them;
+            ``sample_weight``, array-like of shape (n_samples,), for the embedder and the
+            classifier. In a Pipeline, pass them with the name of the step or by metadata routing.
 
         Returns
         -------
@@ -284,8 +286,7 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         self.uncertainty_, self.group_agreement_ = trust.uncertainty, agreement
         if self.verbose:
             if agreement is not None:
-                interval = f"at least {agreement.low:.2f}, {agreement.n_pairs} labeled pairs"
-                say(f"Agreement in groups beyond chance: {agreement.value:.2f}, {interval}")
+                say(f"Agreement in groups beyond chance: {agreement}")
             say("Blocks: " + ", ".join(f"{name} {w:.2f}" for name, w in self.blocks_.items()))
             estimate = trust.accuracy or f"not estimated: {trust.reason}"
             say(f"Accuracy on the unlabeled samples: {estimate}")

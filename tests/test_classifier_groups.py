@@ -1,15 +1,27 @@
 """Groups of a classifier: labels spread in groups whose labels agree."""
 
+import warnings
+
 import numpy as np
 import pytest
+import torch
 from scipy.stats import beta
 from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import cross_val_score
 from sklearn.svm import LinearSVC
 
-from skcontrast import ContrastiveClassifier, ContrastiveEmbedder, export, load, save
+from skcontrast import (
+    ContrastiveClassifier,
+    ContrastiveEmbedder,
+    GroupWhitening,
+    LabeledFolds,
+    export,
+    load,
+    save,
+)
 from skcontrast._blocks import Labels
 from skcontrast._pseudo_labels import pooled, spread_in_groups  # private: inside of fit
-from skcontrast.encoders import MLP
+from skcontrast.encoders import MLP, Pretrained
 
 N_GROUPS, SIZE = 60, 4
 GROUPS = np.repeat(np.arange(N_GROUPS), SIZE)
@@ -51,21 +63,21 @@ def test_the_agreement_counts_labeled_pairs_of_a_group():
     codes[0] = (codes[0] + 1) % 3
     chance = ((np.bincount(codes[codes >= 0]) / 24) ** 2).sum()
     expected = (13 / 14 - chance) / (1 - chance)
-    with pytest.warns(UserWarning, match="11 of 12 pairs .* agree. Label .* more samples"):
+    with pytest.warns(UserWarning, match="Label about 10 more samples whose group has a label"):
         assert fitted(codes=codes).group_agreement_.value == pytest.approx(expected)
     assert fitted(None).group_agreement_ is None
 
 
 def test_labels_of_one_group_count_as_one_fewer_than_they_are():
     codes = np.where((GROUPS == 0) | (np.arange(len(Y)) % 40 == 9), Y, -1)
-    with pytest.warns(UserWarning, match="3 of 3 pairs"):
+    with pytest.warns(UserWarning, match="Labels are not spread in groups"):
         assert fitted(codes=codes).group_agreement_.n_pairs == 3
 
 
 def test_groups_that_agree_by_chance_are_ignored():
     y = (np.arange(len(Y)) % 11 == 0).astype(int)  # one in eleven, whatever the group
     codes = np.where(np.arange(len(Y)) < 200, y, -1)
-    with pytest.warns(UserWarning, match="groups are ignored: .* by chance 8.%"):
+    with pytest.warns(UserWarning, match="groups are ignored, .* more often than by chance"):
         assert fitted(codes=codes).group_agreement_.value < 0.4
 
 
@@ -114,7 +126,7 @@ def test_without_weights_a_label_spreads_where_the_classifier_predicts_it():
 
 
 def test_groups_that_disagree_change_nothing_but_the_warning():
-    with pytest.warns(UserWarning, match="groups are ignored: of .* have the same class"):
+    with pytest.warns(UserWarning, match="groups are ignored, because labeled samples"):
         model = fitted(disagreeing())
     assert model.group_agreement_.value < 0.75
     np.testing.assert_array_equal(model.predict_proba(X), fitted(None).predict_proba(X))
@@ -123,9 +135,11 @@ def test_groups_that_disagree_change_nothing_but_the_warning():
 def test_with_few_pairs_no_label_spreads_and_the_warning_says_how_many_are_missing():
     codes = np.where(np.arange(len(Y)) % SIZE == 0, FEW, -1)
     codes[: SIZE * 2] = FEW[: SIZE * 2]
-    with pytest.warns(UserWarning, match="2 of 2 pairs .* agree. Label .* more samples"):
+    with pytest.warns(UserWarning, match="Label about 10 more samples whose group"):
         model = fitted(codes=codes, pseudo_labels=False, blocks=[])
-    with pytest.raises(ValueError, match=r"groups must be None.*n_pairs=2"):
+    more = np.where(GROUPS < 12, FEW, -1)  # ten more pairs
+    assert fitted(codes=more, pseudo_labels=False, blocks=[]).group_agreement_.is_known
+    with pytest.raises(ValueError, match=r"groups must be None.* 2 labeled pairs"):
         model.predict(X, groups=GROUPS)
     alone = fitted(None, codes, pseudo_labels=False, blocks=[])
     np.testing.assert_array_equal(model.predict_proba(X), alone.predict_proba(X))
@@ -140,6 +154,61 @@ def test_vectors_get_a_block_of_their_groups_which_keeps_its_scale():
     np.testing.assert_allclose(
         block / np.linalg.norm(block), expected / np.linalg.norm(expected), atol=1e-5
     )
+
+
+def test_folds_warn_equally_at_the_line_of_the_user():
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        model = ContrastiveClassifier(EMBEDDER, blocks=[], pseudo_labels=False)
+        groups = np.arange(len(Y)) % 20  # of several classes
+        folds = LabeledFolds(3).split(X, FEW, groups)
+        cross_val_score(model, X, FEW, cv=folds, params={"groups": groups})
+    assert {(str(one.message), one.filename) for one in found} == {
+        (str(found[0].message), __file__)
+    }
+
+
+def frozen_network(images):
+    """Return a fitted embedder, whose network is pretrained and not adapted."""
+    torch.manual_seed(0)
+    network = torch.nn.Sequential(torch.nn.Conv2d(3, 12, 4, 4), torch.nn.ReLU())
+    encoder = Pretrained(network, mean=0.5, std=0.5, adapt=False)
+    return ContrastiveEmbedder(encoder, max_epochs=1, random_state=0).fit(images)
+
+
+@pytest.mark.parametrize("codes", [FEW, np.where(np.arange(len(Y)) < 5, FEW, -1)])
+def test_groups_whiten_a_frozen_network(codes, tmp_path):
+    images = np.random.default_rng(0).random((len(Y), 3, 8, 8), dtype=np.float32) / 4
+    images[:, 0] += 0.2 * Y[:, None, None]
+    embedder = frozen_network(images)
+    codes = np.where(GROUPS < 6, codes, -1)  # of three groups and more, with too few pairs
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Labels are not spread")
+        model = ContrastiveClassifier(embedder, random_state=0).fit(images, codes, groups=GROUPS)
+    assert list(model.blocks_) == ["embedding", "GroupWhitening"]
+    H = embedder.transform(images)
+    expected = GroupWhitening().fit_transform(H, groups=GROUPS)
+    block = model.transform(images)[:, H.shape[1] :]
+    np.testing.assert_allclose(
+        block / np.linalg.norm(block), expected / np.linalg.norm(expected), atol=1e-5
+    )
+    save(model, tmp_path / "f.skc")
+    loaded = load(tmp_path / "f.skc")
+    np.testing.assert_array_equal(loaded.predict_proba(images), model.predict_proba(images))
+    pytest.importorskip("onnxruntime")
+    export(model, tmp_path / "f.onnx", images)  # compares the output
+    given = ContrastiveClassifier(embedder, blocks=[GroupWhitening()], random_state=0)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Labels are not spread")
+        given.fit(images, codes, groups=GROUPS)
+    np.testing.assert_array_equal(given.transform(images), model.transform(images))
+
+
+def test_few_groups_do_not_whiten_a_frozen_network():
+    images = np.random.default_rng(0).random((len(Y), 3, 8, 8), dtype=np.float32)
+    model = ContrastiveClassifier(frozen_network(images), random_state=0)
+    few_groups = np.where(GROUPS < 39, GROUPS, -1)
+    assert list(model.fit(images, FEW, groups=few_groups).blocks_) == ["embedding"]
 
 
 def test_pooled_probabilities_are_products_over_groups():

@@ -549,6 +549,7 @@ NOTHING = {
     "losses.Rows": "a loss gets it: the cases of the losses have it",
     "metrics.BaselineComparison": RESULT,
     "metrics.EstimatedAccuracy": RESULT,
+    "metrics.GroupAgreement": RESULT,
     "metrics.PairedComparison": RESULT,
     "schedules.Schedule": ABSTRACT,
     "schedules.interval": "declares a parameter",

@@ -14,7 +14,14 @@ skcontrast:
 - "5 pairs" and "no minimum": labels spread with this many pairs of labels in groups, instead of by
   the interval of their agreement;
 - "G alone": "no minimum" without the block of `GroupWhitening`;
-- "pooled": of "no minimum", predictions pooled over the groups of the test set.
+- "pooled": of "no minimum", predictions pooled over the groups of the test set;
+- "all labels" and "all, L": "raw" and "input and L" with all labels of the training rows;
+- "10-NN": ten neighbours by cosine, with all labels, of the vectors, of L and of the embedder that
+  "classifier" trains.
+
+Sets of `_metadata_sets` need the packages of its networks. ``NAME, network`` are images, and a
+frozen `Pretrained` network in `ContrastiveClassifier`, with three seeds: "raw" are its features,
+"no block" is "groups" without `GroupWhitening`.
 
 Each row is stored when it is measured, in results/metadata.jsonl, and skipped afterwards.
 """
@@ -32,25 +39,41 @@ from scipy.stats import t as student
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler, normalize
 
+from benchmarks._photographs import pretrained_encoder
+from benchmarks._protocol import remembering
+from benchmarks.studies._metadata_sets import own_set
 from benchmarks.studies.gap_closed import stored
-from skcontrast import ContrastiveClassifier, GroupWhitening
-from skcontrast._pseudo_labels import GroupAgreement
+from skcontrast import ContrastiveClassifier, ContrastiveEmbedder, GroupWhitening
 from skcontrast.features import Raw
+from skcontrast.metrics import GroupAgreement
 
 IS_KNOWN = GroupAgreement.is_known
 RESULTS = Path(__file__).parent / "results" / "metadata.jsonl"
 SETS = ("docstrings", "debian", "vowels", "har_time", "enzymes")
-N_SEEDS, N_LABELS, MOST_TRAINED, MOST_JUDGED = 5, 5, 800, 600
+QUADRANTS = ("textures", "satellite")
+OWN = ("characters", "code", "library", "steel")
+NETWORKS = ("textures, network", "satellite, network", "steel, network")
+ALL = (*SETS, *QUADRANTS, *OWN)
+# What a method is compared with, if it is not "raw", and columns that are no methods.
+BASES = {"all labels": "all labels", "all, L": "all labels", "10-NN": "10-NN"}
+BASES |= {"10-NN, L": "10-NN", "10-NN, embedder": "10-NN"}
+NO_METHODS = ("set", "seed", "agreement", "pairs")
+N_SEEDS, N_NETWORK_SEEDS, N_LABELS, MOST_TRAINED, MOST_JUDGED = 5, 3, 5, 800, 600
 
 
 def load(name, folder, seed):
     """Return X, y and groups of training and test rows; whole units are in either."""
-    with np.load(folder / "metadata" / f"{name}.npz") as file:
-        X, y, g = file["X"].astype(np.float32), file["y"], file["g"]
-        units = file.get("split", g)
-        is_table = "tab" in file
+    if name in SETS:
+        with np.load(folder / "metadata" / f"{name}.npz") as file:
+            X, y, g = file["X"].astype(np.float32), file["y"], file["g"]
+            units = file.get("split", g)
+            is_table = "tab" in file
+    else:
+        X, y, g = own_set(name)
+        units, is_table = g, False
     rng = np.random.default_rng(seed)
     y, g, units = (np.unique(values, return_inverse=True)[1] for values in (y, g, units))
     order = rng.permutation(units.max() + 1)
@@ -79,6 +102,12 @@ def linear(H, codes, H_test, y_test):
     return model.score(H_test, y_test)
 
 
+def nearest(H, y, H_test, y_test):
+    """Return the accuracy of ten neighbours by cosine, which have all labels."""
+    mean = H.mean(0)
+    return KNeighborsClassifier(10, metric="cosine").fit(H - mean, y).score(H_test - mean, y_test)
+
+
 def copied(codes, g):
     """Return classes where each label is given to its group."""
     codes = codes.copy()
@@ -89,22 +118,49 @@ def copied(codes, g):
     return codes
 
 
-def measured(data, seed):
-    """Return the accuracies by method."""
-    X, y, g, X_test, y_test, g_test = data
+def few_labels(y, seed):
+    """Return y with −1 for all but some of each class."""
     rng = np.random.default_rng(seed)
     few = [rng.permutation(np.flatnonzero(y == k))[:N_LABELS] for k in np.unique(y)]
     codes = np.full(len(y), -1)
     codes[np.concatenate(few)] = y[np.concatenate(few)]
+    return codes
+
+
+def measured_network(data, seed):
+    """Return the accuracies by method of a frozen network on images."""
+    X, y, g, X_test, y_test, _ = data
+    codes, encoder = few_labels(y, seed), pretrained_encoder("lite0", adapt=False)
+    embedder = remembering(ContrastiveEmbedder(encoder, random_state=seed).fit(X))
+    row = {"raw": linear(embedder.transform(X), codes, embedder.transform(X_test), y_test)}
+    model = ContrastiveClassifier(embedder, random_state=seed)
+    row["classifier"] = model.fit(X, codes).score(X_test, y_test)
+    row["groups"] = model.fit(X, codes, groups=g).score(X_test, y_test)
+    row["agreement"], _, row["pairs"] = model.group_agreement_
+    alone = ContrastiveClassifier(embedder, blocks=[], random_state=seed)
+    row["no block"] = alone.fit(X, codes, groups=g).score(X_test, y_test)
+    return {k: round(float(v), 4) for k, v in row.items()}
+
+
+def measured(data, seed):
+    """Return the accuracies by method."""
+    X, y, g, X_test, y_test, g_test = data
+    codes = few_labels(y, seed)
     L = GroupWhitening().fit(X, groups=g)
     both = [np.hstack([normalize(x - X.mean(0)), normalize(L.transform(x))]) for x in (X, X_test)]
     row = {
         "raw": linear(X, codes, X_test, y_test),
         "input and L": linear(both[0], codes, both[1], y_test),
         "copied": linear(X, copied(codes, g), X_test, y_test),
+        "all labels": linear(X, y, X_test, y_test),
+        "all, L": linear(both[0], y, both[1], y_test),
+        "10-NN": nearest(X, y, X_test, y_test),
+        "10-NN, L": nearest(L.transform(X), y, L.transform(X_test), y_test),
     }
     plain = ContrastiveClassifier(random_state=seed).fit(X, codes)
     row["classifier"] = plain.score(X_test, y_test)
+    H, H_test = plain.embedder_.transform(X), plain.embedder_.transform(X_test)
+    row["10-NN, embedder"] = nearest(H, y, H_test, y_test)
     model = ContrastiveClassifier(random_state=seed).fit(X, codes, groups=g)
     row["groups"], agreement = model.score(X_test, y_test), model.group_agreement_
     row |= {"agreement": agreement.value, "pairs": agreement.n_pairs}
@@ -123,28 +179,28 @@ def measured(data, seed):
     return {k: round(float(v), 4) for k, v in row.items()}
 
 
-def report(rows):
-    """Print accuracies of raw vectors and differences from them, with 95 % intervals."""
-    methods = [k for k in rows[0] if k not in ("set", "seed", "agreement", "pairs")]
+def report(rows, base="raw"):
+    """Print accuracies of one method, and differences of others from it, with 95 % intervals."""
+    methods = [k for k in rows[0] if BASES.get(k, "raw") == base and k not in NO_METHODS]
     print("| set | pairs |", " | ".join(methods), "|")
-    for name in (*SETS, "mean of the sets"):
-        some = [row for row in rows if name == row["set"]]
+    names = [name for name in dict.fromkeys(row["set"] for row in rows) if name not in OWN]
+    means = {"mean of these": names, "mean of those without a part": OWN}
+    for name in (*names, "mean of these", *OWN, "mean of those without a part"):
+        some = [row for row in rows if row["set"] in means.get(name, [name])]
+        if not some:
+            continue
         cells = []
         for method in methods:
-            if name == "mean of the sets":
-                gains = [
-                    np.mean([r[method] - r["raw"] for r in rows if r["set"] == one])
-                    for one in SETS
-                ]
-            else:
-                gains = [r[method] - r["raw"] for r in some]
-            if method == "raw":
-                cells.append(f"{np.mean([r['raw'] for r in some or rows]):.3f}")
+            by_set = {}
+            for row in some:
+                by_set.setdefault(row["set"], []).append(row[method] - row[base])
+            gains = [np.mean(v) for v in by_set.values()] if name in means else by_set[name]
+            if method == base:
+                cells.append(f"{np.mean([row[base] for row in some]):.3f}")
                 continue
             half = student.ppf(0.975, len(gains) - 1) * np.std(gains, ddof=1) / len(gains) ** 0.5
             cells.append(f"{np.mean(gains):+.3f} ± {half:.3f}")
-        pairs = np.mean([r["pairs"] for r in some or rows])
-        print(f"| {name} | {pairs:.1f} |", " | ".join(cells), "|")
+        print(f"| {name} | {np.mean([r['pairs'] for r in some]):.1f} |", " | ".join(cells), "|")
 
 
 def main():
@@ -152,19 +208,25 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--report", action="store_true")
+    parser.add_argument("--sets", nargs="*", default=[*ALL, *NETWORKS])
     parser.add_argument("--rows", type=Path, default=RESULTS, help="file of the rows")
     args = parser.parse_args()
+    rows = stored(args.rows)
     if args.report:
-        report(stored(args.rows))
+        for base in ("raw", "all labels", "10-NN"):
+            report([row for row in rows if row["set"] in ALL], base)
+        report([row for row in rows if row["set"] in NETWORKS])
         return
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
-    done = {(row["set"], row["seed"]) for row in stored(args.rows)}
+    done = {(row["set"], row["seed"]) for row in rows}
     for seed in range(N_SEEDS):
-        for name in SETS:
-            if (name, seed) in done:
+        for name in args.sets:
+            is_network = name in NETWORKS
+            if (name, seed) in done or (is_network and seed >= N_NETWORK_SEEDS):
                 continue
-            row = {"set": name, "seed": seed, **measured(load(name, args.folder, seed), seed)}
+            measure = measured_network if is_network else measured
+            row = {"set": name, "seed": seed, **measure(load(name, args.folder, seed), seed)}
             with args.rows.open("a") as file:
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
             print("|", " | ".join(map(str, row.values())), "|", flush=True)

@@ -7,6 +7,7 @@ READING_ORDER = (
     "plot_three_rounds",
     "plot_few_labels",
     "plot_colour_images",
+    "plot_metadata",
     "plot_image_folder",
     "plot_tables",
     "plot_series",

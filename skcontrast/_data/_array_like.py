@@ -172,8 +172,9 @@ def _refuse_unread(X: Any) -> None:
     if isinstance(first, str):
         raise TypeError(
             f"X holds texts, such as {first[:40]!r}, not numbers. Pass molecules as graphs, see "
-            "'Molecules' in the user guide, other texts as vectors, by TfidfVectorizer or a "
-            "language model, and categories by skrub.TableVectorizer() or OneHotEncoder()."
+            "'Molecules' in the user guide, categories by skrub.TableVectorizer() or "
+            "OneHotEncoder(), and other texts to ContrastiveClassifier as vectors of a language "
+            "model or of TfidfVectorizer, with groups if there are any."
         )
     # Read as a Dataset, pairs of samples would lose their second sample.
     shapes = {getattr(x, "shape", None) for x in first} if isinstance(first, tuple) else set()

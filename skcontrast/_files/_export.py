@@ -23,6 +23,7 @@ from .._runtime import guarded
 from .._safetensors import replace_file
 from ..classifier import ContrastiveClassifier
 from ..embedder import ContrastiveEmbedder
+from ..encoders._base import is_pretrained
 from ..features import Features
 from ._save import check_model
 
@@ -178,22 +179,25 @@ def _exported_network(
     scaler: Any = fitted.scaler
     layers = _Embedding(scaler.layer(), embedder._transforming().cpu())
     if model is not None:
-        blocks = [nn.Sequential(*layers), *map(_features_layers, model.transformers_)]
+        network = nn.Sequential(*layers)
+        given = network if is_pretrained(embedder.encoder) else None
+        blocks = [network, *(_features_layers(block, given) for block in model.transformers_)]
         layers = _Embedding(_Concatenated(blocks), *_classifier_layers(model))
     layers.n_axes = 1 + len(fitted.schema.kind.image_shape(shape) or shape)
     layers.takes_any_length = None in shape
     return layers.eval()
 
 
-def _features_layers(transformer: Any) -> nn.Module:
-    """Return a block of features as a module."""
+def _features_layers(transformer: Any, network: nn.Module | None) -> nn.Module:
+    """Return a block of features as a module; a pretrained network may be whitened."""
     inner = getattr(transformer, "transformer_", None) or transformer
-    if not isinstance(inner, Features):
+    of_network = isinstance(inner, GroupWhitening) and network is not None
+    if not (of_network or isinstance(inner, Features)):
         raise ValueError(
             f"A block can only be exported if it is of skcontrast.features, got {inner!r}: "
             "export the embedder_."
         )
-    layers = [inner._scaler.layer(), inner.module_]
+    layers: Any = [network] if of_network else [inner._scaler.layer(), inner.module_]
     if isinstance(transformer, GroupWhitening):
         mean, V = transformer.mean_, transformer.components_
         V = np.eye(len(mean)) if V is None else V

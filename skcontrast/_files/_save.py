@@ -25,7 +25,6 @@ from torch import nn
 
 from .._group_whitening import GroupWhitening
 from .._model._model import Model
-from .._pseudo_labels import GroupAgreement
 from .._runtime import guarded, resolve_device
 from .._safetensors import MALFORMED, pack, problem_in, read_file, replace_file
 from .._version import versions
@@ -33,7 +32,7 @@ from .._whitening import ViewWhitening
 from ..classifier import ContrastiveClassifier
 from ..embedder import ContrastiveEmbedder
 from ..features import Features
-from ..metrics import EstimatedAccuracy
+from ..metrics import EstimatedAccuracy, GroupAgreement
 from ..metrics._scorers import thawed
 from ._values import Reader, Writer
 

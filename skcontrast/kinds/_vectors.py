@@ -16,9 +16,16 @@ from .._checks import parameter
 from .._checks._constraints import brief
 from .._data._array_like import checked_numbers
 from .._data._arrays import SparseSamples, column_scaler
+from .._warnings import warn
 from ._base import Request, Schema
 from ._scaling import AffineScaler, ArrayKind, Standardize
 
+# Columns are treated as principal components if the ranks of their deviations correlate with their
+# order, and if their correlations are at most this many times those of independent columns
+# (benchmarks/studies/results/components.md). Fewer columns may be in this order by chance.
+_LEAST_ORDER, _MOST_CORRELATED, _FEWEST_COLUMNS, _MOST_ROWS = 0.9, 3.0, 8, 2000
+# The ratio of deviations from which a warning is issued. With 3.6, an embedder lost .2.
+_LEAST_FALL = 2.0
 _EXPECTED = "vectors of real numbers, shape (n_samples, n_features)"
 # Converts a DataFrame with columns of any types, and missing values, to vectors.
 _LINE = (
@@ -100,6 +107,17 @@ class Vectors(ArrayKind):
         names = getattr(copy, "feature_names_in_", None)
         return SparseSamples(X) if issparse(X) else X, Schema(self, X.shape[1:], X.shape[1], names)
 
+    def check_unusual(self, X: Any, *, is_declared: bool) -> None:
+        """Warn of principal components, which are whitened if they are standardised."""
+        if is_declared or not self.standardize or not isinstance(X, np.ndarray):
+            return
+        if (fall := _fall_of_components(X)) >= _LEAST_FALL:
+            warn(
+                "The columns of X look like principal components, uncorrelated with deviations "
+                f"that fall by a factor of {fall:.3g}, and standardisation would whiten them. "
+                "Pass X before PCA, or X / X.std() with kind=Vectors(standardize=False)."
+            )
+
     def scaler(self) -> VectorScaler:
         """Return the unfitted map from vectors to batches; see `Kind.scaler`."""
         return VectorScaler(self.standardize)
@@ -141,6 +159,21 @@ class VectorScaler(AffineScaler):  # numpydoc ignore=PR02
             else:
                 self.center_, self.scale_ = mean, std
         return self
+
+
+def _fall_of_components(X: np.ndarray) -> float:
+    """Return the ratio of the largest and least deviation of principal components, 0 of others."""
+    X = X[:: -(-len(X) // _MOST_ROWS)].astype(np.float64)
+    with np.errstate(all="ignore"):  # the scaler reports numbers that are too large
+        deviations = X.std(axis=0)
+        X, deviations = X[:, deviations > 0], deviations[deviations > 0]
+        if (d := len(deviations)) < _FEWEST_COLUMNS:
+            return 0.0
+        if np.corrcoef(deviations.argsort().argsort(), np.arange(d))[0, 1] > -_LEAST_ORDER:
+            return 0.0
+        squares = np.square(np.corrcoef(X.T)).sum() - d
+        is_uncorrelated = squares * len(X) <= _MOST_CORRELATED**2 * d * (d - 1)
+        return float(deviations.max() / deviations.min()) if is_uncorrelated else 0.0
 
 
 def _refuse_columns(X: Any) -> None:

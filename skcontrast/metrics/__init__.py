@@ -16,7 +16,7 @@ A scorer is called as ``scorer(estimator, X, y=None)`` and can be the ``scoring`
 from typing import TYPE_CHECKING, Any
 
 from ._embeddings import alignment, effective_rank, uniformity
-from ._estimated import EstimatedAccuracy
+from ._estimated import EstimatedAccuracy, GroupAgreement
 from ._neighbors import knn_accuracy, map_at_r, neighbor_agreement, recall_at_k
 from ._paired import PairedComparison, compare_paired
 from ._probes import few_label_accuracy, linear_probe
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BaselineComparison",
     "EstimatedAccuracy",
+    "GroupAgreement",
     "PairedComparison",
     "alignment",
     "compare_paired",

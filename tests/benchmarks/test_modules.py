@@ -57,6 +57,8 @@ def small_trust(name):
 def small_metadata(name, folder, seed):
     """Return what `metadata.load` returns."""
     X, y = load_digits(return_X_y=True)
+    if name.endswith("network"):
+        X = np.repeat(X.reshape(-1, 1, 8, 8) * 15, 3, axis=1).astype(np.uint8)
     g = np.arange(120) // 2 % 10 + 10 * y[:120]
     return *(a[:60] for a in (X, y % 2, g)), *(a[60:120] for a in (X, y % 2, g))
 
@@ -103,6 +105,10 @@ TOY = {
     "speed.threads": (["--rounds", "1", "--only", "images of 8"], {"BATCH": 8}),
     "speed.streams": (["--only", "partial_fit, MoCo", "--file", "DATA/rows.npy"], {}),
     "studies.classifier": (["--sets", "iris"], {"N_TRAIN": 60, "N_LABELS": 2, "N_DRAWS": 2}),
+    "studies.components": (
+        ["DATA", "--rows", "OUT/components.jsonl", "--sets", "wine"],
+        {"N_SEEDS": 1, "N_EPOCHS": 1},
+    ),
     "studies.estimation": (["--n-positives", "100", "--lengths", "1"], {"BATCH": 32}),
     "studies.few_label_recipes": (["--rows", "DATA/v.npz", "--per-class", "1", *ONE], {}),
     "studies.five_labels": (
@@ -137,8 +143,13 @@ TOY = {
         {"pretrained_encoder": small_encoder, "STEPS_OF_FINE_TUNING": 1},
     ),
     "studies.metadata": (
-        ["DATA", "--rows", "OUT/groups.jsonl"],
-        {"SETS": ("digits",), "N_SEEDS": 1, "N_LABELS": 4, "load": small_metadata},
+        ["DATA", "--rows", "OUT/groups.jsonl", "--sets", "digits", "steel, network"],
+        {
+            "N_SEEDS": 1,
+            "N_LABELS": 4,
+            "load": small_metadata,
+            "pretrained_encoder": small_encoder,
+        },
     ),
     "studies.objectives": (
         ["--sets", "steel"],

@@ -10,10 +10,12 @@ import pyarrow as pa
 import pytest
 import torch
 from sklearn.compose import make_column_transformer
+from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
+from skcontrast import GroupWhitening
 from skcontrast.augmentation import MarginalCorruption
 from skcontrast.encoders import MLP
 from skcontrast.kinds import Vectors
@@ -262,3 +264,50 @@ def test_an_embedder_may_be_one_transformer_of_columns():
     assert H.shape == (40, 5) and transformer.transform(X[X.columns[::-1]]).equals(H)
     names = ["contrastiveembedder0", "contrastiveembedder1", "port_Cherbourg"]
     assert [name.split("__")[1] for name in H.columns[:3]] == names
+
+
+# Principal components
+
+CORRELATED = np.random.default_rng(0).normal(size=(200, 12)) @ np.random.default_rng(1).normal(
+    size=(12, 12)
+)
+COMPONENTS = {
+    "of the same rows": lambda: PCA().fit_transform(CORRELATED),
+    "of other rows": lambda: PCA().fit(CORRELATED[:100]).transform(CORRELATED[100:]),
+    "float32": lambda: PCA(10).fit_transform(CORRELATED.astype(np.float32)),
+    "and constant columns": lambda: np.hstack(
+        [PCA().fit_transform(CORRELATED), np.ones((200, 3))]
+    ),
+    "not centred": lambda: TruncatedSVD(11, random_state=0).fit_transform(CORRELATED),
+    "of groups": lambda: GroupWhitening().fit_transform(
+        CORRELATED[:50].repeat(4, axis=0) + 0.3 * CORRELATED, groups=np.arange(200) // 4
+    ),
+}
+
+
+@pytest.mark.parametrize("of", COMPONENTS)
+def test_principal_components_are_reported_since_standardisation_whitens_them(of):
+    P = COMPONENTS[of]()
+    with pytest.warns(
+        UserWarning, match="look like principal components, .* by a factor"
+    ) as found:
+        small(max_epochs=1).fit(P)
+    assert len(found) == 1 and found[0].filename == __file__
+    small(max_epochs=1, kind=Vectors(standardize=False)).fit(P / P.std())  # a warning is an error
+    small(max_epochs=1, kind="vectors").fit(P)
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        CORRELATED,
+        np.random.default_rng(0).normal(size=(200, 12)),
+        PCA(whiten=True).fit_transform(CORRELATED),
+        PCA(7).fit_transform(CORRELATED),
+        CORRELATED * np.linspace(9, 1, 12),  # correlated
+        np.eye(12),
+        np.random.default_rng(0).normal(size=(2, 12)),
+    ],
+)
+def test_other_vectors_are_not(X):
+    small(max_epochs=1).fit(X)

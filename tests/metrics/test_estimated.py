@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
-from skcontrast.metrics import EstimatedAccuracy
+from skcontrast.metrics import EstimatedAccuracy, GroupAgreement
 
 ESTIMATE = EstimatedAccuracy(0.9, 0.76, 0.97, 0.9)
 
@@ -35,3 +35,14 @@ def test_the_posterior_is_the_integral_of_prior_and_likelihood():
 def test_numbers_that_cannot_be_are_refused(correct, tested):
     with pytest.raises((ValueError, TypeError), match=r"n_correct|n_tested"):
         ESTIMATE.with_test_labels(correct, tested)
+
+
+def test_an_agreement_is_low_known_or_neither():
+    states = [(0.6, 0.4), (0.9, 0.5), (0.9, 0.7)]
+    found = [GroupAgreement(value, low, 9) for value, low in states]
+    assert [(one.is_low, one.is_known) for one in found] == [
+        (True, False),
+        (False, False),
+        (False, True),
+    ]
+    assert str(found[1]) == "0.90 (at least 0.50, 9 labeled pairs)"
