@@ -4,8 +4,6 @@ They stand here and not in conftest.py because tests are parametrised with them,
 spawned processes import them: fixtures exist at neither time.
 """
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import pickle
@@ -21,25 +19,29 @@ import torch
 from sklearn.datasets import load_digits
 from sklearn.utils.estimator_checks import check_estimator
 from torch import nn
+from torch.utils.data import Dataset
 
-from skcontrast import ContrastiveEmbedder, contrastive_loss, losses
+from skcontrast import ContrastiveEmbedder, contrastive_loss, load, losses, save
 from skcontrast._fit import _net  # private: every loss of a fit is checked
 from skcontrast.encoders import MLP, ConvNet
 from skcontrast.frameworks import Framework, Session, SimCLR
+from skcontrast.kinds import Kind
 
 
 @cache
-def golden_cases():
+def golden_file():
     """Return the reference values; `meta` in the file says how each was made."""
     path = Path(__file__).parent / "golden" / "losses.json"
-    return json.loads(path.read_text())["cases"]
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
-@cache
+def golden_cases():
+    return golden_file()["cases"]
+
+
 def golden_vmf():
     """Return the table of the von Mises–Fisher distribution."""
-    path = Path(__file__).parent / "golden" / "losses.json"
-    return json.loads(path.read_text())["vmf"]
+    return golden_file()["vmf"]
 
 
 def golden_input(name, n, d):
@@ -168,6 +170,43 @@ def images(n=20, channels=3, side=6, seed=0):
 
 def small_images(**kwargs):
     return small(encoder=ConvNet(widths=(8,)), **kwargs)
+
+
+class Items(Dataset):
+    """A Dataset of the items of a sequence, with a label beside each if one is given."""
+
+    def __init__(self, items, *label):
+        self.items, self.label = items, label
+
+    def __len__(self):
+        return len(self.items)
+
+    def __getitem__(self, row):
+        return (self.items[row], *self.label) if self.label else self.items[row]
+
+
+class Numbers(Kind):
+    """Arrays of numbers, as a kind of one's own."""
+
+    name = "numbers"
+
+    def check(self, X):
+        return np.asarray(X)
+
+    def to_tensor(self, X, device):
+        return torch.from_numpy(X).to(device)
+
+
+def reloaded(fitted, folder, **kwargs):
+    """Return what a file of something fitted holds."""
+    save(fitted, folder / "a.safetensors")
+    return load(folder / "a.safetensors", **kwargs)
+
+
+def run_onnx(path, X):
+    """Return what an exported network makes of samples."""
+    onnxruntime = pytest.importorskip("onnxruntime")
+    return onnxruntime.InferenceSession(path).run(None, {"X": X})[0]
 
 
 # gradcheck along random directions, and among the slow tests of each number.

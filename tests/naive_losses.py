@@ -6,8 +6,6 @@ formula here is read by its own `coefficients`, `hardness`, `rank_weights` and `
 that overrides `losses` needs a formula.
 """
 
-from __future__ import annotations
-
 import math
 from functools import cache
 

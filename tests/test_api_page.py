@@ -1,7 +1,5 @@
 """The API page of the documentation lists the public names, all of them and no others."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 import re

@@ -14,20 +14,13 @@ from sklearn.preprocessing import StandardScaler
 from torch import nn
 
 # private: the accuracies are replaced
-from skcontrast import ContrastiveEmbedder, ViewWhitening, _baselines
+from skcontrast import ContrastiveEmbedder, ViewWhitening, _baselines, metrics
 from skcontrast._model import _defaults  # private: a smaller default
 from skcontrast.augmentation import FunctionAugmentation, RandomAffine, Unflatten
 from skcontrast.encoders import GIN, PatchNet, Pretrained, SeriesNet
 from skcontrast.features import Frozen, GraphProfile, PatchDictionary, WeisfeilerLehman
-from skcontrast.kinds import Kind
 from skcontrast.losses import Supervised
-from skcontrast.metrics import (
-    BaselineComparison,
-    compare_paired,
-    compare_with_baselines,
-    few_label_accuracy,
-)
-from tests.common import X_DIGITS, small
+from tests.common import X_DIGITS, Numbers, small
 
 Y = np.repeat(np.arange(3), 20)
 X = np.random.default_rng(0).normal(size=(60, 6)) + 2 * np.eye(6)[Y]
@@ -49,13 +42,15 @@ def embedder():
 
 
 def compared(estimator, X=X, y=Y, **kwargs):
-    return compare_with_baselines(estimator, X, y, **{"n_repeats": 2, "random_state": 0, **kwargs})
+    return metrics.compare_with_baselines(
+        estimator, X, y, **{"n_repeats": 2, "random_state": 0, **kwargs}
+    )
 
 
 def few(H, y=Y, **kwargs):
     """Return the accuracies that a row of standardised features has."""
     H = StandardScaler().fit_transform(H)
-    return few_label_accuracy(H, y, n_draws=2, scale=False, **kwargs)
+    return metrics.few_label_accuracy(H, y, n_draws=2, scale=False, **kwargs)
 
 
 def rows(estimator, X=X, y=Y):
@@ -86,17 +81,13 @@ def test_each_kind_has_its_rows(embedder):
     assert rows(small().fit(many), many) == ["raw", "PCA", *ours]
 
 
-class Spectra(Kind):
+class Spectra(Numbers):
     """A kind of one's own, whose batches are floats of one shape."""
 
-    name = "spectra"
     float_batches = True
 
     def check(self, X):
         return np.asarray(X, dtype=np.float32)
-
-    def to_tensor(self, X, device):
-        return torch.from_numpy(X).to(device)
 
 
 class Gappy(Spectra):
@@ -135,7 +126,7 @@ def test_unlabeled_samples_fit_the_baselines_but_are_no_class(embedder):
     found = compared(embedder, y=y)
     assert found.n_labeled == 30
     H = StandardScaler().fit_transform(embedder.transform(X))[1::2]
-    expected = few_label_accuracy(H, Y[1::2], n_draws=2, scale=False)
+    expected = metrics.few_label_accuracy(H, Y[1::2], n_draws=2, scale=False)
     np.testing.assert_array_equal(found.scores["embedder"][FEW], expected)
 
 
@@ -186,7 +177,7 @@ def test_the_concatenation_has_standardised_blocks_of_equal_weight(embedder):
     mean = (n_learned + n_raw) / 2
     H = np.hstack([one * (mean / one.shape[1]) ** 0.5 for one in blocks])
     assert H[:, :n_learned].var(0).sum() == pytest.approx(H[:, n_learned:].var(0).sum())
-    expected = few_label_accuracy(H, Y, n_draws=2, scale=False)
+    expected = metrics.few_label_accuracy(H, Y, n_draws=2, scale=False)
     np.testing.assert_allclose(compared(embedder).scores["concatenated"][FEW], expected, atol=0.02)
 
 
@@ -231,7 +222,7 @@ def made(baseline=None, **rows):
         row: {column: np.array(values) for column in (FEW, NEAR, LINEAR)}
         for row, values in rows.items()
     }
-    return BaselineComparison(scores, dict.fromkeys(rows, 1.0), 5, 60, baseline)
+    return metrics.BaselineComparison(scores, dict.fromkeys(rows, 1.0), 5, 60, baseline)
 
 
 LOW, HIGH = [0.70, 0.72, 0.71, 0.70], [0.80, 0.83, 0.82, 0.80]
@@ -265,9 +256,9 @@ def test_ahead_here_and_behind_there_helps_in_part():
 def test_halves_that_overlap_widen_the_test_and_drawn_labels_do_not():
     found = made(raw=[0.70, 0.74, 0.71, 0.72], embedder=HIGH)
     pair = found.scores["embedder"][FEW], found.scores["raw"][FEW]
-    assert found.compare("raw", FEW).p_t == compare_paired(*pair).p_t
+    assert found.compare("raw", FEW).p_t == metrics.compare_paired(*pair).p_t
     for column in (NEAR, LINEAR):
-        expected = compare_paired(*pair, test_train_ratio=1.0).p_t
+        expected = metrics.compare_paired(*pair, test_train_ratio=1.0).p_t
         assert found.compare("raw", column).p_t == expected
 
 
@@ -340,7 +331,7 @@ def test_a_long_comparison_shows_a_bar(embedder, monkeypatch, capfd):
 def test_the_choice_of_the_best_row_widens_the_interval_and_a_named_row_does_not():
     rows = {"raw": [0.70, 0.74, 0.71, 0.72], "PCA": [0.5] * 4, "embedder": HIGH}
     for baseline, confidence in ((None, 0.975), ("raw", 0.95)):
-        low = compare_paired(HIGH, rows["raw"], confidence=confidence).low
+        low = metrics.compare_paired(HIGH, rows["raw"], confidence=confidence).low
         verdict = made(baseline, **rows).verdict
         assert f"few labels ahead of raw (+0.095, {low:+.3f} to " in verdict
 
@@ -352,5 +343,5 @@ def test_a_baseline_is_named_before_and_an_unfitted_frozen_embedder_refused(embe
     with pytest.raises(ValueError, match="'baseline'"):
         compared(embedder, baseline="colours")  # of graphs
     with pytest.raises(NotFittedError):
-        compare_with_baselines(FrozenEstimator(clone(embedder)), X, Y)
-    assert compare_with_baselines(FrozenEstimator(embedder), X, Y, n_labels=3, n_repeats=2)
+        metrics.compare_with_baselines(FrozenEstimator(clone(embedder)), X, Y)
+    assert metrics.compare_with_baselines(FrozenEstimator(embedder), X, Y, n_labels=3, n_repeats=2)

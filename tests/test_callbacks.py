@@ -5,7 +5,6 @@ import math
 import pickle
 import signal
 from functools import partial
-from types import SimpleNamespace
 
 import networkx as nx
 import numpy as np
@@ -20,9 +19,7 @@ from skorch.callbacks import (
     Callback,
     Checkpoint,
     EarlyStopping,
-    MlflowLogger,
     PrintLog,
-    TensorBoard,
 )
 from torch import nn
 from torch.utils.data import TensorDataset
@@ -44,7 +41,7 @@ from skcontrast.metrics import (
     uniformity,
 )
 from skcontrast.schedules import Auto
-from tests.common import IMAGES, X_DIGITS, images, small, small_images
+from tests.common import IMAGES, X_DIGITS, images, small, small_images, vectors
 
 TRAIN, HELD_OUT = X_DIGITS[:120], X_DIGITS[120:]
 Y = np.arange(80) % 3
@@ -399,57 +396,6 @@ def test_callbacks_of_skorch_monitor_the_column(tmp_path):
         assert torch.equal(saved[f"encoder.{name}"], tensor)
 
 
-# Loggers of experiments, through skorch
-
-
-class Writer:
-    """Stands for TensorBoard's writer."""
-
-    def __init__(self):
-        self.scalars, self.closed = [], False
-
-    def add_scalar(self, tag, scalar_value, global_step):
-        self.scalars.append((tag, float(scalar_value), global_step))
-
-    def close(self):
-        self.closed = True
-
-
-def test_the_callback_of_tensorboard_writes_the_columns():
-    writer = Writer()
-    callbacks = [TensorBoard(writer), Evaluation(width, HELD_OUT)]
-    embedder = small(callbacks=callbacks).fit(TRAIN)
-    written = {(tag, step): value for tag, value, step in writer.scalars}
-    assert written["width", 2] == embedder.history_[-1, "width"]
-    assert written["Loss/train_loss", 1] == embedder.history_[0, "train_loss"]
-    assert writer.closed
-
-
-class Client:
-    """Stands for MLflow's client."""
-
-    def __init__(self):
-        self.metrics, self.artifacts, self.ended = {}, [], []
-
-    def log_metric(self, run_id, key, value, step):
-        self.metrics[run_id, key, step] = value
-
-    def log_artifact(self, run_id, path):
-        self.artifacts.append(path.name)
-
-    def set_terminated(self, run_id):
-        self.ended.append(run_id)
-
-
-def test_the_callback_of_mlflow_logs_the_columns_and_the_weights():
-    client, run = Client(), SimpleNamespace(info=SimpleNamespace(run_id="a"))
-    callbacks = [MlflowLogger(run, client), Evaluation(width, HELD_OUT)]
-    embedder = small(callbacks=callbacks).fit(TRAIN)
-    assert client.metrics["a", "width", 2] == embedder.history_[-1, "width"]
-    assert client.metrics["a", "train_loss", 1] == embedder.history_[0, "train_loss"]
-    assert "params.pth" in client.artifacts and client.ended == ["a"]
-
-
 # Copies
 
 
@@ -501,3 +447,12 @@ def test_a_loss_that_needs_classes_is_evaluated_with_them():
     evaluation = Evaluation({"classes": lambda e, X, y: len(set(y))}, HELD_OUT, Y)
     embedder = small(loss=SupCon(), callbacks=[evaluation])
     assert embedder.fit(TRAIN, np.arange(120) % 3).history_[:, "classes"] == [3, 3]
+
+
+def test_mlflow_saves_an_embedder_by_cloudpickle(tmp_path):
+    mlflow_sklearn = pytest.importorskip("mlflow.sklearn")
+    embedder = small().fit(vectors())
+    path = str(tmp_path / "model")
+    mlflow_sklearn.save_model(embedder, path, serialization_format="cloudpickle")
+    loaded = mlflow_sklearn.load_model(path)
+    np.testing.assert_array_equal(loaded.transform(vectors()), embedder.transform(vectors()))

@@ -152,6 +152,9 @@ def test_blocks_of_code_run(block, stubs):
     writer = stubs["torch.utils.tensorboard"].SummaryWriter.return_value
     if "SummaryWriter" in BLOCKS[block]:
         assert "knn_accuracy" in str(writer.add_scalar.call_args_list)
+    client = str(stubs["mlflow.tracking"].MlflowClient.return_value.mock_calls)
+    if "MlflowLogger" in BLOCKS[block]:
+        assert "knn_accuracy" in client and "params.pth" in client
     run = stubs["wandb"].init.return_value.__enter__.return_value
     if "WandbLogger" in BLOCKS[block]:
         assert "knn_accuracy" in str(run.log.call_args_list)

@@ -3,8 +3,6 @@
 `CASES` has a computation for each public name: a new name needs a case, or a line in `NOTHING`.
 """
 
-from __future__ import annotations
-
 import importlib
 import multiprocessing
 import os
@@ -57,6 +55,7 @@ from skcontrast.callbacks import Evaluation
 from skcontrast.datasets import ImageFolder, Modalities
 from skcontrast.optimizers import Optimizer
 from skcontrast.schedules import Auto, CosineDecay, Linear, Steps, at_progress
+from tests.augmentation.common import BUILT_IN, VECTOR_AUGMENTATIONS
 from tests.common import LOSSES, Trains, images, random_views, small, vectors
 
 MODULES = [module.name for module in pkgutil.iter_modules(skcontrast.__path__)]
@@ -91,7 +90,7 @@ SETTINGS = {
     "no_grad": torch.no_grad,
 }
 # Settings that do not hide each other, as float64 would hide autocast.
-TOGETHER = [["pandas", "autocast", "inference"], ["polars", "float64", "no_grad"], ["meta"]]
+TOGETHER = [["pandas", "autocast", "inference"], ["polars", "float64", "no_grad", "meta"]]
 
 
 @contextmanager
@@ -141,6 +140,7 @@ GREY = images(12, channels=1, side=16)
 PICTURES = images(30)
 SERIES = np.random.default_rng(0).normal(size=(20, 1, 40)).cumsum(2)
 GRAPHS = [nx.gnp_random_graph(6, 0.5, seed=k) for k in range(12)]
+SAMPLES = {"images": COLOURED, "series": SERIES, "graphs": GRAPHS}
 PAIR = Modalities(X, X[:, :3])
 Z1, Z2 = random_views(12, 4, dtype=torch.float32)
 LABELS = torch.arange(12) % 3
@@ -200,10 +200,13 @@ def of_similarity(chosen):
     return lambda folder: (chosen(*z), contrastive_loss(*z, similarity=chosen))
 
 
-def drawn(artists):
+def drawn(make):
     def compute(folder):
         matplotlib.use("Agg")
-        result = [np.asarray(array) for array in artists()]
+        ax = make().ax_
+        result = [line.get_xydata() for line in ax.lines]
+        result += [points.get_offsets() for points in ax.collections]
+        result += [image.get_array() for image in ax.images]
         matplotlib.pyplot.close("all")
         return result
 
@@ -339,19 +342,12 @@ CASES = {
     "load": loaded,
     "export": exported,
     **{
-        f"augmentation.{type(augmentation).__name__}": augmented(augmentation, X)
+        f"augmentation.{type(one).__name__}": augmented(one, X)
         for X, few in (
-            (X, [augmentations.GaussianNoise(), augmentations.MarginalCorruption()]),
-            (X, [augmentations.FunctionAugmentation(noisy)]),
-            (COLOURED, [augmentations.ColorJitter(), augmentations.GaussianBlur()]),
-            (COLOURED, [augmentations.RandomAffine(), augmentations.RandomFlip()]),
-            (COLOURED, [augmentations.RandomGrayscale(), augmentations.RandomResizedCrop()]),
-            (SERIES, [augmentations.MagnitudeScale(), augmentations.TimeCrop()]),
-            (SERIES, [augmentations.TimeMask(), augmentations.TimeWarp()]),
-            (GRAPHS, [augmentations.AttributeMask(), augmentations.EdgePerturb()]),
-            (GRAPHS, [augmentations.NodeDrop(), augmentations.RandomWalkSubgraph()]),
+            (X, [*VECTOR_AUGMENTATIONS, augmentations.FunctionAugmentation(noisy)]),
+            *((SAMPLES[kind], few) for kind, few in BUILT_IN.items()),
         )
-        for augmentation in few
+        for one in few
     },
     "augmentation.SimCLRAugmentation": lambda folder: small(
         augmentation=augmentations.SimCLRAugmentation()
@@ -471,42 +467,20 @@ CASES = {
     "metrics.recall_at_k": scored(metrics.recall_at_k, Y),
     "metrics.uniformity": scored(metrics.uniformity),
     "optimizers.Optimizer": fitted(optimizer=Optimizer("adamw", betas=(0.9, 0.95))),
-    "plotting.BaselinesDisplay": drawn(
-        lambda: [
-            line.get_xdata()
-            for line in plotting.BaselinesDisplay(compared(None)).plot().lines_.values()
-        ]
-    ),
+    "plotting.BaselinesDisplay": drawn(lambda: plotting.BaselinesDisplay(compared(None)).plot()),
     "plotting.EmbeddingDisplay": drawn(
-        lambda: [
-            plotting.EmbeddingDisplay.from_estimator(FITTED, X, Y, method="pca")
-            .ax_.collections[0]
-            .get_offsets()
-        ]
+        lambda: plotting.EmbeddingDisplay.from_estimator(FITTED, X, Y, method="pca")
     ),
     "plotting.ReliabilityDisplay": drawn(
-        lambda: [
-            line.get_ydata()
-            for line in plotting.ReliabilityDisplay.from_sample(
-                SAMPLE, {"BCL": losses.BCL()}
-            ).lines_.values()
-        ]
+        lambda: plotting.ReliabilityDisplay.from_sample(SAMPLE, {"BCL": losses.BCL()})
     ),
     "plotting.RetrievalDisplay": drawn(
-        lambda: [
-            plotting.RetrievalDisplay.from_estimator(
-                FITTED, X, pictures=PICTURES, queries=[0, 1], n_neighbors=4
-            ).neighbors
-        ]
+        lambda: plotting.RetrievalDisplay.from_estimator(
+            FITTED, X, pictures=PICTURES, queries=[0, 1], n_neighbors=4
+        )
     ),
     "plotting.ViewsDisplay": drawn(
-        lambda: [
-            image.get_array()
-            for row in plotting.ViewsDisplay.from_estimator(
-                small(), GREY, rows=range(3), random_state=0
-            ).images_
-            for image in row
-        ]
+        lambda: plotting.ViewsDisplay.from_estimator(small(), GREY, rows=range(3), random_state=0)
     ),
     "schedules.Auto": lambda folder: (
         small(loss=losses.BCL(alpha=Auto(), tau_plus="auto")).fit(X, Y).estimates_

@@ -5,6 +5,7 @@ import pytest
 from sklearn.datasets import load_digits, make_blobs
 from sklearn.linear_model import LogisticRegression
 
+# private: sizes of the parts
 from skcontrast import _labeling, rows_to_label
 
 X, Y = make_blobs(120, 5, centers=6, cluster_std=0.05, random_state=0)

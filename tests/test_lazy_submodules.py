@@ -1,7 +1,5 @@
 """``import skcontrast`` is quiet and light, and enough to reach every subpackage."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 import subprocess
@@ -34,51 +32,26 @@ def test_dir_lists_the_public_names_only():
     assert dir(skcontrast) == sorted([*skcontrast.__all__, *SUBMODULES])
 
 
-@pytest.fixture(scope="module")
-def fresh():
-    """A new interpreter that imports the package alone, with warnings as errors, and what it says.
-
-    Its second line has what else is imported once there is an embedder, its third what fitting it
-    imports without need, its fourth the submodules that it reaches, its fifth those of the
-    packages that only drawing or graphs need which are imported by then.
-    """
+def test_importing_the_package_is_quiet_and_imports_nothing_that_is_not_used():
+    """Lines of a new interpreter, with warnings as errors, after which these are imported."""
     code = f"""
 import sys, torch, sklearn.base, warnings
 before = set(sys.modules)
 import skcontrast
 embedder = skcontrast.ContrastiveEmbedder(max_epochs=1)
-print("imported")
-print(*{UNUSED} & (sys.modules.keys() - before))
+print("unused:", *{UNUSED} & (sys.modules.keys() - before))
 with warnings.catch_warnings(action="ignore"):
     import skorch  # which imports PyTorch Geometric where it is installed
 embedder.fit(torch.rand(9, 2))
-print(*{UNUSED_BY_A_FIT} & sys.modules.keys())
+print("unused by a fit:", *{UNUSED_BY_A_FIT} & sys.modules.keys())
 print(*(m.__name__ for m in [{", ".join(f"skcontrast.{name}" for name in SUBMODULES)}]))
-print(*{{"matplotlib", "networkx"}} & sys.modules.keys())
+print("of drawing and graphs:", *{{"matplotlib", "networkx"}} & sys.modules.keys())
 """
-    return subprocess.run(
-        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True
-    )
-
-
-def test_importing_the_package_warns_of_nothing(fresh):
-    assert fresh.stdout.startswith("imported") and not fresh.stderr
-
-
-def test_an_embedder_imports_nothing_that_it_does_not_use(fresh):
-    assert fresh.stdout.splitlines()[1] == ""
-
-
-def test_a_fit_of_vectors_imports_nothing_that_judges_estimates_or_reads_files(fresh):
-    assert fresh.stdout.splitlines()[2] == ""
-
-
-def test_submodules_are_reached_after_importing_the_package_alone(fresh):
-    assert fresh.stdout.splitlines()[3].split() == [f"skcontrast.{name}" for name in SUBMODULES]
-
-
-def test_what_only_drawing_or_graphs_need_is_not_imported_with_the_submodules(fresh):
-    assert fresh.stdout.splitlines()[4] == ""
+    command = [sys.executable, "-W", "error", "-c", code]
+    found = subprocess.run(command, capture_output=True, text=True)
+    submodules = " ".join(f"skcontrast.{name}" for name in SUBMODULES)
+    expected = ["unused:", "unused by a fit:", submodules, "of drawing and graphs:"]
+    assert found.stdout.splitlines() == expected and not found.stderr
 
 
 def test_other_names_are_attribute_errors():
@@ -88,12 +61,18 @@ def test_other_names_are_attribute_errors():
 
 
 def test_what_does_not_train_does_not_import_skorch(tmp_path):
+    """And a pretrained network can be checked before anything else is imported."""
     X = np.random.default_rng(0).normal(size=(20, 3))
     embedder = skcontrast.ContrastiveEmbedder(augmentation=GaussianNoise(), max_epochs=1).fit(X)
     skcontrast.save(embedder, tmp_path / "model")
     code = f"""
 import sys
 import numpy as np
+from torch import nn
+from skcontrast.encoders import Pretrained, check_encoder
+network = nn.Sequential(nn.Conv2d(3, 8, 3, 2), nn.ReLU(), nn.Conv2d(8, 16, 3, 2))
+pictures = np.random.default_rng(0).integers(0, 256, size=(40, 3, 32, 32)).astype(np.uint8)
+check_encoder(Pretrained(network, mean=0.5, std=0.5), pictures)
 import skcontrast
 from skcontrast.features import Raw
 X = np.random.default_rng(0).normal(size=(20, 3))
@@ -104,16 +83,3 @@ print("skorch" in sys.modules, len(embedder.history_), "skorch" in sys.modules)
 """
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert found.stdout.split() == ["False", "1", "True"], found.stderr
-
-
-def test_a_pretrained_network_can_be_checked_before_anything_else_is_imported():
-    code = """
-import numpy as np
-from torch import nn
-from skcontrast.encoders import Pretrained, check_encoder
-network = nn.Sequential(nn.Conv2d(3, 8, 3, 2), nn.ReLU(), nn.Conv2d(8, 16, 3, 2))
-X = np.random.default_rng(0).integers(0, 256, size=(40, 3, 32, 32)).astype(np.uint8)
-check_encoder(Pretrained(network, mean=0.5, std=0.5), X)
-"""
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert not found.returncode, found.stderr

@@ -1,6 +1,7 @@
 """Memory grows with the rows, their columns, and their classes or groups, not with a product."""
 
 import sys
+import tracemalloc
 from itertools import product
 
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn.naive_bayes import GaussianNB
 from skcontrast import ContrastiveClassifier
 from skcontrast.encoders import MLP
 from skcontrast.losses import SemiSupCon, SupCon
-from skcontrast.metrics import knn_accuracy
+from skcontrast.metrics import knn_accuracy, map_at_r, neighbor_agreement, recall_at_k, uniformity
 from tests.common import in_a_process, small
 
 resource = pytest.importorskip("resource")
@@ -87,3 +88,33 @@ def test_memory_does_not_grow_with_columns_times_classes_or_groups(name):
     classes, columns = (10, 5_000), (40, 4_000)
     # A float32 for each column and class; the peaks of equal fits differ by a quarter of it.
     assert grown_together(name, 6_000, classes, columns) < 4 * classes[1] * columns[1]
+
+
+# Measures
+
+
+N = 6000
+RNG = np.random.default_rng(0)
+H, OTHER = RNG.normal(size=(2, N, 16))
+Y = np.arange(N) % 60
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [
+        lambda: knn_accuracy(H, Y),
+        lambda: recall_at_k(H, Y, k=8),
+        lambda: map_at_r(H, Y),
+        lambda: neighbor_agreement(H, OTHER),
+        lambda: uniformity(H),
+    ],
+    ids=["knn", "recall", "map", "agreement", "uniformity"],
+)
+def test_no_measure_holds_a_matrix_of_all_pairs(measure):
+    tracemalloc.start()
+    try:
+        measure()
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < N * N * 8 / 2

@@ -1,7 +1,5 @@
 """Every module has a file of tests, or is listed with the file that specifies it."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

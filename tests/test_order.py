@@ -1,18 +1,13 @@
-"""Rooms of the package stand on each other, and X goes through them, as CONTRIBUTING shows."""
-
-from __future__ import annotations
+"""Rooms of the package stand on each other as CONTRIBUTING shows."""
 
 import ast
 import importlib
 import pkgutil
-import re
-import sys
 from functools import cache
 from importlib.util import resolve_name
 from pathlib import Path
 
 import networkx as nx
-import numpy as np
 
 import skcontrast
 
@@ -87,57 +82,6 @@ def test_files_that_import_each_other_in_a_circle_are_three_at_most():
     pairs = [(name, target) for name in inside for target, _ in imports(name)]
     circles = nx.strongly_connected_components(nx.DiGraph(pairs))
     assert max(map(len, circles)) <= 3
-
-
-def drawn():
-    """Return depth, file, function and whether it is dotted, of each line of the drawing."""
-    lines = re.findall(r"^([ │├└─┄]*)(\w[\w/]*\.py): (\S+)", CONTRIBUTING, re.MULTILINE)
-    return [(len(stem) // 4, file, function, "┄" in stem) for stem, file, function in lines]
-
-
-def uses(importer, imported):
-    """Return whether a file imports another, or from a door something that is defined there."""
-    target = module_name(PACKAGE / imported)
-    for module, name in imports(module_name(PACKAGE / importer)):
-        taken = getattr(importlib.import_module(module), name, None)
-        if target in (module, getattr(taken, "__module__", None)):
-            return True
-    return False
-
-
-@cache
-def step_of(code):
-    """Return file and function of a code object of the package, else None."""
-    path = Path(code.co_filename)
-    inside = PACKAGE in path.parents
-    return (path.relative_to(PACKAGE).as_posix(), code.co_qualname) if inside else None
-
-
-def callers(frame):
-    """Yield the steps that are being taken around a frame, the nearest first."""
-    while frame := frame.f_back:
-        yield step_of(frame.f_code)
-
-
-def test_x_goes_the_way_that_contributing_draws():
-    steps, found = [line[1:3] for line in drawn()], {}
-
-    def follow(frame, event, _):
-        called = step_of(frame.f_code)
-        if event == "call" and called in steps and called not in found:
-            above = [step for step in callers(frame) if step in steps]
-            found[called] = len(above), above and not uses(above[0][0], called[0])
-
-    X = np.random.default_rng(0).uniform(size=(10, 8, 8))
-    embedder = skcontrast.ContrastiveEmbedder(max_epochs=1, kind="images", random_state=0)
-    before = sys.getprofile()
-    sys.setprofile(follow)
-    try:
-        embedder.fit(X).transform(X)
-    finally:
-        sys.setprofile(before)
-    assert len(steps) > 9
-    assert [(depth, *step, bool(dotted)) for step, (depth, dotted) in found.items()] == drawn()
 
 
 def test_only_the_embedder_imports_what_trains():

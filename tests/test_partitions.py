@@ -1,7 +1,5 @@
 """Rows that several processes embed are those that one embeds."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

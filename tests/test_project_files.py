@@ -1,7 +1,5 @@
 """What stands in several files of the project agrees."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
@@ -12,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import skcontrast
-from skcontrast import _version
+from skcontrast import _version  # private: where versions are read
 
 ROOT = Path(__file__).parents[1]
 EXTRAS_ALIKE = ("graphs", "images", "plot", "docs", "test")

@@ -1,6 +1,5 @@
 """scikit-learn's own checks, and what its users do with a transformer."""
 
-import pickle
 from functools import partial
 
 import joblib
@@ -129,14 +128,10 @@ def test_nested_parameter_of_something_without_parameters_is_refused(name):
         ContrastiveEmbedder().set_params(**{name: 1})
 
 
-@pytest.mark.parametrize("how", ["pickle", "joblib"])
-def test_saved_and_loaded(digits, how, tmp_path):
+def test_saved_and_loaded(digits, tmp_path):
     pipe = image_pipeline().fit(*digits)
-    if how == "pickle":
-        loaded = pickle.loads(pickle.dumps(pipe))
-    else:
-        joblib.dump(pipe, tmp_path / "pipe.joblib")
-        loaded = joblib.load(tmp_path / "pipe.joblib")
+    joblib.dump(pipe, tmp_path / "pipe.joblib")
+    loaded = joblib.load(tmp_path / "pipe.joblib")
     np.testing.assert_array_equal(loaded.predict(digits[0]), pipe.predict(digits[0]))
     np.testing.assert_array_equal(loaded[:-1].transform(digits[0]), pipe[:-1].transform(digits[0]))
     assert loaded["embed"].score(digits[0].reshape(-1, 1, 8, 8)) == pipe["embed"].score(

@@ -1,7 +1,5 @@
 """The annotations, as a user's type checker sees them."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

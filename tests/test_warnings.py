@@ -8,13 +8,12 @@ import pytest
 from PIL import Image
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
-from torch.utils.data import Dataset
 
 import skcontrast
 from skcontrast._warnings import say, warn  # private: where a warning points
 from skcontrast.augmentation import AugmentationDropped, MarginalCorruption
 from skcontrast.datasets import ImageFolder
-from tests.common import small
+from tests.common import Items, small
 
 
 def in_the_package(source):
@@ -73,12 +72,7 @@ def test_a_warning_in_a_pipeline_points_at_the_line_that_called_the_pipeline():
     assert record[0].filename == __file__
 
 
-class Rows(Dataset):
-    def __len__(self):
-        return 40
-
-    def __getitem__(self, row):
-        return np.full(4, float(row), np.float32)
+ROWS = Items(np.zeros((40, 4), np.float32) + np.arange(40, dtype=np.float32)[:, None])
 
 
 def load_folder(folder):
@@ -90,7 +84,7 @@ def load_folder(folder):
 WITH_A_BAR = {
     "verbose": lambda folder: small(verbose=1).fit(np.zeros((40, 4)) + np.arange(40)[:, None]),
     "a folder": load_folder,
-    "a Dataset": lambda folder: small(max_epochs=1).fit(Rows()).transform(Rows()),
+    "a Dataset": lambda folder: small(max_epochs=1).fit(ROWS).transform(ROWS),
 }
 
 

@@ -24,7 +24,7 @@ from skcontrast.augmentation import (
     TimeMask,
 )
 from skcontrast.features import GraphProfile, MiniRocket, OrientedGradients, PatchDictionary, Raw
-from tests.common import check_sklearn_contract
+from tests.common import check_sklearn_contract, reloaded
 
 RNG = np.random.default_rng(0)
 VECTORS = RNG.normal(size=(60, 5)) @ RNG.normal(size=(5, 5))
@@ -206,8 +206,7 @@ def test_a_file_keeps_it(whitens, tmp_path):
     model = PatchDictionary(16, random_state=0)
     model = ViewWhitening(model, RandomAffine(), random_state=0) if whitens else model
     model.set_output(transform="pandas").fit(IMAGES)
-    skcontrast.save(model, tmp_path / "model.safetensors")
-    loaded = skcontrast.load(tmp_path / "model.safetensors")
+    loaded = reloaded(model, tmp_path)
     pd.testing.assert_frame_equal(loaded.transform(IMAGES), model.transform(IMAGES))
     assert repr(loaded) == repr(model)
 

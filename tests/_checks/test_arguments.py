@@ -8,13 +8,7 @@ import torch
 
 # private: the constraints that every class declares with
 from skcontrast._checks import POSITIVE_INT
-from skcontrast._checks._arguments import (
-    _odd_item,  # private: the message of the odd item
-    as_numbers,
-    check_component,
-    naming,
-    validated,
-)
+from skcontrast._checks._arguments import as_numbers, naming, validated
 from skcontrast.losses import DCL, Loss
 
 
@@ -33,18 +27,6 @@ def test_arguments_are_checked_by_position_and_by_name():
         function(1, DCL)
 
 
-def test_a_component_is_an_instance_or_the_default():
-    names = {"owner": "Embedder", "parameter": "loss"}
-    loss = DCL()
-    assert check_component(loss, Loss, **names) is loss
-    assert isinstance(check_component(None, Loss, **names, default=DCL), DCL)
-    with pytest.raises(TypeError, match=r"'loss' parameter of Embedder .* Write loss=DCL\(\)"):
-        check_component(DCL, Loss, **names)
-    for bad in (None, 3, int):
-        with pytest.raises(TypeError, match="'loss' parameter of Embedder must be an instance of"):
-            check_component(bad, Loss, **names)
-
-
 def test_errors_of_libraries_are_raised_again_by_name_and_others_as_they_are():
     unnamed = pytest.raises(ValueError, match=r"z must be numbers, but item 1 is 'a': could not")
     with unnamed, naming("z", "numbers", [1, "a"]):
@@ -54,22 +36,6 @@ def test_errors_of_libraries_are_raised_again_by_name_and_others_as_they_are():
         raise ValueError("weights must be positive")
     with pytest.raises(KeyboardInterrupt), naming("z", "numbers"):
         raise KeyboardInterrupt
-
-
-@pytest.mark.parametrize(
-    ("values", "place"),
-    [
-        ([1, 2], ""),
-        ([[1, 2], [3, 4]], ""),
-        ("ab", ""),
-        ([[1, 2], [3]], ", but item 1 has shape (1,), item 0 (2,)"),
-        ([1, None, "a"], ", but item 2 is 'a'"),
-        ([torch.zeros(2), np.zeros(2)], ""),
-        ([1, 2j], ", but item 1 is 2j"),
-    ],
-)
-def test_the_first_item_that_does_not_fit_is_found(values, place):
-    assert _odd_item(values) == place
 
 
 DATES = np.array([["2020-01-01", "NaT"], ["2021-01-01", "2022-01-01"]], dtype="M8[s]")

@@ -6,14 +6,12 @@ import pytest
 import torch
 from sklearn.base import clone
 
-from skcontrast import ContrastiveEmbedder, contrastive_loss
+from skcontrast import contrastive_loss
 
 # private: what every signature is wrapped in
 from skcontrast._checks._names import names_checked
-from skcontrast.augmentation import GaussianNoise, RandomAffine
+from skcontrast.augmentation import GaussianNoise
 from skcontrast.callbacks import Evaluation
-from skcontrast.encoders import MLP
-from skcontrast.features import MiniRocket, PartialWhitening
 from skcontrast.losses import BCL, DCL, InfoNCE, Loss
 from skcontrast.metrics import make_view_scorer
 from skcontrast.optimizers import Optimizer
@@ -25,12 +23,6 @@ from tests.common import small
     ("construct", "given", "answer"),
     [
         (DCL, "tauplus", "'tau_plus'"),
-        (ContrastiveEmbedder, "batchsize", "'batch_size'"),
-        (MLP, "width", "'widths'"),
-        (RandomAffine, "rotations", "'rotation'"),
-        (GaussianNoise, "std", "its parameters are scale"),
-        (MiniRocket, "randomstate", "'random_state'"),
-        (PartialWhitening, "powr", "'power'"),
         (Evaluation, "patient", "'patience'"),
         (make_view_scorer, "augmentations", "'augmentation'"),
         (InfoNCE, "zzz", "it has no parameters"),

@@ -99,38 +99,11 @@ def test_what_is_learned_is_no_parameter_and_missing_until_then():
     assert not hasattr(Piece("one"), "found_") and not hasattr(Piece, "size")
 
 
-@pytest.mark.parametrize(
-    ("args", "kwargs", "message"),
-    [
-        ((), {}, "missing 1 required positional argument: 'name'"),
-        (("one", 2, 3), {}, "3 positional arguments but 4 were given"),
-        (("one",), {"name": "two"}, "multiple values for argument 'name'"),
-        (("one",), {"sizes": 2}, r"Piece\(\) got an unexpected .*'sizes'\. Did you mean 'size'"),
-    ],
-)
-def test_wrong_arguments_are_named(args, kwargs, message):
-    with pytest.raises(TypeError, match=message):
-        Piece(*args, **kwargs)
-
-
-def test_a_set_is_a_choice_of_strings():
-    validate_parameters(Piece(None))
-    with pytest.raises(InvalidParameterError, match="'name' parameter of Piece"):
-        validate_parameters(Piece("three"))
-
-
 class Sized(ParameterObject):
     _parameter_constraints = {"depth": [Options(Integral, {18, 50})]}
 
     def __init__(self, depth=18):
         self.depth = depth
-
-
-def test_one_of_few_ints_is_checked():
-    validate_parameters(Sized(50))
-    for bad in (34, 18.5, "18"):
-        with pytest.raises(ValueError, match="'depth' parameter of Sized"):
-            validate_parameters(Sized(depth=bad))
 
 
 def test_parameters_inside_parameters_are_checked_and_combinations_too():

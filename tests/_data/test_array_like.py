@@ -12,24 +12,15 @@ import torch
 from scipy.sparse import csr_matrix, dok_matrix
 from torch.utils.data import DataLoader, Dataset, TensorDataset
 
+from skcontrast import ContrastiveEmbedder
 from skcontrast._data._array_like import as_array_like  # private: what counts as an array
 from skcontrast._data._arrays import LazySamples  # private: that samples stay lazy
-from skcontrast.frameworks import CMC, MoCo
+from skcontrast.augmentation import GaussianNoise
 from skcontrast.kinds import Series, Vectors
 
 # private: how samples are read, before any fit
 from skcontrast.kinds._recognise import read_samples, recognised
 from tests.common import small
-from tests.frameworks.common import X
-
-
-@pytest.mark.parametrize("framework", [None, MoCo(), CMC()], ids=repr)
-def test_arrays_that_might_be_a_pair_are_refused_with_a_hint(framework):
-    pair = [X[:, :20], X[:, 20:]]
-    pair = pair if isinstance(framework, CMC) else tuple(pair)
-    with pytest.raises(ValueError, match=r"framework=CMC\(\)"):
-        small(framework=framework).fit(pair)
-
 
 IMAGE = np.arange(12.0, dtype=np.float32).reshape(1, 3, 4)
 
@@ -126,11 +117,6 @@ def test_tables_of_dask_are_refused_with_the_line_to_write():
             method(dask.from_pandas(table, npartitions=2))
 
 
-def test_a_class_is_no_dataset():
-    with pytest.raises(TypeError, match="X must be vectors"):
-        small().fit(TensorDataset)
-
-
 @pytest.mark.parametrize("convert", [np.asarray, torch.from_numpy])
 def test_pairs_of_samples_are_refused_with_the_line_to_write(convert):
     pairs = [(convert(np.ones(5)), convert(np.zeros(5))) for _ in range(4)]
@@ -183,3 +169,51 @@ def test_a_panel_of_series_in_a_table_is_warned_of():
 def test_a_lazy_table_is_refused_with_the_method_that_reads_it():
     with pytest.raises(TypeError, match=r"LazyFrame: pass X\.collect\(\)"):
         as_array_like(pl.DataFrame({"a": [1.0, 2.0]}).lazy())
+
+
+# What may be something else
+
+
+RNG = np.random.default_rng(0)
+GRAPHS = [nx.gnp_random_graph(5 + k % 4, 0.5, seed=k) for k in range(12)]
+
+
+def default(**kwargs):
+    return ContrastiveEmbedder(max_epochs=1, random_state=0, device="cpu", **kwargs)
+
+
+@pytest.mark.parametrize(
+    ("X", "advice"),
+    [
+        (["CCO", "CCC"] * 5, r"texts, such as 'CCO'.*'Molecules' .* user guide.*TfidfVectorizer"),
+        (np.array(["to be or not"] * 9), "texts, such as 'to be or not'.*a language model"),
+        (pd.Series(["to be", "or not"] * 9), "texts, such as 'to be'"),
+        ([nx.node_link_data(g) for g in GRAPHS], "networkx.node_link_graph"),
+    ],
+    ids=[
+        "SMILES", "texts", "a Series of texts", "node-link data",
+    ],
+)  # fmt: skip
+def test_what_must_be_read_first_is_refused_with_the_line_that_does(X, advice):
+    with pytest.raises(TypeError, match=advice):
+        default().fit(X)
+
+
+@pytest.mark.parametrize("n_channels", [2, 9, 32])
+def test_lists_of_unequal_lengths_are_series_of_any_number_of_channels(n_channels):
+    X = [RNG.normal(size=(n_channels, n)) for n in RNG.integers(17, 29, 12)]
+    fitted = default(augmentation=GaussianNoise()).fit(X)
+    assert fitted._model.schema.sample_shape == (n_channels, None)
+    with pytest.raises(ValueError, match=r"\[x.T for x in X\]; if they are batches.*concatenate"):
+        default().fit([x.T for x in X])
+
+
+def test_images_with_nan_are_refused_without_advice_on_trees():
+    X = RNG.uniform(size=(9, 1, 6, 6))
+    X[3, 0, 2, 2] = np.nan
+    for given in (X, X.astype(np.float32), X[:, 0]):
+        with pytest.raises(ValueError, match=r"contains NaN.*np.nan_to_num\(X\)"):
+            default().fit(given)
+    fitted = default().fit(np.nan_to_num(X))
+    with pytest.raises(ValueError, match=r"contains NaN.*np.nan_to_num\(X\)"):
+        fitted.transform(X)

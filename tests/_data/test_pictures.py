@@ -1,7 +1,5 @@
 """Images of every kind of file, upright, of one size and one mode."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,9 +16,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
-from torch.utils.data import Dataset
 
-from skcontrast import ContrastiveClassifier, load, save
+from skcontrast import ContrastiveClassifier
 
 # private: the pixels of one file
 from skcontrast._data._pictures import SUFFIXES, as_pixels, read_image
@@ -32,7 +29,7 @@ from skcontrast.kinds import Images
 
 # private: how samples are read, before any fit
 from skcontrast.kinds._recognise import read_samples
-from tests.common import small, small_images
+from tests.common import Items, reloaded, small, small_images
 
 RNG = np.random.default_rng(0)
 COLOURS = RNG.integers(0, 256, size=(20, 20, 3), dtype=np.uint8)
@@ -288,8 +285,7 @@ def test_images_get_the_size_of_their_kind(paths, tmp_path, memory_budget):
     fitted = small_images(kind=Images(size=12), memory_budget=memory_budget).fit(paths)
     np.testing.assert_array_equal(fitted.transform(paths), expected)
     np.testing.assert_allclose(fitted.transform(paths[7:8]), expected[7:8], atol=1e-5)
-    save(fitted, tmp_path / "model")
-    np.testing.assert_array_equal(load(tmp_path / "model").transform(paths), expected)
+    np.testing.assert_array_equal(reloaded(fitted, tmp_path).transform(paths), expected)
     steps = make_pipeline(RandomFlip(), small_images(kind=Images(size=12)))
     assert steps.fit_transform(paths).shape == expected.shape
 
@@ -369,30 +365,11 @@ def test_an_image_of_pillow_is_not_changed():
     assert clear.tobytes() == before and clear.mode == "RGBA"
 
 
-class Labeled(Dataset):
-    """Items as of a data set of torchvision without a transform."""
-
-    def __init__(self, images):
-        self.images = images
-
-    def __len__(self):
-        return len(self.images)
-
-    def __getitem__(self, row):
-        return self.images[row], row % 2
-
-
-class Column(Sequence):
+class Column(Items, Sequence):
     """A column of a Dataset of Hugging Face, which decodes an image when it is asked for."""
 
-    def __init__(self, images):
-        self.images = images
-
-    def __len__(self):
-        return len(self.images)
-
     def __getitem__(self, row):
-        return self.images[row].copy()
+        return self.items[row].copy()
 
 
 class Table:
@@ -413,7 +390,7 @@ class Table:
 
 def test_datasets_of_torchvision_and_hugging_face_are_read():
     expected = small_images().fit(COLUMN).transform(COLUMN)
-    for X in (Labeled(COLUMN), Table()["image"]):
+    for X in (Items(COLUMN, 1), Table()["image"]):
         np.testing.assert_array_equal(small_images().fit(X).transform(X), expected)
     with pytest.raises(TypeError, match=r"images in a column: pass X\['image'\], .* as y"):
         small_images().fit(Table())

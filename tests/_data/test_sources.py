@@ -18,7 +18,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
-from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
+from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
 from skcontrast._data import _arrays, _batches  # private: sizes of the parts
 from skcontrast._data._arrays import SparseSamples  # private: samples as the fit reads them
@@ -29,7 +29,7 @@ from skcontrast.augmentation import GaussianNoise, MarginalCorruption, RandomAff
 from skcontrast.encoders import ConvNet
 from skcontrast.kinds import Images
 from skcontrast.losses import SupCon
-from tests.common import in_a_process, small
+from tests.common import Items, in_a_process, small
 
 CPU = torch.device("cpu")
 X = load_digits().data[:120]
@@ -44,17 +44,9 @@ INPUTS = {
 }
 
 
-class Samples(Dataset):
-    """A Dataset of the rows of an array, with labels alongside."""
-
-    def __init__(self, X):
-        self.X = X
-
-    def __len__(self):
-        return len(self.X)
-
-    def __getitem__(self, row):
-        return torch.as_tensor(self.X[row]), 0
+def samples(X):
+    """Return a Dataset of the rows of an array, with labels alongside."""
+    return Items(torch.as_tensor(X), 0)
 
 
 def embedder(X, **kwargs):
@@ -73,11 +65,11 @@ def test_streamed_gives_what_memory_gives(X, n_workers):
 @pytest.mark.parametrize("X", INPUTS.values(), ids=INPUTS)
 def test_a_dataset_gives_what_its_array_gives(X):
     plain = embedder(X).fit(X)
-    from_dataset = embedder(X).fit(Samples(X))
+    from_dataset = embedder(X).fit(samples(X))
     expected = plain.transform(X)
     np.testing.assert_array_equal(from_dataset.transform(X), expected)
-    np.testing.assert_array_equal(from_dataset.transform(Samples(X)), expected)
-    assert from_dataset.score(Samples(X)) == plain.score(X)
+    np.testing.assert_array_equal(from_dataset.transform(samples(X)), expected)
+    assert from_dataset.score(samples(X)) == plain.score(X)
     assert from_dataset.n_features_in_ == plain.n_features_in_
 
 
@@ -110,7 +102,7 @@ def test_global_generators_are_untouched_by_threads_that_read():
 
 
 def test_partial_fit_and_warm_start_with_a_dataset():
-    data = Samples(X)
+    data = samples(X)
     pieces, whole = embedder(X), embedder(X, lr_schedule="constant")
     pieces.partial_fit(data).partial_fit(data)
     np.testing.assert_array_equal(pieces.transform(data), whole.fit(X).transform(X))
@@ -121,18 +113,13 @@ def test_a_dataset_through_a_pipeline(step):
     data = X.reshape(-1, 1, 8, 8) if isinstance(step, RandomAffine) else X
     pipe = make_pipeline(step, embedder(data), LogisticRegression(max_iter=1000))
     expected = pipe.fit(data, y).predict_proba(data)
-    np.testing.assert_array_equal(pipe.fit(Samples(data), y).predict_proba(data), expected)
+    np.testing.assert_array_equal(pipe.fit(samples(data), y).predict_proba(data), expected)
 
 
 def test_cross_validation_cuts_a_dataset():
     pipe = make_pipeline(embedder(X), LogisticRegression(max_iter=1000))
     scores = cross_val_score(pipe, TensorDataset(torch.as_tensor(X)), y, cv=2)
     np.testing.assert_array_equal(scores, cross_val_score(pipe, X, y, cv=2))
-
-
-class OddOne(Samples):
-    def __getitem__(self, row):
-        return self.X[row][:3] if row == 7 else self.X[row]
 
 
 class Endless(IterableDataset):
@@ -143,10 +130,10 @@ class Endless(IterableDataset):
 @pytest.mark.parametrize(
     "data, error, message",
     [
-        (Samples(np.where(np.arange(120)[:, None] == 5, np.nan, X)), ValueError, "contains NaN"),
+        (samples(np.where(np.arange(120)[:, None] == 5, np.nan, X)), ValueError, "contains NaN"),
         (Endless(), TypeError, "X must be a Dataset with __len__"),
-        (Samples(X[:1]), ValueError, "1 sample.* minimum of 2"),
-        (Samples(np.zeros((5, 2, 2, 2, 2))), ValueError, "X must have 2 dimensions"),
+        (samples(X[:1]), ValueError, "1 sample.* minimum of 2"),
+        (samples(np.zeros((5, 2, 2, 2, 2))), ValueError, "X must have 2 dimensions"),
     ],
     ids=["NaN", "iterable", "single", "dimensions"],
 )
@@ -161,7 +148,7 @@ def test_a_dataset_that_cannot_be_used_is_refused(data, error, message):
 @pytest.mark.parametrize("n_workers", [0, 1, 2])
 def test_an_error_of_a_dataset_is_its_own_wherever_it_is_read(n_workers):
     with pytest.raises(ValueError, match=r"sample 7 has \(3,\), sample 0 has \(64,\)"):
-        embedder(X, memory_budget=0, n_workers=n_workers).fit(OddOne(X))
+        embedder(X, memory_budget=0, n_workers=n_workers).fit(Items([*X[:7], X[7, :3], *X[8:]]))
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])
@@ -201,17 +188,10 @@ def test_nothing_is_read_or_waited_for_once_the_caller_stops():
 
 def test_a_dataset_of_a_different_shape_is_refused_in_transform():
     with pytest.raises(ValueError, match=r"samples of shape \(3,\).*fitted on"):
-        embedder(X).fit(X).transform(Samples(X[:, :3]))
+        embedder(X).fit(X).transform(samples(X[:, :3]))
 
 
 # Dtypes
-
-
-class Rows(Samples):
-    """A Dataset of the rows of an array, as they are."""
-
-    def __getitem__(self, row):
-        return self.X[row]
 
 
 DTYPES = ["int8", "int16", "uint16", "int64", "uint64", "float16", ">i2", ">f4", "longdouble"]
@@ -230,8 +210,8 @@ def test_batches_of_any_numbers_are_those_numbers_in_float32(tmp_path, dtype, of
     mapped = np.memmap(tmp_path / "X", dtype, "r", shape=X.shape)
     fitted = embedder(X, memory_budget=0).fit(mapped)
     np.testing.assert_array_equal(fitted.transform(mapped), of_float32)
-    np.testing.assert_array_equal(embedder(X).fit(typed).transform(Rows(typed)), of_float32)
-    np.testing.assert_array_equal(embedder(X).fit(Rows(typed)).transform(typed), of_float32)
+    np.testing.assert_array_equal(embedder(X).fit(typed).transform(Items(typed)), of_float32)
+    np.testing.assert_array_equal(embedder(X).fit(Items(typed)).transform(typed), of_float32)
     read = fitted._model.read(mapped, fitted)
     stream = Source(read, CPU, fitted._model.scaler.to_tensor)
     rows = torch.tensor([5, 3, 110])
@@ -368,7 +348,7 @@ def test_texts_are_embedded_in_a_pipeline():
     assert len(cross_val_score(pipe, texts, [0, 0, 0, 1, 1, 1] * 10, cv=2)) == 2
 
 
-class Nested(Samples):
+class Nested(Items):
     """A Dataset whose items are embeddings of a fit that asks for workers of its own."""
 
     def __getitem__(self, row):

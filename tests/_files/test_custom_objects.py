@@ -82,29 +82,6 @@ def test_a_custom_object_has_the_name_that_python_gives_its_class():
     assert qualified_name(qualified_name) == "skcontrast._files._values.qualified_name"
 
 
-def test_each_object_of_a_class_has_a_name():
-    both = nn.Sequential(Block(5, 16), Block(16, 4), Block(4, 4))
-    _, writer = written(both)
-    start = f"{__name__}.Block"
-    assert writer.custom == {start: "value.0", f"{start}#2": "value.1", f"{start}#3": "value.2"}
-    given = {"Block": Block(5, 16), "Block_2": Block(16, 4), "Block_3": Block(4, 4)}
-    x = torch.ones(2, 5)
-    assert torch.equal(again(both, **given)(x), both(x))
-    with pytest.raises(ValueError, match=r"(?s)'.*Block#2'\] differs: .*layers\.0\.weight"):
-        again(both, **{**given, "Block_2": Block(5, 16)})
-
-
-def test_a_copy_in_another_part_of_the_file_has_the_name_of_the_original():
-    writer = Writer(classes())
-    first = writer.write([Rule(1), Block(), Rule(2)], "first")
-    second = writer.write({"a": Rule(3), "b": [Rule(4)]}, "second")
-    assert [first[0]["$custom"], first[2]["$custom"]] == [
-        second["a"]["$custom"],
-        second["b"][0]["$custom"],
-    ]
-    assert len(writer.custom) == 3
-
-
 def test_modules_get_their_weights_strictly_and_keep_everything_else():
     module, given = Counted(3), Counted(5)
     found = again(module, Counted=given)
@@ -117,19 +94,6 @@ def test_modules_get_their_weights_strictly_and_keep_everything_else():
     assert again(module, Counted=Counted().double()).weight.dtype == torch.float32
     with pytest.raises(ValueError, match=r"Counted'\] must be a module, got 'Counted'"):
         again(module, Counted="Counted")
-
-
-def test_frozen_weights_stay_frozen():
-    block = Block()
-    block.layers[0].bias.requires_grad_(False)
-    read = again(block, Block=Block())
-    assert [weight.requires_grad for weight in read.parameters()] == [True, False]
-
-
-def test_one_module_in_two_places_shares_its_weights():
-    block = Block(2, 2)
-    read = again(nn.Sequential(block, nn.ReLU(), block), Block=Block(2, 2))
-    assert read[0].layers[0].weight is read[2].layers[0].weight
 
 
 def test_a_layer_of_torch_with_a_hook_or_a_parametrization_is_passed():

@@ -28,12 +28,11 @@ from skcontrast.augmentation import (
 from skcontrast.datasets import Modalities
 from skcontrast.encoders import GIN, MLP, ConvNet, PatchNet, ResNet, SeriesNet
 from skcontrast.frameworks import CMC, InfoGraph, MoCo
-from skcontrast.kinds import Kind
 from skcontrast.losses import BCL, DCL, HCL, InfoNCE
 from skcontrast.optimizers import Optimizer
 from skcontrast.schedules import Linear
 from skcontrast.similarity import DotProduct, VonMisesFisher
-from tests.common import in_a_process
+from tests.common import Numbers, in_a_process, reloaded
 
 RNG = np.random.default_rng(0)
 VECTORS = RNG.normal(size=(40, 6))
@@ -133,8 +132,7 @@ def path(saved, tmp_path):
 def test_a_loaded_embedder_is_the_saved_one(case, tmp_path):
     X, params = CASES[case]
     embedder = fitted(X, **params)
-    skcontrast.save(embedder, tmp_path / "a")
-    loaded = skcontrast.load(tmp_path / "a")
+    loaded = reloaded(embedder, tmp_path)
     np.testing.assert_array_equal(loaded.transform(X), embedder.transform(X))
     assert loaded.score(X) == embedder.score(X)
     assert repr(loaded) == repr(embedder)
@@ -143,10 +141,8 @@ def test_a_loaded_embedder_is_the_saved_one(case, tmp_path):
     if case == "frame":
         assert list(loaded.feature_names_in_) == list("abcdef")
     # It can be saved again, fitted anew and trained further.
-    skcontrast.save(loaded, tmp_path / "b")
-    np.testing.assert_array_equal(
-        skcontrast.load(tmp_path / "b").transform(X), embedder.transform(X)
-    )
+    again = reloaded(loaded, tmp_path)
+    np.testing.assert_array_equal(again.transform(X), embedder.transform(X))
     np.testing.assert_array_equal(clone(loaded).fit(X).transform(X), embedder.transform(X))
     assert np.isfinite(loaded.partial_fit(X).transform(X)).all()
 
@@ -173,8 +169,7 @@ def test_estimates_and_output_containers_are_kept(tmp_path):
     y = np.arange(40) % 2
     embedder = ContrastiveEmbedder(loss=BCL(alpha="auto"), max_epochs=6, random_state=0, **SMALL)
     embedder.fit(VECTORS, y).set_output(transform="pandas")
-    skcontrast.save(embedder, tmp_path / "a")
-    loaded = skcontrast.load(tmp_path / "a")
+    loaded = reloaded(embedder, tmp_path)
     assert loaded.estimates_ == embedder.estimates_
     pd.testing.assert_frame_equal(loaded.transform(VECTORS), embedder.transform(VECTORS))
 
@@ -242,24 +237,18 @@ def test_lazy_layers_are_refused_until_they_have_seen_a_sample(tmp_path):
     with pytest.raises(TypeError, match=r"encoder.* is in a lazy layer, .*call the module once"):
         skcontrast.save(embedder, tmp_path / "a")
     embedder.encoder(torch.zeros(2, VECTORS.shape[1]))
-    skcontrast.save(embedder, tmp_path / "a")
-    loaded = skcontrast.load(tmp_path / "a")
+    loaded = reloaded(embedder, tmp_path)
     np.testing.assert_array_equal(loaded.transform(VECTORS), embedder.transform(VECTORS))
 
 
-class Lists(Kind):
+class Lists(Numbers):
     """A kind that is none of skcontrast's."""
-
-    name = "lists"
 
     def __init__(self, scale=1.0):
         self.scale = scale
 
-    def check(self, X):
-        return np.asarray(X, dtype=np.float32)
-
     def to_tensor(self, X, device):
-        return self.scale * torch.from_numpy(X).to(device)
+        return self.scale * super().to_tensor(np.float32(X), device)
 
 
 class LearnedLists(Lists):
@@ -285,8 +274,7 @@ class Learned:
 def test_custom_objects_get_the_parameters_of_the_file(tmp_path):
     X = VECTORS.tolist()
     embedder = fitted(X, encoder=nn.Linear(6, 3), kind=Lists(2.0), augmentation=[])
-    skcontrast.save(embedder, tmp_path / "a")
-    loaded = skcontrast.load(tmp_path / "a", custom_objects={f"{__name__}.Lists": Lists()})
+    loaded = reloaded(embedder, tmp_path, custom_objects={f"{__name__}.Lists": Lists()})
     np.testing.assert_array_equal(loaded.transform(X), embedder.transform(X))
     assert loaded.kind.scale == 2
 
@@ -302,10 +290,9 @@ def test_two_functions_of_one_name_have_a_name_each(tmp_path):
     functions = [lambda x: x + 0.1 * torch.randn_like(x), lambda x: x * 2]
     chain = [FunctionAugmentation(function, kind="vectors") for function in functions]
     embedder = fitted(augmentation=chain, **SMALL)
-    skcontrast.save(embedder, tmp_path / "a")
     name = qualified_name(functions[0])
     own = {name: functions[0], f"{name}#2": functions[1]}
-    loaded = skcontrast.load(tmp_path / "a", custom_objects=own)
+    loaded = reloaded(embedder, tmp_path, custom_objects=own)
     for chain in (loaded.augmentation, loaded._model.augmentation):
         assert [step.func for step in chain] == functions
 
@@ -313,19 +300,16 @@ def test_two_functions_of_one_name_have_a_name_each(tmp_path):
 def test_objects_of_one_class_in_several_parameters_are_not_mistaken_for_each_other(tmp_path):
     encoder = nn.Sequential(nn.Linear(6, 4), Scale(100.0))
     projecting = fitted(encoder=encoder, loss=OwnLoss(Scale(0.01)))
-    skcontrast.save(projecting, tmp_path / "a")
     own = {f"{__name__}.Scale": Scale(100.0), f"{__name__}.Scale#2": Scale(0.01)}
-    loaded = skcontrast.load(
-        tmp_path / "a", custom_objects=own | {f"{__name__}.OwnLoss": OwnLoss(Scale(1.0))}
-    )
+    own |= {f"{__name__}.OwnLoss": OwnLoss(Scale(1.0))}
+    loaded = reloaded(projecting, tmp_path, custom_objects=own)
     (scale,) = [module for module in loaded.encoder_.modules() if isinstance(module, Scale)]
     assert scale.factor == 100 and loaded.loss_.scale.factor == 0.01
 
 
 def test_a_seed_of_numpy_is_kept(tmp_path):
     embedder = fitted(random_state=np.int64(3), **SMALL)
-    skcontrast.save(embedder, tmp_path / "a")
-    loaded = skcontrast.load(tmp_path / "a")
+    loaded = reloaded(embedder, tmp_path)
     assert loaded.random_state == 3
     np.testing.assert_array_equal(
         clone(loaded).fit(VECTORS).transform(VECTORS), embedder.transform(VECTORS)
@@ -335,15 +319,14 @@ def test_a_seed_of_numpy_is_kept(tmp_path):
 def test_what_only_concerns_the_running_program_is_not_saved(tmp_path):
     params = {"callbacks": [Callback()], "checkpoint": tmp_path / "folder", "n_workers": 1}
     seed = np.random.RandomState(0)
-    skcontrast.save(fitted(random_state=seed, **params, **SMALL), tmp_path / "a")
-    loaded, default = skcontrast.load(tmp_path / "a"), ContrastiveEmbedder()
+    loaded = reloaded(fitted(random_state=seed, **params, **SMALL), tmp_path)
+    default = ContrastiveEmbedder()
     assert loaded.random_state is None
     assert all(getattr(loaded, name) == getattr(default, name) for name in params)
 
 
 def test_a_device_of_torch_is_stored_as_text(tmp_path):
-    skcontrast.save(fitted(device=torch.device("cpu"), **SMALL), tmp_path / "a")
-    assert skcontrast.load(tmp_path / "a").device == "cpu"
+    assert reloaded(fitted(device=torch.device("cpu"), **SMALL), tmp_path).device == "cpu"
 
 
 @pytest.mark.slow
@@ -356,9 +339,8 @@ def test_transformers_are_saved_and_name_their_activation(tmp_path):
     layer = nn.TransformerEncoderLayer(2, 1, 4, batch_first=True)
     encoder = nn.Sequential(nn.Unflatten(1, (3, 2)), layer, nn.Flatten())
     embedder = fitted(encoder=encoder)
-    skcontrast.save(embedder, tmp_path / "a")
     own = {"torch.nn.functional.relu": nn.functional.relu}
-    loaded = skcontrast.load(tmp_path / "a", custom_objects=own)
+    loaded = reloaded(embedder, tmp_path, custom_objects=own)
     np.testing.assert_array_equal(loaded.transform(VECTORS), embedder.transform(VECTORS))
 
 

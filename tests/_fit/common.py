@@ -42,6 +42,21 @@ class Counts(Callback):
         net.history.record("counted", self.n_)
 
 
+class Gone(RuntimeError):
+    """The process would be gone."""
+
+
+class FailsAfter(Callback):
+    """Lets a fit end in the middle of the epoch after some."""
+
+    def __init__(self, n_epochs):
+        self.n_epochs = n_epochs
+
+    def on_batch_end(self, net, training, **kwargs):
+        if len(net.history) > self.n_epochs:
+            raise Gone
+
+
 # Parameters of `small`; "X" and "y" are passed to fit. Callbacks are made for each fit.
 CASES = {
     "SimCLR": {},

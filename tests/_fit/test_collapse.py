@@ -1,4 +1,4 @@
-"""A collapsed representation is warned of, once; a healthy one of a low rank is not."""
+"""Collapse is warned of, once; divergence is an error; a low rank is neither."""
 
 import warnings
 
@@ -6,13 +6,15 @@ import networkx as nx
 import numpy as np
 import pytest
 import torch
-from skorch.callbacks import Callback
 from torch import nn
 from torch.utils.data import TensorDataset
 
 from skcontrast.callbacks import CollapseWarning
+from skcontrast.encoders import MLP
 from skcontrast.frameworks import CMC, InfoGraph, MoCo
 from skcontrast.kinds import Vectors
+from skcontrast.similarity import DotProduct
+from tests._fit.common import FailsAfter, Gone
 from tests.common import IMAGES, X_DIGITS, images, small, vectors
 
 GRAPHS = [nx.gnp_random_graph(n, 0.4, seed=n) for n in range(5, 35)]
@@ -47,20 +49,12 @@ def test_a_collapse_is_noticed_after_a_power_of_two_or_at_the_end(epoch, noticed
     assert "effective rank 1.0" in message and "Lower 'lr'" in message
 
 
-class Fails(Callback):
-    """Ends a fit in its third epoch."""
-
-    def on_batch_end(self, net, **kwargs):
-        if len(net.history) == 3:
-            raise RuntimeError("gone")
-
-
 @pytest.mark.parametrize("X", [X_DIGITS, TensorDataset(torch.as_tensor(X_DIGITS))])
 def test_a_resumed_fit_notices_it_by_the_samples_of_the_first_batch(X, tmp_path):
     params = {"max_epochs": 5, "batch_size": 256, "checkpoint": tmp_path}
     params["encoder"] = Collapses(4)
-    with pytest.raises(RuntimeError, match="gone"):
-        small(callbacks=[Fails()], **params).fit(X)
+    with pytest.raises(Gone):
+        small(callbacks=[FailsAfter(2)], **params).fit(X)
     params["encoder"].step = 2  # its steps are counted anew
     (message,) = collapses(small(**params), X)
     assert "in or before epoch 4" in message
@@ -163,3 +157,45 @@ def test_equal_samples_in_the_first_batch_alone_are_no_reason_to_warn():
     X = np.zeros((200, 5))
     X[:10] = vectors(10)
     assert not collapses(small(batch_size=4), X)
+
+
+# Divergence
+
+
+class ReturnsNaN(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(64, 4)
+
+    def forward(self, x):
+        return self.layer(x) * torch.nan
+
+
+DIVERGENT = {
+    "weight_decay": {"weight_decay": 1e30, "optimizer": "sgd", "max_epochs": 5},
+    "lr": {
+        "lr": 1e30,
+        "encoder": MLP((16,), batch_norm=False),
+        "projection_dim": 0,
+        "optimizer": "sgd",
+        "max_epochs": 5,
+    },
+    "encoder": {"encoder": ReturnsNaN()},
+}
+
+
+@pytest.mark.parametrize("params", DIVERGENT.values(), ids=DIVERGENT)
+def test_divergence_is_an_error_and_never_an_embedding(params):
+    embedder = small(**params)
+    message = r"diverged in epoch \d+: .*'lr'.*'temperature'.*'augmentation'"
+    with pytest.raises(ValueError, match=message):
+        embedder.fit(X_DIGITS)
+    assert not hasattr(embedder, "encoder_")
+
+
+@pytest.mark.parametrize("output", ["representation", "projection"])
+def test_a_last_step_that_makes_embeddings_infinite_is_divergence(output):
+    embedder = small(similarity=DotProduct(), lr=1e3, optimizer="sgd", output=output)
+    with pytest.raises(ValueError, match=r"diverged in epoch 2: embeddings are not finite.*'lr'"):
+        embedder.fit(vectors())
+    assert not hasattr(embedder, "encoder_")

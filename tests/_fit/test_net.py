@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 import torch
-from skorch.callbacks import Callback, Checkpoint, LRScheduler, TrainEndCheckpoint
+from skorch.callbacks import (
+    Callback,
+    Checkpoint,
+    EarlyStopping,
+    LRScheduler,
+    PrintLog,
+    TrainEndCheckpoint,
+)
 from torch import nn
 
 from skcontrast._fit._net import epoch_seeds  # private: the seeds of epochs
@@ -81,3 +88,22 @@ def test_every_epoch_and_every_purpose_has_a_seed_of_its_own():
     seeds = [seed for epoch in range(50) for seed in epoch_seeds(7, epoch)]
     assert len(set(seeds)) == 200
     assert epoch_seeds(7, 3) == epoch_seeds(7, 3) != epoch_seeds(8, 3)
+
+
+def test_print_log_prints_when_it_is_given_and_nothing_else_does(capfd):
+    small(callbacks=[PrintLog()]).fit(X_DIGITS)
+    out, err = capfd.readouterr()
+    header, _, first, second = out.splitlines()
+    assert header.split() == ["epoch", "lr", "train_loss", "dur"] and not err
+    assert first.split()[0] == "1" and second.split()[0] == "2"
+    stop = EarlyStopping(monitor="train_loss", patience=1, threshold=10.0)
+    small(callbacks=[stop]).fit(X_DIGITS)
+    assert capfd.readouterr().out == ""
+
+
+def test_the_history_holds_plain_numbers_and_no_batches():
+    embedder = small(warm_start=True).fit(X_DIGITS).fit(X_DIGITS).partial_fit(X_DIGITS)
+    assert len(embedder.history_) == embedder.n_epochs_ == 5
+    for row in embedder.history_:
+        assert "batches" not in row
+        assert all(type(value) in (int, float, bool) for value in row.values())

@@ -15,7 +15,6 @@ import pytest
 import torch
 from skorch.callbacks import Callback, EarlyStopping, PrintLog
 from torch import nn
-from torch.utils.data import Dataset
 
 from skcontrast._fit._processes import Processes, process_group  # private: one process of several
 from skcontrast.augmentation import FunctionAugmentation, GaussianNoise
@@ -24,7 +23,7 @@ from skcontrast.frameworks import CMC, Framework, InfoGraph, MoCo, SimCLR
 from skcontrast.losses import BCL, DCL, SemiSupCon, SupCon
 from skcontrast.schedules import Auto
 from tests._fit.common import GRAPHS, assert_same_bits, left_behind
-from tests.common import Trains, in_a_process, processes, small, vectors
+from tests.common import Items, Trains, in_a_process, processes, small, vectors
 
 CPU = torch.device("cpu")
 X, Y = vectors(101, 6).astype(np.float32), np.arange(101) % 3
@@ -48,18 +47,14 @@ def plain(**params):
     return small(**{**defaults, **params})
 
 
-class Counted(Dataset):
+class Counted(Items):
     """Counts how often its samples are read."""
 
-    def __init__(self):
-        self.n_read = 0
-
-    def __len__(self):
-        return len(X)
+    n_read = 0
 
     def __getitem__(self, row):
         self.n_read += 1
-        return X[row]
+        return super().__getitem__(row)
 
 
 # By name: parameters of `plain`, and what is passed to fit.
@@ -74,7 +69,7 @@ CASES = {
     "CMC": ({"framework": CMC(split=3, n_negatives=30)}, {}),
     "a framework of one's own": ({"framework": Trains()}, {}),
     "domains": ({}, {"domains": Y}),
-    "a Dataset": ({}, {"X": Counted()}),
+    "a Dataset": ({}, {"X": Counted(X)}),
 }
 
 
@@ -126,7 +121,7 @@ def message_of(embedder, X, *args):
 def fit_all(rank, folder):
     """Return by name what one process finds."""
     found = {"fits": {name: fit_case(name) for name in CASES}, "errors": {}}
-    counted = Counted()
+    counted = Counted(X)
     found["reads"] = [(plain(max_epochs=n).fit(counted), counted.n_read)[1] for n in (2, 12)]
     errors = found["errors"]
     one_value = np.tile(X, (6, 1))  # of which a checkpoint would compare every third row

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from skorch.callbacks import Callback
 
+from skcontrast.augmentation import GaussianNoise
 from skcontrast.encoders import MLP
 from skcontrast.losses import DCL
 from skcontrast.schedules import Linear
@@ -56,6 +57,19 @@ def test_continuing_with_a_different_optimizer_or_weight_decay():
     assert decays == [0.5, 0.0]
     embedder.set_params(optimizer="sgd").fit(X_DIGITS)
     assert embedder.n_epochs_ == 6
+
+
+def test_continuing_takes_another_loss_and_another_chain_and_keeps_a_chain_without_one():
+    embedder = small(warm_start=True, max_epochs=1).fit(X_DIGITS)
+    before = embedder.augmentation_
+    for loss, augmentation, kind in (
+        (DCL(tau_plus=0.3), None, type(before[0])),
+        (DCL(tau_plus=0.2), GaussianNoise(), GaussianNoise),
+        (DCL(tau_plus=0.2), None, GaussianNoise),
+    ):
+        embedder.set_params(loss=loss, augmentation=augmentation).fit(X_DIGITS)
+        assert repr(embedder.loss_) == repr(loss)
+        assert type(embedder.augmentation_[0]) is kind
 
 
 @pytest.mark.parametrize(

@@ -6,27 +6,20 @@ import torch
 from skorch.callbacks import Callback
 
 from skcontrast.frameworks import MoCo
-from tests._fit.common import CASES, X, Y, assert_same_bits, fit_case, left_behind
+from tests._fit.common import (
+    CASES,
+    FailsAfter,
+    Gone,
+    X,
+    Y,
+    assert_same_bits,
+    fit_case,
+    left_behind,
+)
 from tests.common import small
-
-
-class PowerFails(RuntimeError):
-    """The process would be gone."""
-
 
 # What they keep, other cases keep too.
 LONG = {"images", "a dictionary of patches", "auto from few labels", "a Dataset"}
-
-
-class FailsAfter(Callback):
-    """Lets a fit end in the middle of the epoch after some."""
-
-    def __init__(self, n_epochs):
-        self.n_epochs = n_epochs
-
-    def on_batch_end(self, net, training, **kwargs):
-        if len(net.history) > self.n_epochs:
-            raise PowerFails
 
 
 @pytest.mark.parametrize(
@@ -35,7 +28,7 @@ class FailsAfter(Callback):
 def test_a_fit_that_ends_after_every_epoch_is_resumed_to_the_same_bits(name, tmp_path):
     whole = fit_case(name)
     for k in range(1, whole.n_epochs_):  # each is resumed from where the last one ended
-        with pytest.raises(PowerFails):
+        with pytest.raises(Gone):
             fit_case(name, [FailsAfter(k)], checkpoint=tmp_path)
     resumed = fit_case(name, checkpoint=tmp_path)
     assert_same_bits(left_behind(resumed), left_behind(whole))
@@ -50,7 +43,7 @@ def test_a_finished_fit_is_returned_with_the_same_bits_and_without_training(name
 
 def test_a_custom_callback_resumes_what_it_has_learned(tmp_path):
     whole = fit_case("a callback of one's own").callbacks[0]
-    with pytest.raises(PowerFails):
+    with pytest.raises(Gone):
         fit_case("a callback of one's own", [FailsAfter(2)], checkpoint=tmp_path)
     counts = fit_case("a callback of one's own", checkpoint=tmp_path).callbacks[0]
     assert counts.n_ == whole.n_ and counts.seen_["rows"] == whole.seen_["rows"]
@@ -77,7 +70,7 @@ def test_a_callback_may_say_itself_what_it_keeps(tmp_path):
     def drawn(*more, **params):
         return small(callbacks=[Draws(), *more], **params).fit(X).history_[:, "drawn"]
 
-    with pytest.raises(PowerFails):
+    with pytest.raises(Gone):
         drawn(FailsAfter(1), checkpoint=tmp_path)
     assert drawn(checkpoint=tmp_path) == drawn()
 
@@ -89,7 +82,7 @@ def test_a_chain_of_fits_resumes_where_it_was(tmp_path):
         return embedder.set_params(lr=1e-2, callbacks=callbacks).fit(X, Y)
 
     expected = left_behind(chain())
-    with pytest.raises(PowerFails):
+    with pytest.raises(Gone):
         chain(FailsAfter(3), checkpoint=tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "from_epoch_0.pt",

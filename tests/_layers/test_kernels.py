@@ -9,7 +9,7 @@ import torch.nn.functional as F
 
 # private: layers against naive code
 from skcontrast._layers._kernels import KernelLayer, _counted_times, convolutions, without_end
-from tests.encoders.common import random_batch, same_state
+from tests.encoders.common import random_batch
 
 WEIGHTS = np.full((84, 9), -1)
 for row, twos in zip(WEIGHTS, combinations(range(9), 3), strict=True):
@@ -167,18 +167,6 @@ def test_a_kernel_reads_up_to_nine_channels(n_channels):
     for row in channels:
         own = row[row < n_channels]
         assert len(own.unique()) == len(own)
-
-
-def test_the_seed_decides():
-    x = random_batch(20, (3, 40))
-    assert same_state(layer_of(x), layer_of(x))
-    assert not same_state(layer_of(x), layer_of(x, seed=1))
-
-
-def test_constant_series_have_finite_shares():
-    x = torch.ones(5, 2, 30)
-    assert layer_of(x)(x).isfinite().all()
-    assert layer_of(x)(random_batch(5, (2, 30))).isfinite().all()
 
 
 def test_what_is_behind_the_end_is_zero_and_masked():

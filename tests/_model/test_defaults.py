@@ -3,9 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from torch.utils.data import Dataset
-
-from skcontrast import load, save
 
 # private: the table of defaults
 from skcontrast._model._defaults import DEFAULTS, default_chain, default_encoder, defaults_of
@@ -30,7 +27,7 @@ from skcontrast.graphs import pack_graphs
 from skcontrast.kinds import Graphs, Images, Kind, Series, Vectors
 from skcontrast.kinds._recognise import KINDS  # private: the table of kinds
 from tests._fit.common import GRAPHS
-from tests.common import images, small, vectors
+from tests.common import Items, Numbers, images, reloaded, small, vectors
 
 TURN = RandomAffine(180, translate=0.0, scale=(1.0, 1.0), shear=0.0, padding="reflection")
 GREY = [
@@ -143,21 +140,13 @@ def test_symmetries_are_kept_by_a_fit_that_continues_and_in_files(stripes, tmp_p
     embedder.partial_fit(stripes[:40])
     assert embedder._model.symmetries == SYMMETRIES[:3]
     assert isinstance(embedder.augmentation_[0], RandomFlip)
-    save(embedder, tmp_path / "embedder")
-    assert load(tmp_path / "embedder")._model.symmetries == SYMMETRIES[:3]
+    assert reloaded(embedder, tmp_path)._model.symmetries == SYMMETRIES[:3]
 
 
 def test_views_drawn_before_a_fit_follow_what_a_dataset_shows(stripes):
-    class Stripes(Dataset):
-        def __len__(self):
-            return len(X)
-
-        def __getitem__(self, row):
-            return X[row]
-
     X = (stripes * 20 + 128).clip(0, 255).astype(np.uint8)
     embedder = small(encoder=ConvNet(widths=(4,)), random_state=0)
-    drawn = [embedder.views(Z, rows=[0, 1], random_state=0) for Z in (X, Stripes())]
+    drawn = [embedder.views(Z, rows=[0, 1], random_state=0) for Z in (X, Items(X))]
     np.testing.assert_array_equal(*drawn)
     (fitted, _) = embedder.fit(X).views(X, rows=[0, 1], random_state=0)
     np.testing.assert_array_equal(fitted, drawn[0][0])
@@ -186,13 +175,10 @@ def test_a_kind_has_an_entry_which_those_derived_from_it_share():
     class Masks(Images):
         pass
 
-    class Tokens(Kind):
-        pass
-
     entries, none = [DEFAULTS[kind] for kind in KINDS.values()], DEFAULTS[Kind]
     assert all(entry.encoder and entry.views is not none.views for entry in entries)
     assert defaults_of(Masks()) is DEFAULTS[Images]
-    assert defaults_of(Tokens()) is DEFAULTS[Kind]
+    assert defaults_of(Numbers()) is DEFAULTS[Kind]
 
 
 def test_one_view_of_a_graph_is_not_augmented_in_training_and_is_in_score():

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 import torch
 from sklearn.pipeline import make_pipeline
-from torch.utils.data import Dataset, TensorDataset
+from torch.utils.data import TensorDataset
 
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import (
@@ -19,8 +19,8 @@ from skcontrast.augmentation import (
 )
 from skcontrast.frameworks import CMC
 from skcontrast.graphs import PackedGraphs
-from skcontrast.kinds import Kind, Series
-from tests.common import IMAGES, X_DIGITS, images, small, small_images, vectors
+from skcontrast.kinds import Series
+from tests.common import IMAGES, X_DIGITS, Items, Numbers, images, small, small_images, vectors
 
 FAR = vectors() * [1, 1e9, 1e-9, 1, 1] + [1e8, 0, 0, 1e-5, 0]
 
@@ -139,18 +139,6 @@ def test_graphs_without_attributes_have_views_of_their_structure():
     assert 0 < first.sizes.sum() < 11 and len(second) == 2
 
 
-class Tokens(Kind):
-    """Rows of token ids, batched as they are."""
-
-    name = "tokens"
-
-    def check(self, X):
-        return np.asarray(X)
-
-    def to_tensor(self, X, device):
-        return torch.from_numpy(X).to(device)
-
-
 class OwnScaler:
     """A scaler without a way back."""
 
@@ -161,12 +149,12 @@ class OwnScaler:
         return torch.from_numpy(X).float().to(device) + 1
 
 
-class Shifted(Tokens):
+class Shifted(Numbers):
     def scaler(self):
         return OwnScaler()
 
 
-@pytest.mark.parametrize(("kind", "shift"), [(Tokens(), 0), (Shifted(), 1)])
+@pytest.mark.parametrize(("kind", "shift"), [(Numbers(), 0), (Shifted(), 1)])
 def test_a_kind_of_ones_own_has_its_batches_as_views(kind, shift):
     X = np.arange(24).reshape(8, 3)
     encoder = torch.nn.Sequential(torch.nn.Linear(3, 4))
@@ -213,19 +201,6 @@ def test_views_of_a_dataset_of_series_of_different_lengths(standardize, monkeypa
     series = [np.random.default_rng(n).normal(size=(2, n)).astype(np.float32) for n in lengths]
     monkeypatch.setattr(Series, "rows_per_call", lambda self, X: 15)  # in three parts
     embedder = ContrastiveEmbedder(kind=Series(standardize), augmentation=[], random_state=0)
-    for views in embedder.views(OfSeries(series)):
+    for views in embedder.views(Items([torch.from_numpy(x) for x in series])):
         for one, other in zip(views, series, strict=True):
             np.testing.assert_allclose(one[:, : other.shape[1]], other, rtol=1e-5, atol=1e-5)
-
-
-class OfSeries(Dataset):
-    """Series of different lengths."""
-
-    def __init__(self, series):
-        self.series = series
-
-    def __len__(self):
-        return len(self.series)
-
-    def __getitem__(self, index):
-        return torch.from_numpy(self.series[index])

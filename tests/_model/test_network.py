@@ -1,38 +1,15 @@
 """Encoder and head together, frozen parts, and the directions of projections."""
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from skcontrast._model._network import Directions, Network  # private: the parts of the network
+from skcontrast._model._network import Network  # private: the parts of the network
+from skcontrast.encoders import MLP
 from skcontrast.frameworks import CMC, MoCo, SimCLR
 from skcontrast.kinds import Vectors
-from skcontrast.similarity import Cosine, VonMisesFisher
-from tests.common import X_DIGITS, small
-
-
-def test_a_network_is_the_head_on_the_encoder():
-    encoder, projector = nn.Linear(4, 3), nn.Linear(3, 2)
-    x = torch.randn(5, 4, generator=torch.Generator().manual_seed(0))
-    network = Network(encoder, projector)
-    assert network(x).equal(projector(encoder(x)))
-    assert network.encoder is encoder and network.projector is projector
-
-
-def test_directions_are_the_projections_unless_the_similarity_says_otherwise():
-    z = torch.randn(5, 6, generator=torch.Generator().manual_seed(0))
-    assert Directions(Cosine(), 1)(z).equal(z)
-    assert Directions(Cosine(), 2)(z).equal(z)
-
-
-def test_directions_are_taken_of_each_part_and_lie_side_by_side():
-    similarity = VonMisesFisher()
-    first, second = torch.randn(2, 5, 4, generator=torch.Generator().manual_seed(0)).unbind()
-    both = Directions(similarity, 2)(torch.cat([first, second], 1))
-    expected = torch.cat([similarity.directions(first), similarity.directions(second)], 1)
-    assert both.shape == (5, 2 * (4 - similarity.n_extra))
-    torch.testing.assert_close(both, expected)
-    torch.testing.assert_close(both[:, :3].norm(dim=1), torch.ones(5))
+from tests.common import X_DIGITS, small, vectors
 
 
 def stage():
@@ -91,3 +68,50 @@ def test_the_user_knows_nothing_of_the_layers_around_the_encoder():
     network = Network(encoder, nn.Linear(4, 2), {"encoder.1.": "encoder."})
     names = [name for name, _ in network.user_named_parameters()]
     assert names[:2] == ["encoder.0.weight", "encoder.0.bias"] and names[-1] == "projector.bias"
+
+
+def test_projection_is_the_head_on_the_representation():
+    embedder = small(projection_dim=3).fit(X_DIGITS)
+    h = embedder.transform(X_DIGITS)
+    z = embedder.set_params(output="projection").transform(X_DIGITS)
+    expected = embedder.projector_(torch.from_numpy(h)).detach().numpy()
+    np.testing.assert_allclose(z, expected, atol=1e-6)
+    assert len(embedder.get_feature_names_out()) == 3
+
+
+def test_without_a_head_projection_is_representation():
+    embedder = small(projection_dim=0).fit(X_DIGITS)
+    h = embedder.transform(X_DIGITS)
+    np.testing.assert_array_equal(embedder.set_params(output="projection").transform(X_DIGITS), h)
+    assert len(embedder.get_feature_names_out()) == h.shape[1]
+
+
+def test_parts_of_different_widths_cannot_be_compared_without_a_head():
+    def same(shape):
+        return nn.Linear(shape[0], shape[0])
+
+    params = {"framework": CMC(split=2), "encoder": same}
+    with pytest.raises(ValueError, match="return 2 and 3 components, which cannot be compared"):
+        small(projection_dim=0, **params).fit(vectors())
+    assert small(**params).fit(vectors()).transform(vectors()).shape == (60, 5)
+
+
+class Learns(MLP):
+    """Keeps what it learns from."""
+
+    seen = []
+
+    def learn(self, module, batch, rng):
+        self.seen.append(batch)
+
+
+@pytest.mark.parametrize("framework", [None, CMC(split=2)])
+def test_an_encoder_learns_once_from_what_its_module_will_get(framework, monkeypatch):
+    monkeypatch.setattr(Learns, "seen", [])
+    monkeypatch.setattr("skcontrast._model._network._ENOUGH_SAMPLES", 8)
+    X = 3 * vectors() + 2
+    embedder = small(encoder=Learns((8,)), framework=framework).fit(X)
+    layers = embedder.encoder_[:-1]
+    whole = layers(torch.from_numpy(X[::8]).float())  # evenly spread
+    parts = [whole] if framework is None else [whole[:, :2], whole[:, 2:]]
+    torch.testing.assert_close(Learns.seen, parts, rtol=1e-4, atol=1e-4)

@@ -1,7 +1,5 @@
 """The Jensen–Shannon objective: the formula written out, identities, gradients, limits."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from itertools import product

@@ -133,10 +133,3 @@ def test_no_step_waits_for_a_gpu(monkeypatch, loss):
         contrast = in_batch(similarity.embed(views), classes, weights, classes)
         value = objective_value(contrast, loss, similarity, same_group=same_group)
         assert torch.autograd.grad(value, views)[0].shape == views.shape
-
-
-def test_scores_of_a_wrong_shape_are_refused_by_the_name_of_the_method():
-    members = {"scores": lambda self, u, v: (u @ v.T).sum(1), "pairs": lambda self, u, v: u[:, 0]}
-    wrong = type("Wrong", (Cosine,), members)()
-    with pytest.raises(ValueError, match=r"Wrong\.scores must return .* \(12, 12\), got"):
-        contrastive_loss(*random_views(6, 4), similarity=wrong)

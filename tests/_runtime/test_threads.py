@@ -5,11 +5,14 @@ import threading
 import warnings
 
 import numpy as np
+import psutil
 import pytest
 import threadpoolctl
 import torch
 
+# private: how many threads are taken; the device by itself
 from skcontrast import ContrastiveClassifier, ContrastiveEmbedder, _runtime, load, save
+from skcontrast._runtime import free_bytes, resolve_device
 from skcontrast.encoders import MLP
 from skcontrast.estimation import project_views
 from tests.common import in_a_process, small, vectors
@@ -202,3 +205,20 @@ def test_a_loaded_or_continued_embedder_keeps_its_number_of_threads(tmp_path, mo
     assert load(tmp_path / "f.skc")._model.n_threads == 4
     assert embedder.partial_fit(vectors())._model.n_threads == 4
     assert small().fit(vectors())._model.n_threads == 1
+
+
+# Devices
+
+
+def test_auto_is_the_first_device_that_is_available(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
+    assert resolve_device("auto", "Embedder") == torch.device("cpu")
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    assert resolve_device("auto", "Embedder") == torch.device("mps")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert resolve_device("auto", "Embedder") == torch.device("cuda")
+
+
+def test_free_memory_is_a_part_of_all_memory():
+    assert 0 < free_bytes(torch.device("cpu")) <= psutil.virtual_memory().total

@@ -1,26 +1,18 @@
 """Images that the tests of augmentations share."""
 
-from __future__ import annotations
-
 import math
 
 import torch
 
-from skcontrast.augmentation import (
-    ColorJitter,
-    GaussianBlur,
-    GaussianNoise,
-    RandomAffine,
-    RandomFlip,
-    RandomGrayscale,
-    RandomResizedCrop,
-    SimCLRAugmentation,
-)
+from skcontrast import augmentation
 
-IMAGE_AUGMENTATIONS = [
-    *(ColorJitter(), GaussianBlur(), GaussianNoise(), RandomAffine(), RandomFlip()),
-    *(RandomGrayscale(), RandomResizedCrop(), SimCLRAugmentation(blur=True)),
-]
+CLASSES = [getattr(augmentation, name) for name in augmentation.__all__]
+VECTOR_AUGMENTATIONS = [augmentation.GaussianNoise(), augmentation.MarginalCorruption()]
+BUILT_IN = {
+    kind: [cls() for cls in CLASSES if getattr(cls, "kind", None) == kind]
+    for kind in ("images", "series", "graphs")
+}
+IMAGE_AUGMENTATIONS = [*BUILT_IN["images"], augmentation.GaussianNoise()]
 
 
 def seeded(seed=0):

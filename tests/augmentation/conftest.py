@@ -1,7 +1,5 @@
 """Vectors."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

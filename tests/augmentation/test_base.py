@@ -1,7 +1,5 @@
 """What holds for every augmentation: the contract of scikit-learn, types, randomness."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -15,19 +13,29 @@ from skcontrast import ContrastiveEmbedder
 from skcontrast import augmentation as augmentations
 
 # private: batches without an augmentation
-from skcontrast.augmentation._base import as_float, generator_for
-from tests.augmentation.common import IMAGE_AUGMENTATIONS, seeded
+from skcontrast.augmentation._base import generator_for
+from tests.augmentation.common import (
+    BUILT_IN,
+    IMAGE_AUGMENTATIONS,
+    VECTOR_AUGMENTATIONS,
+    seeded,
+)
 from tests.common import check_sklearn_contract, small
 
-VECTOR_AUGMENTATIONS = [augmentations.GaussianNoise(), augmentations.MarginalCorruption()]
-AUGMENTATIONS = VECTOR_AUGMENTATIONS + [a for a in IMAGE_AUGMENTATIONS if a.kind == "images"]
+AUGMENTATIONS = VECTOR_AUGMENTATIONS + BUILT_IN["images"]
 BY_NAME = {"ids": lambda augmentation: type(augmentation).__name__}
 
 
 @pytest.mark.filterwarnings("ignore::skcontrast.augmentation.AugmentationDropped")
 @pytest.mark.parametrize(
     "estimator",
-    [*AUGMENTATIONS, augmentations.Unflatten((1, 1, -1)), augmentations.Unflatten((-1, 1, 1))],
+    [
+        *VECTOR_AUGMENTATIONS,
+        *(pytest.param(one, marks=pytest.mark.slow) for one in BUILT_IN["images"][1:]),
+        BUILT_IN["images"][0],
+        augmentations.Unflatten((1, 1, -1)),
+        pytest.param(augmentations.Unflatten((-1, 1, 1)), marks=pytest.mark.slow),
+    ],
     ids=repr,
 )
 def test_scikit_learn_contract(estimator):
@@ -229,18 +237,6 @@ def test_views_get_the_precision_of_the_batch(X):
         for what in (lambda x: 2 * x, lambda x: 2 * x.double())
     ]
     np.testing.assert_array_equal(*outputs)
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_floats_are_passed_on(dtype):
-    batch = torch.rand(2, 3).to(dtype)
-    assert as_float(batch) is batch
-
-
-def test_only_images_of_bytes_are_scaled():
-    assert as_float(torch.full((1, 1, 2, 2), 255, dtype=torch.uint8)).unique().tolist() == [1.0]
-    assert as_float(torch.full((1, 2), 255, dtype=torch.uint8)).unique().tolist() == [255.0]
-    assert as_float(torch.full((1, 1, 2, 2), 255)).unique().tolist() == [255.0]
 
 
 def test_a_generator_is_passed_on_and_a_new_one_is_unpredictable():

@@ -8,29 +8,14 @@ import pytest
 import torch
 
 from skcontrast.augmentation import (
-    AttributeMask,
     Augmentation,
-    ColorJitter,
-    EdgePerturb,
     FunctionAugmentation,
-    GaussianBlur,
     GaussianNoise,
-    MagnitudeScale,
     MarginalCorruption,
-    NodeDrop,
-    RandomAffine,
-    RandomFlip,
-    RandomGrayscale,
-    RandomResizedCrop,
-    RandomWalkSubgraph,
-    SimCLRAugmentation,
-    TimeCrop,
-    TimeMask,
-    TimeWarp,
     check_augmentation,
 )
-from skcontrast.kinds import Kind
-from tests.common import images, vectors
+from tests.augmentation.common import BUILT_IN, VECTOR_AUGMENTATIONS
+from tests.common import Numbers, images, small, vectors
 
 ITS_OWN = torch.Generator().manual_seed(0)
 X, PICTURES = vectors(), images(20, channels=3, side=16)
@@ -68,14 +53,10 @@ def test_views_that_teach_little_or_come_once_are_refused(augment, message):
         check_augmentation(own(augment), X)
 
 
-class Numbers(Kind):
-    name = "numbers"
-
-    def check(self, X):
-        return np.asarray(X)
-
-    def to_tensor(self, X, device):
-        return torch.from_numpy(X).to(device)
+def test_a_fit_refuses_views_that_are_drawn_in_place():
+    in_place = own(lambda x, g: x.add_(noise(x, g)))
+    with pytest.raises(ValueError, match=r"Own\.augment changes its batch in place"):
+        small(augmentation=in_place).fit(X)
 
 
 def test_those_of_a_custom_kind_are_checked_too():
@@ -103,17 +84,10 @@ def test_a_view_that_rarely_changes_its_sample_passes():
 @pytest.mark.parametrize(
     "augmentation, samples",
     [
-        *((one, X) for one in (GaussianNoise(), MarginalCorruption())),
-        *(
-            (one, PICTURES)
-            for one in (
-                *(ColorJitter(), GaussianBlur(), RandomAffine(), RandomFlip()),
-                *(RandomGrayscale(), RandomResizedCrop(), SimCLRAugmentation()),
-            )
-        ),
-        *((one, SERIES) for one in (MagnitudeScale(), TimeCrop(), TimeMask(), TimeWarp())),
-        *((one, GRAPHS) for one in (NodeDrop(), EdgePerturb(), RandomWalkSubgraph())),
-        (AttributeMask(), GRAPHS),
+        *((one, X) for one in VECTOR_AUGMENTATIONS),
+        *((one, PICTURES) for one in BUILT_IN["images"]),
+        *((one, SERIES) for one in BUILT_IN["series"]),
+        *((one, GRAPHS) for one in BUILT_IN["graphs"]),
     ],
     ids=lambda value: type(value).__name__,
 )

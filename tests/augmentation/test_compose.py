@@ -1,7 +1,5 @@
 """Chains of augmentations."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

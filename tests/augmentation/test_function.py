@@ -1,7 +1,5 @@
 """FunctionAugmentation: what a function receives, what it may return, and seeding that holds."""
 
-from __future__ import annotations
-
 import functools
 import pickle
 import random
@@ -17,10 +15,10 @@ from torch import nn
 
 from skcontrast.augmentation import FunctionAugmentation, GaussianNoise
 from skcontrast.graphs import pack_graphs
-from skcontrast.kinds import Kind
 from tests.augmentation.common import random_images, seeded
 from tests.common import (
     IMAGES,
+    Numbers,
     check_sklearn_contract,
     global_states,
     small,
@@ -360,20 +358,12 @@ def test_graphs_are_passed_as_they_are():
         FunctionAugmentation(first_nodes_only, True, kind="graphs").fit(graphs)
 
 
-class Tokens(Kind):
-    def check(self, X):
-        return np.asarray(X)
-
-    def to_tensor(self, X, device):
-        return torch.as_tensor(X, device=device)
-
-
 def test_batches_of_a_kind_of_your_own_keep_their_dtype():
     def drop(x):
         assert x.dtype == torch.int64
         return x.masked_fill(torch.rand(x.shape) < 0.2, 0)
 
-    augmentation = FunctionAugmentation(drop, kind=Tokens())
+    augmentation = FunctionAugmentation(drop, kind=Numbers())
     embedder = small(encoder=nn.EmbeddingBag(9, 4), augmentation=augmentation)
     assert embedder.fit_transform(np.arange(60).reshape(20, 3) % 9).shape == (20, 4)
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections import Counter
 from itertools import combinations, permutations
 
@@ -24,9 +22,9 @@ from skcontrast.augmentation import (
 # private: arrival times against naive code
 from skcontrast.augmentation._graphs import arrival_times
 from skcontrast.graphs import GraphBatch, pack_graphs
-from tests.augmentation.common import seeded
+from tests.augmentation.common import BUILT_IN, seeded
 
-AUGMENTATIONS = [NodeDrop(), EdgePerturb(), AttributeMask(), RandomWalkSubgraph()]
+AUGMENTATIONS = BUILT_IN["graphs"]
 IDENTITIES = [NodeDrop(rate=0.0), EdgePerturb(rate=0), AttributeMask(rate=0.0)]
 
 by_name = pytest.mark.parametrize("augmentation", AUGMENTATIONS, ids=lambda a: type(a).__name__)
@@ -378,10 +376,3 @@ def one_step(graph, probabilities):
             grown = visited | {node}
             after[grown] = after.get(grown, 0) + p / len(ahead)
     return after
-
-
-@by_name
-def test_arrays_are_refused(augmentation):
-    name = type(augmentation).__name__
-    with pytest.raises(ValueError, match=f"{name} expects graphs, .* got vectors of shape"):
-        ContrastiveEmbedder(augmentation=augmentation, max_epochs=1).fit(np.eye(6))

@@ -1,27 +1,19 @@
 """Augmentations of images: blur, the recipe of SimCLR, what all have in common."""
 
-from __future__ import annotations
-
-import math
-
 import numpy as np
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from skcontrast.augmentation import (
-    AttributeMask,
     ColorJitter,
-    EdgePerturb,
     GaussianBlur,
     GaussianNoise,
     MarginalCorruption,
-    NodeDrop,
     RandomAffine,
     RandomFlip,
     RandomGrayscale,
     RandomResizedCrop,
-    RandomWalkSubgraph,
     SimCLRAugmentation,
     compose,
 )
@@ -150,27 +142,8 @@ def test_drawing_views_never_waits_for_the_device():
 @pytest.mark.parametrize(
     ("augmentation", "message"),
     [
-        (RandomAffine(shear=90), "'shear' parameter of RandomAffine"),
         (RandomAffine(scale=(1.2, 0.8)), r"'scale'.*0 < low <= high. Got \(1.2, 0.8\)"),
-        (RandomAffine(scale=(0.0, 1.0)), "'scale' parameter of RandomAffine"),
-        (RandomAffine(scale=(1.0,)), "'scale' parameter of RandomAffine"),
-        (RandomAffine(scale=("a", "b")), "'scale' parameter of RandomAffine"),
-        (RandomAffine(scale=(1.0, math.nan)), "'scale' parameter of RandomAffine"),
-        (RandomAffine(scale=1.1), "'scale' parameter of RandomAffine"),
         (RandomResizedCrop(scale=(0.5, 1.5)), "'scale'.*0 < low <= high <= 1. Got"),
-        (RandomResizedCrop(ratio=(-1, 1)), "'ratio' parameter of RandomResizedCrop"),
-        (RandomResizedCrop(ratio=(1, math.inf)), "'ratio' parameter of RandomResizedCrop"),
-        (AttributeMask(rate=1.1), "'rate' parameter of AttributeMask"),
-        (EdgePerturb(rate=-0.1), "'rate' parameter of EdgePerturb"),
-        (EdgePerturb(add="yes"), "'add' parameter of EdgePerturb"),
-        (GaussianNoise(scale=-0.1), "'scale' parameter of GaussianNoise"),
-        (MarginalCorruption(rate=1.5), "'rate' parameter of MarginalCorruption"),
-        (NodeDrop(rate="0.2"), "'rate' parameter of NodeDrop"),
-        (RandomWalkSubgraph(ratio=0.0), "'ratio' parameter of RandomWalkSubgraph"),
-        (RandomWalkSubgraph(ratio=None), "'ratio' parameter of RandomWalkSubgraph"),
-        (ColorJitter(hue=0.6), "'hue' parameter of ColorJitter"),
-        (GaussianBlur(sigma=(2.0, 1.0)), r"'sigma'.*Got \(2.0, 1.0\)"),
-        (SimCLRAugmentation(crop_scale=(0, 1)), "'crop_scale' parameter of SimCLRAugmentation"),
     ],
 )
 def test_parameters_out_of_range_are_refused_by_name(augmentation, message):

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import torch
 from sklearn.datasets import load_digits
-from torch.utils.data import Dataset
 
 from skcontrast.augmentation import ImageSymmetries, image_symmetries
 from skcontrast.augmentation._symmetries import SYMMETRIES  # private: the table of symmetries
+from tests.common import Items
 
 MIRRORS = SYMMETRIES[:3]
 
@@ -141,15 +141,7 @@ def test_the_seed_decides_and_global_generators_and_threads_are_left_alone():
 
 
 def test_a_dataset_is_read_as_an_array_and_one_seed_tells_the_same():
-    class Letters(Dataset):
-        def __len__(self):
-            return 600
-
-        def __getitem__(self, row):
-            return X[row]
-
-    X = letters()
-    assert image_symmetries(Letters(), random_state=0) == of_letters()
+    assert image_symmetries(Items(letters()), random_state=0) == of_letters()
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Views, and flattened images that become images."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

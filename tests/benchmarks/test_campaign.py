@@ -1,7 +1,5 @@
 """A campaign makes each row once, in as many calls as it needs."""
 
-from __future__ import annotations
-
 import json
 import sys
 from argparse import Namespace

@@ -1,7 +1,5 @@
 """Each benchmark runs, at toy size: what it prints has figures."""
 
-from __future__ import annotations
-
 import importlib
 import io
 import sys
@@ -174,7 +172,7 @@ SLOW |= {"speed.growth"}
 SLOW |= {"studies.estimation", "studies.groups", "studies.time_to_quality"}
 SLOW |= {"speed.first_fit", "speed.peers_end_to_end", "speed.processes", "speed.soak"}
 SLOW |= {"studies.graph_worth", "studies.paper_losses", "studies.simulation"}
-SLOW |= {"studies.image_sizes", "studies.image_views", "studies.pretrained"}
+SLOW |= {"studies.image_sizes", "studies.image_views", "studies.pretrained", "studies.metadata"}
 SLOW |= {"studies.long_series", "studies.papers_axes", "studies.real_scores", "studies.objectives"}
 
 

@@ -1,7 +1,5 @@
 """The papers' tables: each recipe runs at toy size, and prints the figure in print, too."""
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np

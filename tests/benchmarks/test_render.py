@@ -1,7 +1,5 @@
 """The pages of figures are what the stored figures say, and a run tells what moved."""
 
-from __future__ import annotations
-
 import re
 import sys
 from argparse import Namespace
@@ -73,10 +71,6 @@ def test_readme_marks_the_classifier_where_another_column_is_ahead():
         bold = [k for k, cell in enumerate(cells) if "**" in cell]
         assert all(figures[k] == max(figures) for k in bold)
         assert ("↓" in cells[-1]) == (3 not in bold)
-
-
-def test_the_page_of_measured_figures_is_short():
-    assert len(render.MEASURED_PAGE.read_text(encoding="utf-8").splitlines()) <= 210
 
 
 def test_stored_figures_are_in_the_form_that_is_written():

@@ -59,6 +59,20 @@ class Applied(nn.Linear):
         return self.function(super().forward(x))
 
 
+class Mean(nn.Linear):
+    """Reads the padding of recordings too: the mean over all steps."""
+
+    def forward(self, x):
+        return super().forward(x).mean(1)
+
+
+class Sum(nn.Linear):
+    """Reads no padding."""
+
+    def forward(self, x):
+        return (super().forward(x) * (x != 0).any(2, keepdim=True)).sum(1)
+
+
 class Recordings(Kind):
     """Recordings of unequal lengths, padded with zeros."""
 

@@ -1,7 +1,5 @@
 """Batches of graphs of all kinds."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.encoders.graphs_common import KINDS, as_batch, graphs_of

@@ -1,7 +1,5 @@
 """Batches of graphs that the tests of encoders share."""
 
-from __future__ import annotations
-
 import networkx as nx
 import torch
 from torch import nn

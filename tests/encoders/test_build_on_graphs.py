@@ -1,7 +1,5 @@
 """Modules of users and of PyTorch Geometric as encoders of graphs."""
 
-from __future__ import annotations
-
 import copy
 
 import networkx as nx

@@ -8,7 +8,7 @@ from torch import nn
 
 from skcontrast.encoders import GIN, MLP, ConvNet, PatchNet, SeriesNet, check_encoder
 from tests.common import images, vectors
-from tests.encoders.common import Applied, Recordings, own
+from tests.encoders.common import Applied, Mean, Recordings, Sum, own
 
 X = vectors()
 GRAPHS = [nx.cycle_graph(4 + k) for k in range(8)]
@@ -54,18 +54,6 @@ def test_what_learn_does_is_checked_too():
 
     with pytest.raises(ValueError, match="treat samples independently"):
         check_encoder(own(Applied(torch.relu), learn=learn), X)
-
-
-class Mean(nn.Linear):
-    """Reads the padding too: the mean over all steps."""
-
-    def forward(self, x):
-        return super().forward(x).mean(1)
-
-
-class Sum(nn.Linear):
-    def forward(self, x):
-        return (super().forward(x) * (x != 0).any(2, keepdim=True)).sum(1)
 
 
 def test_an_encoder_that_reads_the_padding_is_refused():

@@ -1,7 +1,5 @@
 """GIN: widths, pooling, invariances."""
 
-from __future__ import annotations
-
 import networkx as nx
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """The layers made of sums over neighbours."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

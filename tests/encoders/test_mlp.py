@@ -1,7 +1,5 @@
 """MLP, and the projection head."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import pytest

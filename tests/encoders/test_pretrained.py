@@ -30,7 +30,7 @@ from skcontrast.kinds._base import Schema  # private: a schema without samples
 from skcontrast.losses import SupCon
 from skcontrast.optimizers import Optimizer
 from skcontrast.similarity import VonMisesFisher
-from tests.common import images, small
+from tests.common import images, reloaded, run_onnx, small
 
 X = images(24, side=32)
 
@@ -593,9 +593,8 @@ def test_a_frozen_network_is_what_transform_returns_and_fits_in_all_ways(net, tm
     assert not embedder.adapted_ and len(embedder.history_) == 0
     np.testing.assert_array_equal(embedder.partial_fit(X).transform(X), h)
     np.testing.assert_array_equal(embedder.set_params(warm_start=True).fit(X).transform(X), h)
-    skcontrast.save(embedder, tmp_path / "a")
     name = f"{Net.__module__}.Net"
-    loaded = skcontrast.load(tmp_path / "a", custom_objects={name: net})
+    loaded = reloaded(embedder, tmp_path, custom_objects={name: net})
     np.testing.assert_array_equal(loaded.transform(X), h)
     assert not loaded.adapted_ and loaded.score(X) == embedder.score(X)
 
@@ -670,9 +669,8 @@ def test_copies_have_the_same_bits(net, framework, tmp_path):
 def test_a_network_of_another_precision_is_adapted_in_float32_and_loaded(net, dtype, tmp_path):
     embedder = small(encoder=pretrained(net.to(dtype)), max_epochs=1).fit(X)
     assert all(p.dtype == torch.float32 for p in embedder.encoder_.parameters())
-    skcontrast.save(embedder, tmp_path / "a")
-    loaded = skcontrast.load(
-        tmp_path / "a", custom_objects={f"{Net.__module__}.Net": Net().to(dtype)}
+    loaded = reloaded(
+        embedder, tmp_path, custom_objects={f"{Net.__module__}.Net": Net().to(dtype)}
     )
     np.testing.assert_array_equal(loaded.transform(X), embedder.transform(X))
 
@@ -824,17 +822,7 @@ def from_processor(**options):
     [
         ({"mean": (123.7, 116.3, 103.5), "std": 58.0}, "divide them by 255"),
         ({"size": [64, 64, 3]}, r"takes size=int or \(height, width\), got \[64, 64, 3\]"),
-        ({"size": 0}, "'size' parameter of Pretrained"),
-        ({"mean": float("nan")}, "'mean' parameter of Pretrained must be"),
-        ({"mean": "imagenet"}, "'mean' parameter of Pretrained"),
-        ({"mean": ()}, "'mean' parameter of Pretrained .* length 1 or more"),
-        ({"std": ()}, "'std' parameter of Pretrained .* length 1 or more"),
-        ({"std": 0}, "'std' parameter of Pretrained"),
         ({"rate": 0}, "'rate' parameter of Pretrained"),
-        ({"adapt": "never"}, "'adapt' parameter of Pretrained"),
-        ({"frozen": 2}, "'frozen' parameter of Pretrained"),
-        ({"frozen": 1.0}, "'frozen' parameter of Pretrained must be"),
-        ({"pool": "max"}, "'pool' parameter of Pretrained"),
         (from_processor(do_rescale=False), "do_rescale=False, which is not supported"),
         (from_processor(include_top=True), SCALED),
         (from_processor(rescale_factor=1 / 127.5), SCALED),
@@ -872,9 +860,7 @@ def test_a_trainable_network_is_exported(net, tmp_path):
     pytest.importorskip("onnx")
     embedder = alone(net, max_epochs=1).fit(X)
     skcontrast.export(embedder, tmp_path / "net.onnx", X)
-    onnxruntime = pytest.importorskip("onnxruntime")
-    network = onnxruntime.InferenceSession(tmp_path / "net.onnx")
-    (found,) = network.run(None, {"X": X[:7]})
+    found = run_onnx(tmp_path / "net.onnx", X[:7])
     np.testing.assert_allclose(found, embedder.transform(X[:7]), atol=1e-4)
 
 

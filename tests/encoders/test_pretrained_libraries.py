@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-import skcontrast
 from skcontrast.encoders import Pretrained
 
 # private: the recipes of libraries
 from skcontrast.encoders._pretrained_network import build, recipe_of
 from skcontrast.features import Frozen
-from tests.common import images, small
+from tests.common import images, reloaded, small
 
 X = images(20, side=48)
 
@@ -61,8 +60,7 @@ def test_a_network_of_timm_is_read_with_its_own_pixels_and_saved_whole(of_timm, 
     found = Frozen(Pretrained(of_timm)).fit_transform(X)
     np.testing.assert_allclose(found, features.numpy(), atol=1e-4)
     embedder = small(encoder=Pretrained(of_timm), max_epochs=1).fit(X)
-    skcontrast.save(embedder, tmp_path / "a")
-    loaded = skcontrast.load(tmp_path / "a")
+    loaded = reloaded(embedder, tmp_path)
     np.testing.assert_array_equal(loaded.transform(X), embedder.transform(X))
 
 
@@ -81,8 +79,7 @@ def test_a_transformer_of_timm_takes_smaller_images_and_is_saved_whole(name, tmp
     mean, std = (torch.tensor(net.pretrained_cfg[key])[:, None, None] for key in ("mean", "std"))
     found = Frozen(encoder).fit_transform(X)
     embedder = small(encoder=encoder, max_epochs=1).fit(X)
-    skcontrast.save(embedder, tmp_path / "a")
-    loaded = skcontrast.load(tmp_path / "a")
+    loaded = reloaded(embedder, tmp_path)
     np.testing.assert_array_equal(loaded.transform(X), embedder.transform(X))
     net.set_input_size(size)
     with torch.no_grad():
@@ -103,9 +100,8 @@ def test_options_of_a_transformer_do_not_fix_the_size_of_images(name, options, t
     net = seeded(lambda: timm.create_model(name, pretrained=False, **options))
     embedder = small(encoder=Pretrained(net), max_epochs=1).fit(X)
     assert max(Pretrained(net).build((3, 48, 48)).pixels.size) <= 98
-    skcontrast.save(embedder, tmp_path / "a")
     custom_objects = {f"{type(net).__module__}.{type(net).__name__}": net}
-    loaded = skcontrast.load(tmp_path / "a", custom_objects=custom_objects)
+    loaded = reloaded(embedder, tmp_path, custom_objects=custom_objects)
     np.testing.assert_array_equal(loaded.transform(X), embedder.transform(X))
 
 
@@ -132,8 +128,7 @@ def test_a_network_of_transformers_is_read_and_saved_whole(name, tmp_path):
     found = Frozen(encoder).fit_transform(X)
     np.testing.assert_allclose(found, expected.numpy(), atol=1e-4)
     embedder = small(encoder=encoder, max_epochs=1).fit(X)
-    skcontrast.save(embedder, tmp_path / "a")
-    loaded = skcontrast.load(tmp_path / "a")
+    loaded = reloaded(embedder, tmp_path)
     np.testing.assert_array_equal(loaded.transform(X), embedder.transform(X))
 
 

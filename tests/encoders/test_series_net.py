@@ -19,7 +19,6 @@ from skcontrast.encoders._series_net import _cells, shortened  # private: the ru
 from tests.encoders.common import random_batch, seeded
 
 SMALL = SeriesNet(widths=(4, 5), pool_size=3)
-WIDTH = 9 * 4
 X = random_batch(24, (2, 40)).numpy()
 
 

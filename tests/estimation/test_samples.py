@@ -4,10 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from skcontrast import contrastive_loss
 from skcontrast.estimation import ScoreSample
-from skcontrast.estimation._known_scores import estimate  # private: estimates of known scores
-from skcontrast.losses import BCL, DCL, InfoNCE, Supervised
 from skcontrast.similarity import Cosine, DotProduct
 from tests.common import random_views
 
@@ -35,17 +32,6 @@ def test_candidates_are_all_views_of_the_other_samples(n_views):
     np.testing.assert_array_equal(sample.is_negative, is_negative)
     assert sample.positives.shape == (7 * n_views, n_views - 1)
     assert sample.lower_bound == pytest.approx(-1 / 0.3)
-
-
-@pytest.mark.parametrize(
-    "loss", [InfoNCE(), DCL(tau_plus=0.2), BCL(alpha=0.8, tau_plus=0.2), Supervised()]
-)
-def test_estimates_on_the_sample_are_those_of_the_training_loss(loss):
-    views = random_views(7, 5)
-    sample = ScoreSample.from_views(*views, y=Y)
-    excess = estimate(loss, sample) * sample.scores.shape[1] / np.exp(sample.positives[:, 0])
-    value = contrastive_loss(*views, loss=loss, y=torch.from_numpy(Y) if loss.requires_y else None)
-    assert np.log1p(excess).mean() == pytest.approx(value.item())
 
 
 def test_classmates_are_the_other_views_of_the_next_sample_of_the_class():

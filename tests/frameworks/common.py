@@ -44,6 +44,20 @@ class Watches(Callback):
         self.function(net.criterion_)
 
 
+class Keeps(Callback):
+    """Keeps the memory of a session as it is when the training begins and ends."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def on_train_begin(self, net, **kwargs):
+        self.session = net.criterion_
+        self.before = copy.deepcopy(getattr(self.session, self.name))
+
+    def on_train_end(self, net, **kwargs):
+        self.after = copy.deepcopy(getattr(self.session, self.name))
+
+
 class StopsAfter(Callback):
     """The user loses patience after some steps of the second epoch."""
 

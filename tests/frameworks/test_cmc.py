@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 from sklearn.base import clone
-from skorch.callbacks import Callback
 from torch import nn
 
 from skcontrast import contrastive_loss
@@ -19,7 +18,7 @@ from skcontrast.kinds import Images
 from skcontrast.losses import BCL, InfoNCE
 from skcontrast.similarity import Cosine, VonMisesFisher
 from tests.common import small, vectors
-from tests.frameworks.common import IMAGES, Watches, X, make_fit, random
+from tests.frameworks.common import IMAGES, Keeps, Watches, X, make_fit, random
 
 
 def started_cmc(n_negatives=8, **kwargs):
@@ -123,18 +122,8 @@ def test_warm_start_continues_with_the_same_bank_if_the_samples_are_the_same():
     assert torch.equal(states[0]["labels"], torch.full((101,), -1))
 
 
-class Keeps(Callback):
-    """Keeps the bank as it is when the training begins and ends."""
-
-    def on_train_begin(self, net, **kwargs):
-        self.session, self.before = net.criterion_, copy.deepcopy(net.criterion_.bank)
-
-    def on_train_end(self, net, **kwargs):
-        self.after = copy.deepcopy(net.criterion_.bank)
-
-
 def test_in_a_stream_every_part_has_a_new_bank():
-    keeps = Keeps()
+    keeps = Keeps("bank")
     embedder = small(framework=CMC(split=2), callbacks=[keeps])
     for n in (50, 40):
         embedder.partial_fit(vectors(n))

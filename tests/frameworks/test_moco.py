@@ -1,13 +1,11 @@
 """MoCo: who is contrasted with whom, and what the queue means in a fit."""
 
-import copy
 import gc
 from itertools import chain
 
 import numpy as np
 import pytest
 import torch
-from skorch.callbacks import Callback
 
 from skcontrast import contrastive_loss
 
@@ -18,7 +16,7 @@ from skcontrast.losses import BCL, HCL, InfoNCE, Ring, SupCon, Supervised
 from skcontrast.schedules import Auto
 from skcontrast.similarity import Cosine
 from tests.common import small, vectors
-from tests.frameworks.common import MOCOS, StopsAfter, Watches, X, Y, make_fit, random
+from tests.frameworks.common import MOCOS, Keeps, StopsAfter, Watches, X, Y, make_fit, random
 
 
 def step(session, rows, n_views=2, labels=None, similarity=None):
@@ -144,23 +142,12 @@ def test_no_fit_has_false_positives_of_the_own_sample(framework, monkeypatch):
     assert sum(seen) > 0
 
 
-class Keeps(Callback):
-    """Keeps the queue as it is when the training begins and ends."""
-
-    def on_train_begin(self, net, **kwargs):
-        self.session = net.criterion_
-        self.before = copy.deepcopy(net.criterion_.queue)
-
-    def on_train_end(self, net, **kwargs):
-        self.after = copy.deepcopy(net.criterion_.queue)
-
-
 PARTS = {name: vectors(50, seed=k) for k, name in enumerate("ABC")}
 
 
 @pytest.mark.parametrize("symmetric", [False, True])
 def test_in_a_stream_the_keys_of_earlier_parts_stay_as_negatives_of_everyone(symmetric):
-    keeps, n_keys = Keeps(), 1 + symmetric
+    keeps, n_keys = Keeps("queue"), 1 + symmetric
     framework = MoCo(queue_size=120 * n_keys, symmetric=symmetric)
     embedder = small(framework=framework, loss=SupCon(), callbacks=[keeps], batch_size=20)
     classes = np.arange(50) % 3
@@ -183,7 +170,7 @@ def test_in_a_stream_the_keys_of_earlier_parts_stay_as_negatives_of_everyone(sym
 )
 def test_a_part_that_comes_again_continues_with_the_same_queue(before, expected, monkeypatch):
     """Its samples are known, so that none is its own negative; keys of others leave it."""
-    keeps = Keeps()
+    keeps = Keeps("queue")
     embedder = small(framework=MoCo(), batch_size=16, callbacks=[keeps])
     for name in [*before, "A"]:
         embedder.partial_fit(PARTS[name])
@@ -219,7 +206,7 @@ def test_a_stream_may_have_more_room_than_its_first_part_has_samples():
 
 def test_groups_of_keys_are_those_of_their_samples_and_unknown_for_others():
     groups = np.arange(50) // 10
-    keeps = Keeps()
+    keeps = Keeps("queue")
     embedder = small(framework=MoCo(), callbacks=[keeps])
     embedder.partial_fit(PARTS["A"], groups=groups).partial_fit(PARTS["A"], groups=groups)
     held = keeps.session.context.groups_of(keeps.before.rows)

@@ -18,26 +18,11 @@ import torch
 from torch import nn
 from torch.utils.data import TensorDataset
 
-from skcontrast import ContrastiveEmbedder, augmentation
+from skcontrast import ContrastiveEmbedder, augmentation, losses
 from skcontrast.encoders import GIN, MLP, ConvNet, Encoder
 from skcontrast.frameworks import CMC, InfoGraph, MoCo, SimCLR
 from skcontrast.graphs import pack_graphs
 from skcontrast.kinds import Graphs, Images, Kind, Vectors
-from skcontrast.losses import (
-    BCL,
-    DCL,
-    HCL,
-    PUCL,
-    InfoNCE,
-    NonparametricBCL,
-    PositiveDebiased,
-    Ring,
-    SemiSupCon,
-    SoftRing,
-    SoftSupCon,
-    SupCon,
-    Supervised,
-)
 from skcontrast.schedules import Linear
 from skcontrast.similarity import Cosine, DotProduct, VonMisesFisher
 
@@ -102,14 +87,17 @@ AXES: dict[str, tuple[float, list[Any]]] = {
                 "unknown", "floats", "too short", "NaN"]),
     "sample_weight": (0.1, ["none", "ones", "some zero", "huge", "tiny", "zeros", "negative",
                             "too short", "NaN"]),
-    "loss": (0.9, [InfoNCE(), DCL(), DCL(tau_plus=0.999), HCL(tau_plus=0.1, beta=1.0),
-                   HCL(tau_plus=1e-6, beta=20.0), PUCL(), Ring(), Ring(outer=1.0, inner=0.0),
-                   BCL(), BCL(alpha=1.0, beta=2.0, tau_plus=0.9), BCL(alpha="auto"),
-                   NonparametricBCL(), BCL.paper(), NonparametricBCL.paper(),
-                   SoftRing(), SoftRing(sharpness=2.0, tau_plus="auto"), SoftSupCon(),
-                   PositiveDebiased(), PositiveDebiased(tau_plus=0.001, negatives=DCL()),
-                   Supervised(), SupCon(), SemiSupCon(every=1),
-                   HCL(tau_plus=Linear(0, 0.5), beta=Linear(2, 0))]),
+    "loss": (0.9, [losses.InfoNCE(), losses.DCL(), losses.DCL(tau_plus=0.999),
+                   losses.HCL(tau_plus=0.1, beta=1.0), losses.HCL(tau_plus=1e-6, beta=20.0),
+                   losses.PUCL(), losses.Ring(), losses.Ring(outer=1.0, inner=0.0),
+                   losses.BCL(), losses.BCL(alpha=1.0, beta=2.0, tau_plus=0.9),
+                   losses.BCL(alpha="auto"), losses.NonparametricBCL(), losses.BCL.paper(),
+                   losses.NonparametricBCL.paper(), losses.SoftRing(),
+                   losses.SoftRing(sharpness=2.0, tau_plus="auto"), losses.SoftSupCon(),
+                   losses.PositiveDebiased(),
+                   losses.PositiveDebiased(tau_plus=0.001, negatives=losses.DCL()),
+                   losses.Supervised(), losses.SupCon(), losses.SemiSupCon(every=1),
+                   losses.HCL(tau_plus=Linear(0, 0.5), beta=Linear(2, 0))]),
     "framework": (0.5, [SimCLR(), MoCo(8), MoCo(4, 0.5, True), MoCo("auto"), CMC(),
                         CMC("random", 3), InfoGraph(), InfoGraph("contrastive")]),
     "similarity": (0.35, [None, Cosine(0.05), Cosine(1e-3), Cosine(1e-30), Cosine(1e30),
@@ -149,7 +137,7 @@ _INVALID = {
     "batch_size": 1,
     "n_components": 0,
     "lr": 0.0,
-    "loss": DCL(tau_plus=1.0),
+    "loss": losses.DCL(tau_plus=1.0),
     "similarity": Cosine(0.0),
     "max_epochs": 0,
     "projection_dim": -1,

@@ -20,7 +20,7 @@ import torch
 
 from skcontrast import contrastive_loss, losses
 from skcontrast.similarity import Cosine, DotProduct, VonMisesFisher
-from tests.naive_losses import RANKED, naive_loss
+from tests.naive_losses import ESTIMATES, RANKED, naive_loss
 
 # The most changes of the scores that the naive loss is computed with, and the multiple of their
 # effect that is allowed.
@@ -113,52 +113,44 @@ def _shaped(z: torch.Tensor, shape: str) -> torch.Tensor:
     return torch.stack([z, z], 2)[..., 0] if shape == "strided" else z
 
 
+VALUES = {
+    "tau_plus": [0.0, 1e-6, 0.1, 0.3, 0.9],
+    "beta": [0.0, 0.5, 1.0, 3.0],
+    "c": [0.0, 0.2, 1.0],
+    "alpha": [0.5, 0.7, 0.95, 1.0],
+    "outer": [0.5, 1.0],
+    "inner": [0.0, 0.1, 0.5],
+    "sharpness": [0.0, 1.0, 20.0],
+    "floor": [0.0, 0.4, 1.0],
+    "pull": [0.0, 0.3, 1.0],
+    "detach_weights": [True, False],
+    "form": ["inverted", "printed"],
+}
+# Near 1, the probability of a true negative, which is 1 − p, has few digits in float32.
+OF_CLASS = {
+    ("SoftSupCon", "tau_plus"): [1e-3, 0.1, 0.3],
+    ("SoftSupCon", "sharpness"): [0.0, 4.0],
+    ("NonparametricBCL", "beta"): [0.0, 0.5, 0.9],
+    ("PositiveDebiased", "tau_plus"): [1e-3, 0.1, 0.3, 0.9],
+    ("PositiveDebiased", "form"): ["mean", "printed"],
+}
+CLASSES = [getattr(losses, name) for name in (*ESTIMATES, "SupCon", "SINCERE", "SemiSupCon")]
+
+
 def _loss(rng: random.Random, n_candidates: int, similarity: Any) -> Any:
-    tau, beta = rng.choice([0.0, 1e-6, 0.1, 0.3, 0.9]), rng.choice([0.0, 0.5, 1.0, 3.0])
-    some_tau, alpha = max(tau, 1e-3), rng.choice([0.5, 0.7, 0.95, 1.0])
-    outer = rng.choice([1.0, 0.5 if n_candidates > 1 else 1.0])
-    flag = rng.random() < 0.5
-    estimates = [
-        lambda: losses.InfoNCE(),
-        lambda: losses.DCL(tau_plus=tau),
-        lambda: losses.HCL(tau_plus=tau, beta=beta, detach_weights=flag),
-        lambda: losses.PUCL(tau_plus=tau, c=rng.choice([0.0, 0.2, 1.0])),
-        lambda: losses.Ring(outer=outer, inner=rng.choice([0.0, 0.1, 0.5])),
-        lambda: losses.BCL(
-            alpha=alpha,
-            beta=beta,
-            tau_plus=tau,
-            form=rng.choice(["inverted", "printed"]),
-            detach_weights=flag,
-        ),
-        lambda: losses.NonparametricBCL(
-            alpha=alpha,
-            beta=rng.choice([0.0, 0.5, 0.9]),
-            tau_plus=tau,
-            form=rng.choice(["inverted", "printed"]),
-        ),
-        lambda: losses.SoftRing(
-            sharpness=rng.choice([0.0, 1.0, 20.0]),
-            tau_plus=tau,
-            beta=beta,
-            floor=rng.choice([0.0, 0.4, 1.0]),
-        ),
-        lambda: losses.Supervised(),
-    ]
-    # Near 1, the probability of a true negative, which is 1 − p, has few digits in float32.
-    soft_tau, pull = min(some_tau, 0.3), rng.choice([0.0, 0.3, 1.0])
-    others = [
-        lambda: losses.SoftSupCon(sharpness=rng.choice([0.0, 4.0]), tau_plus=soft_tau, pull=pull)
-    ]
-    others += [lambda: losses.SupCon(), lambda: losses.SINCERE(), lambda: losses.SemiSupCon()]
-    if not isinstance(similarity, DotProduct):
-        inner, form = rng.choice([None, *estimates]), rng.choice(["mean", "printed"])
-        others += [
-            lambda: losses.PositiveDebiased(
-                tau_plus=some_tau, negatives=inner and inner(), form=form
-            )
-        ] * 2
-    return rng.choice(estimates + others)()
+    classes = CLASSES + [losses.PositiveDebiased] * 2 * (not isinstance(similarity, DotProduct))
+    return _drawn(rng, rng.choice(classes), n_candidates)
+
+
+def _drawn(rng: random.Random, cls: type, n_candidates: int) -> Any:
+    names = cls._get_param_names() if cls is not losses.SemiSupCon else []
+    values = {n: rng.choice(OF_CLASS.get((cls.__name__, n), VALUES.get(n, [None]))) for n in names}
+    if cls is losses.PositiveDebiased:
+        inner = rng.choice([None, *(c for c in CLASSES if c.__name__ in ESTIMATES)])
+        values["negatives"] = inner and _drawn(rng, inner, n_candidates)
+    if n_candidates == 1 and cls is losses.Ring:
+        values["outer"] = 1.0
+    return cls(**values)
 
 
 def difference(case: LossCase) -> str | None:

@@ -1,7 +1,5 @@
 """Graphs, an embedder of graphs, and comparisons of packed graphs with those of NetworkX."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import networkx as nx

@@ -1,7 +1,5 @@
 """Graphs of NetworkX of all kinds, and the same packed."""
 
-from __future__ import annotations
-
 import networkx as nx
 import pytest
 

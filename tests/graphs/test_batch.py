@@ -1,7 +1,5 @@
 """A batch of graphs and the features of its nodes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

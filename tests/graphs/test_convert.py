@@ -1,7 +1,5 @@
 """Graphs of NetworkX and PyTorch Geometric into arrays, and what is refused."""
 
-from __future__ import annotations
-
 import networkx as nx
 import numpy as np
 import pandas as pd

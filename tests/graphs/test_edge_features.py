@@ -1,7 +1,5 @@
 """The features of edges: attributes, weights and labels, wherever they come from and go to."""
 
-from __future__ import annotations
-
 import networkx as nx
 import numpy as np
 import pytest

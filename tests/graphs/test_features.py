@@ -1,7 +1,5 @@
 """The features of nodes: degrees, attributes, labels."""
 
-from __future__ import annotations
-
 import re
 
 import networkx as nx

@@ -1,7 +1,5 @@
 """Networks that represent graphs and their nodes, and the sums that they compute."""
 
-from __future__ import annotations
-
 import networkx as nx
 import pytest
 import torch
@@ -19,7 +17,7 @@ from skcontrast.graphs._networks import (
     run_sum,
 )
 from skcontrast.graphs._packed import Topology  # private: edges in another order
-from tests.encoders.graphs_common import KINDS, WIDTH, adjacency, as_batch, graphs_of, membership
+from tests.encoders.graphs_common import KINDS, WIDTH, adjacency, as_batch, graphs_of
 
 
 @pytest.fixture(params=KINDS)
@@ -30,11 +28,6 @@ def batch(request):
 def test_sum_over_neighbours_is_the_product_with_the_adjacency_matrix(batch):
     expected = adjacency(batch.topology) @ batch.x
     torch.testing.assert_close(neighbour_sum(batch.x, batch.topology), expected)
-
-
-def test_sum_over_graphs_is_the_product_with_the_membership_matrix(batch):
-    expected = membership(batch.topology) @ batch.x
-    torch.testing.assert_close(graph_sum(batch.x, batch.topology), expected)
 
 
 def edges_of(batch):

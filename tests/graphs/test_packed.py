@@ -1,18 +1,19 @@
 """PackedGraphs: rows, copies, scikit-learn."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 
+import networkx as nx
 import numpy as np
 import pytest
+import torch
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.utils import resample
 from sklearn.utils._indexing import _safe_indexing
 
-from skcontrast.graphs import PackedGraphs
+from skcontrast.graphs import PackedGraphs, pack_graphs
+from skcontrast.graphs._packed import Topology  # private: the index arithmetic
 from tests.graphs.common import check_topology, packed_arrays
 
 ROWS = [
@@ -113,3 +114,61 @@ def test_the_repr_counts_in_singular_and_plural():
     edges = np.array([[0, 1], [1, 0]])
     assert repr(packed_arrays(edges[:, :1], [0, 2])) == ("PackedGraphs(1 graph, 2 nodes, 1 edge)")
     assert repr(packed_arrays(edges, [0, 2, 3])) == ("PackedGraphs(2 graphs, 3 nodes, 2 edges)")
+
+
+# Topology
+
+
+def renumbered(graph):
+    return nx.convert_node_labels_to_integers(graph)
+
+
+def test_edges_may_come_in_any_order(graphs):
+    topology = pack_graphs(graphs).topology
+    order = torch.randperm(len(topology.sources), generator=torch.Generator().manual_seed(0))
+    shuffled = topology.edge_index[:, order]
+    again = Topology.from_edges(shuffled, topology.node_ptr, topology.symmetric)
+    check_topology(again, graphs)
+
+
+def test_reversal_turns_every_edge_round(graphs):
+    topology = pack_graphs(graphs).topology
+    turned = [graph.reverse() if graph.is_directed() else graph for graph in graphs]
+    check_topology(topology.reversed(), turned)
+    check_topology(topology.reversed().reversed(), graphs)
+
+
+@pytest.mark.parametrize("rows", [[0], [3, 1], [2, 2, 0, 2], [4, 3, 2, 1, 0], []])
+def test_taking_gathers_graphs_in_any_order(graphs, rows):
+    packed = pack_graphs(graphs)
+    topology, nodes, edges = packed.topology.take(torch.tensor(rows, dtype=torch.int64))
+    check_topology(topology, [graphs[row] for row in rows])
+    assert nodes[topology.edge_index].equal(packed.topology.edge_index[:, edges])
+    starts = packed.topology.node_ptr
+    assert nodes.tolist() == [n for row in rows for n in range(starts[row], starts[row + 1])]
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.7, 1.0])
+def test_keeping_nodes_leaves_the_induced_subgraphs(graphs, share):
+    topology = pack_graphs(graphs).topology
+    generator = torch.Generator().manual_seed(1)
+    kept = torch.rand(topology.n_nodes, generator=generator) < share
+    parts = kept.split(topology.sizes.tolist())
+    expected = [
+        renumbered(graph.subgraph(np.flatnonzero(part).tolist()).copy())
+        for graph, part in zip(graphs, parts, strict=True)
+    ]
+    rest, edges = topology.keep(kept)
+    check_topology(rest, expected)
+    assert rest.symmetric == topology.symmetric
+    assert rest.edge_index.equal((kept.cumsum(0) - 1)[topology.edge_index[:, edges]])
+
+
+def test_topologies_are_joined(undirected, directed):
+    parts = [undirected[:3], undirected[3:4], undirected[4:]]
+    joined = Topology.cat([pack_graphs(part).topology for part in parts])
+    check_topology(joined, undirected)
+    assert joined.symmetric
+    mixed = Topology.cat([pack_graphs(part).topology for part in (undirected, directed)])
+    check_topology(mixed, undirected + directed)
+    assert not mixed.symmetric

@@ -1,10 +1,6 @@
 """A kind of one's own: sequences of token ids, and what is named where it lacks something."""
 
-import ast
 import pickle
-from dataclasses import replace
-from inspect import getdoc, signature
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,14 +11,11 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from torch import nn
 
-import skcontrast
 from skcontrast import ContrastiveEmbedder
-from skcontrast._checks import ParameterObject
 from skcontrast.augmentation import Augmentation, RandomAffine
 from skcontrast.encoders import Encoder
 from skcontrast.frameworks import CMC, MoCo
-from skcontrast.kinds import Graphs, Images, Kind, MultimodalKind, Series, Vectors
-from skcontrast.kinds._base import Request
+from skcontrast.kinds import Kind
 from skcontrast.losses import BCL, DCL
 
 # A kind of one's own: sequences of token ids, of unequal length. 0 is the padding.
@@ -102,61 +95,6 @@ def test_a_kind_of_ones_own_trains_and_transforms():
     assert probe.score(h[40:], y[40:]) > 0.9
 
 
-@pytest.mark.parametrize("kind", [Tokens, Graphs, Images, MultimodalKind, Series, Vectors])
-def test_a_kind_shows_only_the_names_that_its_page_tells(kind):
-    attributes = {"name", "float_batches", "has_gaps"}
-    attributes |= {"expected", "trains_in_bf16", "differs_in_length"}
-    methods = {
-        "check", "to_tensor", "sample_shape", "scaler", "recognise", "describes", "image_shape",
-        "example_batch", "adapt", "encoded_shape", "read", "check_unusual", "first_layer",
-        "rows_per_call", "nbytes", "arrays",
-    }  # fmt: skip
-    public = {name for name in dir(kind) if not name.startswith("_")}
-    own = {*dir(ParameterObject), *signature(kind).parameters}
-    assert public - own == attributes | methods
-    assert all(f"\n{name} : " in getdoc(Kind) for name in attributes)
-    assert all(getattr(Kind, name).__doc__ for name in methods)
-
-
-# By file, the kinds that are tested for outside their room, and why it does not ask the kind.
-TESTED_FOR = {
-    # The scale of uint8 images is known without reading them.
-    "_model/_model.py": ["Images"],
-    # An encoder says whether its images are standardised, and which samples have parts.
-    "_model/_samples.py": ["Images", "Images", "MultimodalKind"],
-    # Samples of several parts are none themselves: the parts are asked.
-    "_model/_network.py": ["MultimodalKind"],
-    "augmentation/_per_modality.py": ["MultimodalKind"],
-    "frameworks/_cmc.py": ["MultimodalKind"],
-}
-
-
-CHECKS = ("isinstance", "issubclass")
-
-
-def kinds_tested_for(path):
-    """Return the names of kinds in ``isinstance(x, kind)`` and ``type(x) is kind`` of a file."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        tested = []
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in CHECKS:
-            tested = node.args[1:]
-        elif isinstance(node, ast.Compare) and isinstance(node.left, ast.Call):
-            tested = node.comparators
-        for name in (part for one in tested for part in ast.walk(one)):
-            if isinstance(name, ast.Name) and name.id in set(skcontrast.kinds.__all__) - {"Kind"}:
-                yield name.id
-
-
-def test_the_package_asks_a_kind_and_seldom_tests_what_x_is():
-    root = Path(skcontrast.__file__).parent
-    found = {
-        path.relative_to(root).as_posix(): sorted(kinds_tested_for(path))
-        for path in root.rglob("*.py")
-        if path.parent != root / "kinds"
-    }
-    assert {path: kinds for path, kinds in found.items() if kinds} == TESTED_FOR
-
-
 class Names(Tokens):
     """Names of documents, which are read when they are needed."""
 
@@ -228,11 +166,7 @@ def test_what_a_kind_of_ones_own_lacks_is_named():
         token_embedder(augmentation=TokenDropout(), kind=Tokens(), framework=CMC()).fit(X)
 
 
-def test_few_sequences_and_other_shapes_than_in_fit_are_refused():
+def test_few_sequences_are_refused():
     embedder = token_embedder(augmentation=TokenDropout())
     with pytest.raises(ValueError, match=r"Found 1 sample\(s\) in X while a minimum of 2"):
         embedder.fit([[1, 2]])
-    kind = Tokens()
-    _, seen = kind.read([[1, 2], [3]], Request(embedder))
-    with pytest.raises(ValueError, match=r"X has samples of shape \(None,\), but Contrastive"):
-        kind.read([[1]], Request(embedder, replace(seen, sample_shape=(3,))))

@@ -5,17 +5,14 @@ import numpy as np
 import pytest
 import torch
 
-from skcontrast.kinds import Graphs, Images, Kind, Series, Vectors, check_kind
-from tests.common import images, vectors
+from skcontrast.kinds import Graphs, Images, Series, Vectors, check_kind
+from tests.common import Numbers, images, small, vectors
 
 X = vectors()
 
 
-class Rows(Kind):
-    """Rows of numbers."""
-
-    def check(self, X):
-        return np.asarray(X, dtype=np.float32)
+class Rows(Numbers):
+    """Rows of numbers, some of which may be read one by one."""
 
     def to_tensor(self, X, device):
         return torch.tensor(np.stack(list(X)), dtype=torch.float32, device=device)
@@ -77,13 +74,27 @@ def test_one_sample_shows_nothing():
         check_kind(Rows(), X[:1])
 
 
-def test_what_fit_refuses_is_refused():
-    short = type("Own", (Rows,), {"check": lambda self, X: np.asarray(X)[1:]})()
-    with pytest.raises(ValueError, match=r"Own\.check must return one sample for each of the 60"):
-        check_kind(short, X)
-    nothing = type("Own", (Rows,), {"to_tensor": lambda self, X, device: None})()
-    with pytest.raises(TypeError, match=r"to_tensor must return a batch of .* got a NoneType"):
-        check_kind(nothing, X)
+LOSE = [
+    ({"check": lambda self, X: np.asarray(X)[1:]}, r"Own\.check must return one sample for each"),
+    (
+        {"to_tensor": lambda self, X, device: None},
+        "to_tensor must return a batch of .* got a None",
+    ),
+    ({"to_tensor": lambda self, X, device: {"x": X}}, "TensorBatch of several, got a dict"),
+    (
+        {"to_tensor": lambda self, X, device: torch.tensor(X[: len(X) // 2])},
+        r"batch of \d+ samples.*got \d+ samples",
+    ),
+]
+
+
+@pytest.mark.parametrize("members, message", LOSE)
+def test_a_kind_that_loses_samples_is_refused_also_by_fit(members, message):
+    kind = type("Own", (Rows,), members)()
+    embedder = small(encoder=torch.nn.Linear(5, 4), kind=kind, augmentation=[])
+    for use in (lambda: check_kind(kind, X), lambda: embedder.fit(X)):
+        with pytest.raises((TypeError, ValueError), match=message):
+            use()
 
 
 def test_samples_that_check_pads_to_the_longest_pass():

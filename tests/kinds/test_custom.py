@@ -8,27 +8,11 @@ from torch import nn
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import FunctionAugmentation
 from skcontrast.kinds import TensorBatch
-from tests.encoders.common import Recordings
+from tests.encoders.common import Recordings, Sum
 
 
 def jitter(batch, generator=None):
     return batch + 0.1 * torch.randn(batch.shape, generator=generator)
-
-
-class Mean(nn.Module):
-    """Reads the padding too: the mean over all steps."""
-
-    def __init__(self):
-        super().__init__()
-        self.layer = nn.Linear(3, 4)
-
-    def forward(self, x):
-        return self.layer(x).mean(1)
-
-
-class Sum(Mean):
-    def forward(self, x):
-        return (self.layer(x) * (x != 0).any(2, keepdim=True)).sum(1)
 
 
 def recordings(n=24, width=3, seed=0):
@@ -45,8 +29,8 @@ def test_nan_in_a_custom_kind_is_nan_in_X():
     X = recordings()
     X[7][2, 1] = np.nan
     with pytest.raises(ValueError, match=r"X contains NaN or infinity, first in sample 7 of 24"):
-        embedder(Sum()).fit(X)
-    fitted = embedder(Sum()).fit(recordings())
+        embedder(Sum(3, 4)).fit(X)
+    fitted = embedder(Sum(3, 4)).fit(recordings())
     with pytest.raises(ValueError, match="X contains NaN or infinity"):
         fitted.transform(X)
 
@@ -61,11 +45,11 @@ def test_a_kind_may_mark_gaps_by_nan():
 
     X = recordings()
     X[7][2] = np.nan
-    assert np.isfinite(embedder(Known(), kind=Gaps()).fit_transform(X)).all()
+    assert np.isfinite(embedder(Known(3, 4), kind=Gaps()).fit_transform(X)).all()
 
 
 def test_a_width_that_the_network_cannot_take_is_a_fault_of_X():
-    fitted = embedder(Sum()).fit(recordings())
+    fitted = embedder(Sum(3, 4)).fit(recordings())
     with pytest.raises(ValueError, match=r"network cannot process the recordings in X: mat1"):
         fitted.transform(recordings(width=5))
 
@@ -73,7 +57,7 @@ def test_a_width_that_the_network_cannot_take_is_a_fault_of_X():
         def sample_shape(self, X):
             return (None, X[0].shape[1])
 
-    fitted = embedder(Sum(), kind=Sized()).fit(recordings())
+    fitted = embedder(Sum(3, 4), kind=Sized()).fit(recordings())
     with pytest.raises(ValueError, match=r"samples of shape \(None, 5\).*fitted on.*\(None, 3\)"):
         fitted.transform(recordings(width=5))
 
@@ -86,9 +70,9 @@ class Masked(Recordings):
         return TensorBatch(x=super().to_tensor(X, "cpu"), mask=mask).to(device)
 
 
-class MaskedMean(Mean):
+class MaskedMean(nn.Linear):
     def forward(self, batch):
-        h, mask = self.layer(batch["x"]), batch["mask"][:, :, None]
+        h, mask = super().forward(batch["x"]), batch["mask"][:, :, None]
         return (h * mask).sum(1) / mask.sum(1)
 
 
@@ -98,7 +82,7 @@ def jittered(batch, generator=None):
 
 def test_batches_of_several_tensors_train_and_transform():
     augmentation = FunctionAugmentation(jittered, kind=Masked())
-    fitted = embedder(MaskedMean(), kind=Masked(), augmentation=augmentation).fit(recordings())
+    fitted = embedder(MaskedMean(3, 4), kind=Masked(), augmentation=augmentation).fit(recordings())
     X = recordings()
     alone = np.concatenate([fitted.transform(X[k : k + 1]) for k in range(5)])
     np.testing.assert_allclose(alone, fitted.transform(X)[:5], atol=1e-6)
@@ -117,7 +101,7 @@ def test_a_function_augments_the_custom_kind_that_the_embedder_knows():
         FunctionAugmentation(jitter),
         FunctionAugmentation(jitter, kind=Recordings()),
     ):
-        fitted = embedder(Sum(), augmentation=augmentation).fit(recordings())
+        fitted = embedder(Sum(3, 4), augmentation=augmentation).fit(recordings())
         views = fitted.views(recordings(), random_state=0)
         assert not np.array_equal(*views)
 
@@ -126,7 +110,7 @@ def test_nan_in_a_tensor_of_a_batch_is_nan_in_X_and_its_arrays_tell_samples_apar
     X = recordings()
     X[3][0, 0] = np.nan
     with pytest.raises(ValueError, match=r"X contains NaN or infinity, first in sample 3 of 24"):
-        embedder(MaskedMean(), kind=Masked()).fit(X)
+        embedder(MaskedMean(3, 4), kind=Masked()).fit(X)
     kind = Masked()
     first, other = (kind.arrays(kind.check(recordings(seed=seed))) for seed in (0, 1))
     first, other = list(first), list(other)
@@ -146,8 +130,8 @@ class Narrower(Recordings):
 def test_a_width_that_changes_from_batch_to_batch_is_a_fault_of_to_tensor():
     message = r"network cannot process the recordings in X: mat1 .* samples of any length"
     with pytest.raises(ValueError, match=message):
-        embedder(Sum(), kind=Narrower(), batch_size=4, memory_budget=0).fit(recordings())
-    fitted = embedder(Sum(), kind=Recordings()).fit(recordings())
+        embedder(Sum(3, 4), kind=Narrower(), batch_size=4, memory_budget=0).fit(recordings())
+    fitted = embedder(Sum(3, 4), kind=Recordings()).fit(recordings())
     for use in (fitted.transform, fitted.score):
         with pytest.raises(ValueError, match="network cannot process the recordings"):
             use(recordings(width=5))
@@ -172,8 +156,8 @@ def test_a_scaler_needs_two_methods():
         scaler.to_tensor = lambda X, device, batch=batch: batch
         message = r"Halves\.to_tensor must return a batch of 24 samples"
         with pytest.raises(TypeError, match=message):
-            embedder(Sum(), kind=own(scaler)).fit(recordings())
-    X, encoder = recordings(), Sum()
+            embedder(Sum(3, 4), kind=own(scaler)).fit(recordings())
+    X, encoder = recordings(), Sum(3, 4)
     halved = embedder(encoder, kind=own(Halves())).fit(X).transform(X)
     whole = embedder(encoder).fit([0.5 * x for x in X]).transform([0.5 * x for x in X])
     np.testing.assert_array_equal(halved, whole)

@@ -74,14 +74,6 @@ def test_images_in_a_different_unit_than_in_fit_are_pointed_out():
         small_images().fit(X).transform(X / X.max())
 
 
-@pytest.mark.parametrize(("fitted", "given"), [(16, 1), (1, 16), (1, 4), (255, 16)])
-def test_float_images_in_a_different_unit_are_pointed_out(fitted, given):
-    X = images() / images().max()
-    embedder = small_images().fit(X * fitted)
-    with pytest.warns(UserWarning, match=f"white {fitted}: rescale X"):
-        embedder.transform(X * given)
-
-
 U16 = np.random.default_rng(0).integers(0, 65536, (30, 1, 8, 8)).astype(np.uint16)
 U8, FLOATS = (U16 >> 8).astype(np.uint8), U16 / 65535
 UNITS = {

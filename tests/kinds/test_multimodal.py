@@ -10,13 +10,13 @@ import torch
 from scipy.sparse import csr_matrix
 from torch.utils.data import TensorDataset
 
-from skcontrast import export, load, save
+from skcontrast import export
 from skcontrast.augmentation import GaussianNoise, PerModality, RandomAffine
 from skcontrast.datasets import Modalities
 from skcontrast.encoders import GIN, MLP, ConvNet
 from skcontrast.frameworks import CMC, SimCLR
 from skcontrast.kinds import Images, MultimodalKind, Vectors
-from tests.common import small
+from tests.common import reloaded, small
 from tests.encoders.common import Recordings
 from tests.frameworks.common import IMAGES, X
 
@@ -44,8 +44,6 @@ def test_one_array_is_split_by_the_framework_and_is_read_as_in_fit():
         with pytest.raises(ValueError, match="X is a tuple of several arrays"):
             embedder.transform(pair)
     embedder = small(framework=CMC()).fit(pair)
-    with pytest.raises(ValueError, match=r"X has 3 modalities, in fit it had 2"):
-        embedder.transform((*pair, X))
     with pytest.raises(ValueError, match=r"X must have 2 modalities, got a ndarray"):
         embedder.transform(X)
 
@@ -115,8 +113,7 @@ def test_a_fit_that_is_kept_apart_is_repeatable_and_kept_in_files(embedder, tmp_
     H = embedder.transform(MIXED)
     np.testing.assert_array_equal(mixed().fit_transform(MIXED), H)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(embedder)).transform(MIXED), H)
-    save(embedder, tmp_path / "a.safetensors")
-    loaded = load(tmp_path / "a.safetensors")
+    loaded = reloaded(embedder, tmp_path)
     np.testing.assert_array_equal(loaded.transform(MIXED), H)
     assert loaded.score(MIXED) == embedder.score(MIXED)
     assert loaded.augmentation_[0].lacks_samples

@@ -14,7 +14,7 @@ from skcontrast.frameworks import CMC
 from skcontrast.kinds._images import ImageScaler  # private: the scaler alone
 from skcontrast.kinds._scaling import Standardize, channel_statistics  # private: the scaler alone
 from skcontrast.kinds._vectors import VectorScaler  # private: the scaler alone
-from tests.common import small, small_images
+from tests.common import Items, small, small_images
 
 
 def rng():
@@ -124,17 +124,6 @@ def numbers(*shape, whole=False):
     """Return random numbers with so few digits that they plus an offset are exact."""
     found = np.round(1024 * np.random.default_rng(0).normal(size=shape))
     return found.astype(np.int64) if whole else found / 1024
-
-
-class Items(torch.utils.data.Dataset):
-    def __init__(self, samples):
-        self.samples = samples
-
-    def __len__(self):
-        return len(self.samples)
-
-    def __getitem__(self, row):
-        return self.samples[row]
 
 
 VECTORS, SERIES, IMAGES = numbers(40, 4), numbers(20, 2, 12), numbers(20, 6, 6)

@@ -1,4 +1,4 @@
-"""Series: forms, lengths, scales; gaps have a file of their own."""
+"""Series: forms, lengths, scales, gaps."""
 
 import numpy as np
 import pandas as pd
@@ -27,6 +27,7 @@ from skcontrast.kinds import Series
 
 # private: how samples are read, before any fit
 from skcontrast.kinds._recognise import read_samples
+from tests.common import Items, reloaded, run_onnx
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(30, 3, 25)).cumsum(axis=2)
@@ -131,22 +132,14 @@ def test_a_series_is_embedded_alone_as_among_longer_ones():
     np.testing.assert_allclose(longer, together, atol=1e-6)
 
 
-class Recordings(torch.utils.data.Dataset):
-    """A Dataset of series, with labels alongside."""
-
-    def __init__(self, series):
-        self.series = series
-
-    def __len__(self):
-        return len(self.series)
-
-    def __getitem__(self, row):
-        return torch.as_tensor(self.series[row]), 0
+def recordings(series):
+    """Return a Dataset of series, with labels alongside."""
+    return Items([torch.as_tensor(x) for x in series], 0)
 
 
 @pytest.mark.parametrize("n_workers", [0, 1])
 def test_a_dataset_may_hold_series_of_unequal_lengths(n_workers):
-    given = Recordings(UNEQUAL)
+    given = recordings(UNEQUAL)
     embedder = small(kind="series", n_workers=n_workers).fit(given)
     expected = embedder.transform(UNEQUAL)
     np.testing.assert_allclose(embedder.transform(given), expected, atol=1e-5)
@@ -155,29 +148,20 @@ def test_a_dataset_may_hold_series_of_unequal_lengths(n_workers):
     holed = [x.copy() for x in UNEQUAL]
     holed[6][1, 1] = np.nan
     with pytest.raises(ValueError, match="Series 6 of X contains NaN in channel 1 at step 1"):
-        small().fit(Recordings(holed))
+        small().fit(recordings(holed))
 
 
 def test_a_dataset_of_series_is_read_as_they_are():
-    curves = Recordings([x[0] for x in UNEQUAL])
+    curves = recordings([x[0] for x in UNEQUAL])
     np.testing.assert_array_equal(read(curves, Series())[:], PADDED[:, :1])
     with pytest.raises(ValueError, match="If they are series, pass kind='series'"):
         small().fit(curves)
     with pytest.raises(ValueError, match=r"series 7 has shape .* series 0 has"):
-        small().fit(Recordings([*UNEQUAL[:7], UNEQUAL[7][:2]]))
-    assert MiniRocket(random_state=0).fit(Recordings(UNEQUAL)).transform(UNEQUAL).shape[0] == 30
-    embedder = small().partial_fit(Recordings(UNEQUAL)).partial_fit(UNEQUAL)
-    (views,) = embedder.views(Recordings(UNEQUAL), n_views=1)
-    assert views.shape == X.shape and 0 <= embedder.score(Recordings(UNEQUAL)) <= 1
-
-
-def test_series_of_a_dataset_are_exported(tmp_path):
-    embedder = small().fit(X)
-    skcontrast.export(embedder, tmp_path / "a.onnx", Recordings(UNEQUAL))
-    onnxruntime = pytest.importorskip("onnxruntime")
-    network = onnxruntime.InferenceSession(tmp_path / "a.onnx")
-    (found,) = network.run(None, {"X": PADDED})
-    np.testing.assert_allclose(found, embedder.transform(PADDED), atol=1e-5)
+        small().fit(recordings([*UNEQUAL[:7], UNEQUAL[7][:2]]))
+    assert MiniRocket(random_state=0).fit(recordings(UNEQUAL)).transform(UNEQUAL).shape[0] == 30
+    embedder = small().partial_fit(recordings(UNEQUAL)).partial_fit(UNEQUAL)
+    (views,) = embedder.views(recordings(UNEQUAL), n_views=1)
+    assert views.shape == X.shape and 0 <= embedder.score(recordings(UNEQUAL)) <= 1
 
 
 def test_series_of_other_lengths_than_in_fit_are_embedded():
@@ -275,18 +259,17 @@ def test_views_are_in_the_units_of_X(standardize):
     np.testing.assert_allclose(view, PADDED, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("standardize", [True, False])
-def test_files_and_searches(standardize, tmp_path):
-    embedder = small(kind=Series(standardize), encoder=nn.Sequential(
-        nn.Conv1d(3, 6, 3), nn.AdaptiveAvgPool1d(1), nn.Flatten())).fit(X)  # fmt: skip
-    skcontrast.save(embedder, tmp_path / "a.skc")
-    loaded = skcontrast.load(tmp_path / "a.skc")
+@pytest.mark.parametrize("standardize, padded", [(True, False), (False, True)])
+def test_files_of_series_and_of_datasets_of_unequal_ones(standardize, padded, tmp_path):
+    plain = nn.Sequential(nn.Conv1d(3, 6, 3), nn.AdaptiveAvgPool1d(1), nn.Flatten())
+    encoder, fitted_on = (masked_mean, recordings(UNEQUAL)) if padded else (plain, X)
+    embedder = small(kind=Series(standardize), encoder=encoder).fit(fitted_on)
+    own = {f"{__name__}.MaskedMean": MaskedMean((3,)), f"{__name__}.masked_mean": masked_mean}
+    loaded = reloaded(embedder, tmp_path, custom_objects=own)
     np.testing.assert_array_equal(loaded.transform(X), embedder.transform(X))
-    skcontrast.export(embedder, tmp_path / "a.onnx", X)
-    onnxruntime = pytest.importorskip("onnxruntime")
-    network = onnxruntime.InferenceSession(tmp_path / "a.onnx")
-    for given in (X, X[:7, :, :11]):  # any number, of any length
-        (found,) = network.run(None, {"X": np.ascontiguousarray(given)})
+    skcontrast.export(embedder, tmp_path / "a.onnx", fitted_on)
+    for given in (PADDED if padded else X, X[:7, :, :11]):  # any number, of any length
+        found = run_onnx(tmp_path / "a.onnx", np.ascontiguousarray(given))
         np.testing.assert_allclose(found, embedder.transform(given), atol=1e-5)
 
 
@@ -409,8 +392,11 @@ def fuzzed(number):
     return series, kind
 
 
-def check_fuzzed(number):
-    """Fit a network to random series: finite, the same alone as together, and after a copy."""
+@pytest.mark.filterwarnings("ignore::skcontrast.callbacks.CollapseWarning")
+@pytest.mark.parametrize(
+    "number", [*range(6), *(pytest.param(k, marks=pytest.mark.slow) for k in range(6, 500))]
+)
+def test_random_series_have_finite_embeddings_alone_as_together(number):
     series, kind = fuzzed(number)
     encoder = SeriesNet(widths=(4, 8))
     embedder = ContrastiveEmbedder(encoder, kind=kind, max_epochs=1, batch_size=4, random_state=0)
@@ -421,14 +407,19 @@ def check_fuzzed(number):
     assert np.isfinite(clone(embedder).set_params(n_views=3).fit(series).transform(series)).all()
 
 
-@pytest.mark.filterwarnings("ignore::skcontrast.callbacks.CollapseWarning")
-@pytest.mark.parametrize("number", range(6))
-def test_random_series_have_finite_embeddings_alone_as_together(number):
-    check_fuzzed(number)
+# What follows the ends of series
 
 
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::skcontrast.callbacks.CollapseWarning")
-@pytest.mark.parametrize("number", range(6, 500))
-def test_many_random_series_have_finite_embeddings_alone_as_together(number):
-    check_fuzzed(number)
+def test_integers_keep_their_type_and_get_floats_where_they_end():
+    assert read((X * 10).astype(np.int16)).dtype == np.int16
+    assert read([x.astype(np.int16) for x in UNEQUAL]).dtype == np.float32
+
+
+def test_what_all_series_are_padded_with_changes_nothing():
+    given = np.random.default_rng(0).normal(size=(40, 2, 20))
+    given[::2, :, 15:] = np.nan
+    padded = np.concatenate([given, np.full((40, 2, 3), np.nan)], axis=2)
+    embedders = [ContrastiveEmbedder(max_epochs=1, random_state=0).fit(x) for x in (given, padded)]
+    expected, found = (embedder.transform(given) for embedder in embedders)
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(embedders[0].transform(padded), expected)

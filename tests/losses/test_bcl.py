@@ -1,7 +1,5 @@
 """BCL and NonparametricBCL: weights by the posterior probability of a true negative."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """check_loss finds what would silently be another loss than its author meant."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

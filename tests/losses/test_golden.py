@@ -1,18 +1,13 @@
 """Golden values of the authors' code."""
 
-from dataclasses import replace
-
 import pytest
 import torch
 
 from skcontrast import contrastive_loss, losses
-
-# private: golden values of the printed equation
-from skcontrast._objective._mean_loss import objective_value
 from skcontrast.frameworks import in_batch
 from skcontrast.losses._tape import Tape  # private: golden values of the printed equation
 from skcontrast.similarity import Cosine
-from tests.common import golden_cases, golden_input
+from tests.common import golden_cases, golden_file, golden_input
 from tests.losses.common import value_and_grads
 
 # Golden case name -> our loss from its settings.
@@ -49,26 +44,6 @@ GOLDEN_LABELS = {
     "supcon_sup": lambda n: torch.arange(n) % 3,
     "supcon_unsup": lambda n: torch.full((n,), -1),
 }
-# Golden cases of a different form than our losses on two views, and why. The tests below and
-# those of the named modules say how they agree.
-OTHER_GOLDEN = {
-    "simclr_tf_google": "the sum of the two views' means instead of their mean: twice InfoNCE",
-    "supcon_unsup_default_base": "temperature / base_temperature times SupCon",
-    "combination_troe": "the mean of two losses",
-    "pos_debiased_M2_loss_combination": "the mean over pairs of views",
-    "pos_debiased_M2_pos_grouping": "the loss of the mean e^s over positives",
-    "pucl_printed_floor": "the floor e^-1, which forgets the temperature",
-    "neg_debiased_M2_pos_grouping": "a view that only serves in the correction",
-    "bcl_v2_code_head": "adds 1e-3 in two places",
-    "bcl_v2_code_rebuttal": "ranks among all scores, the anchor's own and its positive included",
-    "pos_debiased_2023_03_16": "a first version that the authors replaced",
-    "cmc_nce_criterion": "noise-contrastive estimation, not InfoNCE",
-    "infograph_jsd": "node against graph: test_jensen_shannon",
-    "hcl_graph_JSD": "the same",
-    "hcl_graph_JSD_hard": "signs reversed in the published code",
-}
-# Cases of a different similarity, which its own test module compares in full.
-GOLDEN_ELSEWHERE = {"prob_mls_infonce": "test_von_mises_fisher"}
 
 
 @pytest.mark.parametrize("name", GOLDEN)
@@ -123,7 +98,8 @@ def golden(loss, **settings):
 
 
 def test_every_golden_case_is_accounted_for():
-    assert {case["loss"] for case in golden_cases()} == {*GOLDEN, *OTHER_GOLDEN, *GOLDEN_ELSEWHERE}
+    """The file says why a case has another form; the tests below say how it agrees."""
+    assert {case["loss"] for case in golden_cases()} == {*GOLDEN, *golden_file()["other_forms"]}
 
 
 @pytest.mark.parametrize("temperature", [0.5, 0.1])
@@ -134,17 +110,6 @@ def test_other_codes_scale_the_same_loss(temperature):
     scaled = golden("supcon_unsup_default_base", temperature=temperature)["value"]
     assert twice == pytest.approx(2 * value, rel=1e-9)
     assert scaled == pytest.approx(temperature / 0.07 * value, rel=1e-9)
-
-
-def grouped(loss):
-    """Return the loss of views A and B with C as a further positive of both."""
-    similarity = Cosine(0.5)
-    a, b, c = (similarity.embed(golden_input(v, 8, 16)) for v in "ABC")
-    contrast = in_batch(torch.stack([a, b]))
-    further = torch.cat([similarity.pairs(a, c), similarity.pairs(b, c)])
-    own = similarity.pairs(a, b).repeat(2)
-    contrast = replace(contrast, positives=torch.stack([own, further], 1))
-    return objective_value(contrast, loss, similarity)
 
 
 def test_several_positives_agree_with_the_authors_code():

@@ -1,7 +1,5 @@
 """Ring, SoftRing and SoftSupCon: limits and ties."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

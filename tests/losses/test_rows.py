@@ -1,25 +1,11 @@
 """Sums over candidates, and their gradients, are those of the definitions."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
 import torch
 
-from skcontrast import contrastive_loss
-from skcontrast.losses import (
-    BCL,
-    DCL,
-    HCL,
-    InfoNCE,
-    Loss,
-    PositiveDebiased,
-    Rows,
-    SoftSupCon,
-    SupCon,
-    Supervised,
-)
+from skcontrast import contrastive_loss, losses
 
 # private: the weights against naive code
 from skcontrast.losses._posterior import false_negative_probability
@@ -29,10 +15,10 @@ from tests.common import random_views
 from tests.naive_losses import log_mean, log_weights
 
 LABELS = torch.arange(9) % 3
-SOFT = SoftSupCon(sharpness=3.0, tau_plus=0.2, pull=0.4)
+SOFT = losses.SoftSupCon(sharpness=3.0, tau_plus=0.2, pull=0.4)
 
 
-class Tilted(Loss):
+class Tilted(losses.Loss):
     """A hardness, and weights in each of the ways that there are."""
 
     def __init__(self, beta=0.0, sum_of_weights="N", detach_weights=False):
@@ -79,7 +65,7 @@ def test_the_mean_and_its_gradient_are_those_of_the_definition(loss):
         excluded = torch.zeros(6, 1, dtype=torch.int64)
         bounds = -highest, highest
         tape = Tape(padded, scores.detach()[:, :1], excluded, bounds=bounds)
-        found = Rows(tape).log_mean(loss)
+        found = losses.Rows(tape).log_mean(loss)
         gradient, of_positives, _ = tape.gradients(found @ factors)
         torch.testing.assert_close(found, expected, rtol=1e-10, atol=0)
         torch.testing.assert_close(gradient[:, 1:], expected_gradient, rtol=1e-8, atol=1e-12)
@@ -90,22 +76,22 @@ def test_weighted_sums_and_scores_have_the_gradient_of_autograd():
     scores, weights = random_scores(), torch.rand(6, 9, dtype=torch.float64)
     excluded = torch.arange(6)[:, None]
     tape = Tape(scores, scores[:, :2], excluded, bounds=(-9.0, 9.0))
-    rows = Rows(tape)
+    rows = losses.Rows(tape)
     total, mass = rows.weighted_sum(weights)
-    values = total / mass + rows.scores.logsumexp(1) + rows.log_mean(HCL())
+    values = total / mass + rows.scores.logsumexp(1) + rows.log_mean(losses.HCL())
     gradient, *_ = tape.gradients(values.sum())
     leaf = scores.clone().requires_grad_()
     kept = torch.ones(6, 9, dtype=torch.bool).scatter_(1, excluded, False)
     candidates = leaf[kept].view(6, 8)
     w = weights[kept].view(6, 8)
     mean = (w * candidates).sum(1) / w.sum(1)
-    expected = (mean + candidates.logsumexp(1) + naive_log_mean(candidates, HCL())).sum()
+    expected = (mean + candidates.logsumexp(1) + naive_log_mean(candidates, losses.HCL())).sum()
     torch.testing.assert_close(values.sum(), expected)
     torch.testing.assert_close(gradient, torch.autograd.grad(expected, leaf)[0])
 
 
 def test_weights_by_rank_and_by_class_are_multiplied():
-    class ByRankAndClass(Loss):
+    class ByRankAndClass(losses.Loss):
         requires_y = True
 
         def rank_weights(self, ranks, n_candidates):
@@ -116,7 +102,7 @@ def test_weights_by_rank_and_by_class_are_multiplied():
 
     scores = torch.tensor([[0.3, -0.2, 0.1]], dtype=torch.float64)
     same, none = torch.tensor([[True, False, False]]), torch.empty(1, 0, dtype=torch.int64)
-    rows = Rows(Tape(scores, scores[:, :1], none, bounds=(-1.0, 1.0)), same)
+    rows = losses.Rows(Tape(scores, scores[:, :1], none, bounds=(-1.0, 1.0)), same)
     found = weights_of(ByRankAndClass(), rows, is_scaled=False)
     torch.testing.assert_close(found, torch.tensor([[6.0, 1.0, 2.0]], dtype=torch.float64))
 
@@ -125,7 +111,7 @@ def test_an_anchor_without_negatives_has_the_lowest_score_and_no_gradient():
     scores, all_same = random_scores(), torch.ones(6, 9, dtype=torch.bool)
     none = torch.empty(6, 0, dtype=torch.int64)
     tape = Tape(scores, scores[:, :1], none, bounds=(-5.0, 5.0))
-    found = Rows(tape, all_same).log_mean(Supervised())
+    found = losses.Rows(tape, all_same).log_mean(losses.Supervised())
     gradient, *_ = tape.gradients(found.sum())
     assert (found == -5).all() and not gradient.any()
 
@@ -133,7 +119,7 @@ def test_an_anchor_without_negatives_has_the_lowest_score_and_no_gradient():
 def test_classes_are_known_with_labels_or_pulled_groups():
     found = []
 
-    class Reads(SoftSupCon):
+    class Reads(losses.SoftSupCon):
         def losses(self, rows):
             found.append(rows.has_classes and rows.same_class.any().item())
             return super().losses(rows)
@@ -152,24 +138,24 @@ def test_classes_are_known_with_labels_or_pulled_groups():
 # Custom losses
 
 
-class CustomBCL(Loss):
+class CustomBCL(losses.Loss):
     def rank_weights(self, ranks, n_candidates):
-        return BCL(alpha=0.8, tau_plus=0.2).rank_weights(ranks, n_candidates)
+        return losses.BCL(alpha=0.8, tau_plus=0.2).rank_weights(ranks, n_candidates)
 
 
-class CustomSupervised(Loss):
+class CustomSupervised(losses.Loss):
     requires_y = True
 
     def class_weights(self, same_class):
         return ~same_class
 
 
-class CustomPositiveDebiased(Loss):
+class CustomPositiveDebiased(losses.Loss):
     def losses(self, rows):
-        return PositiveDebiased(tau_plus=0.2).losses(rows)
+        return losses.PositiveDebiased(tau_plus=0.2).losses(rows)
 
 
-class CustomSupCon(Loss):
+class CustomSupCon(losses.Loss):
     """By autograd on whole rows."""
 
     requires_y = pulls = True
@@ -181,7 +167,7 @@ class CustomSupCon(Loss):
         return torch.cat([scores, positives], 1).logsumexp(1) - pulled / n_pulled
 
 
-class CustomSoftSupCon(Loss):
+class CustomSoftSupCon(losses.Loss):
     """By autograd on whole rows, at the sharpness and the prior of `SOFT`."""
 
     def losses(self, rows):
@@ -195,12 +181,12 @@ class CustomSoftSupCon(Loss):
         return own.mean(1) - SOFT.pull * (p * scores).sum(1) / p.sum(1)
 
 
-class CustomInfoNCE(Loss):
+class CustomInfoNCE(losses.Loss):
     def losses(self, rows):
         return torch.cat([rows.scores, rows.positives], 1).logsumexp(1) - rows.positives[:, 0]
 
 
-class Pulled(Loss):
+class Pulled(losses.Loss):
     """Reads no negatives."""
 
     def losses(self, rows):
@@ -216,12 +202,12 @@ def value_and_gradients(loss, y=None):
 @pytest.mark.parametrize(
     "custom, built_in, y",
     [
-        (CustomBCL(), BCL(alpha=0.8, tau_plus=0.2), None),
-        (CustomSupervised(), Supervised(), LABELS),
-        (CustomPositiveDebiased(), PositiveDebiased(tau_plus=0.2), None),
-        (CustomSupCon(), SupCon(), LABELS),
+        (CustomBCL(), losses.BCL(alpha=0.8, tau_plus=0.2), None),
+        (CustomSupervised(), losses.Supervised(), LABELS),
+        (CustomPositiveDebiased(), losses.PositiveDebiased(tau_plus=0.2), None),
+        (CustomSupCon(), losses.SupCon(), LABELS),
         (CustomSoftSupCon(), SOFT, None),
-        (CustomInfoNCE(), InfoNCE(), None),
+        (CustomInfoNCE(), losses.InfoNCE(), None),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -239,14 +225,14 @@ def test_a_loss_need_not_read_the_negatives():
 
 
 def test_a_loss_may_pull_by_rank_and_take_the_means_of_others():
-    class Both(Loss):
+    class Both(losses.Loss):
         def rank_weights(self, ranks, n_candidates):
             return ranks / n_candidates
 
         def losses(self, rows):
             pull = rows.rank_weights(self)
             pulled, mass = rows.weighted_sum(pull)
-            first, second = rows.log_mean(self, 3 - pull), rows.log_mean(HCL(beta=0.5))
+            first, second = rows.log_mean(self, 3 - pull), rows.log_mean(losses.HCL(beta=0.5))
             positive = rows.positives[:, 0]
             return torch.logaddexp(first + 0.5 * second, positive) - (positive + pulled) / (
                 1 + mass
@@ -267,41 +253,18 @@ def test_a_loss_may_pull_by_rank_and_take_the_means_of_others():
     torch.testing.assert_close(*gradients)
 
 
-BAD_RESULTS = [
-    ({"rank_weights": lambda self, ranks, n: ranks.numpy()}, "rank_weights", "got ndarray"),
-    ({"rank_weights": lambda self, ranks, n: ranks[1:]}, "rank_weights", r"got shape \(13,\)"),
-    (
-        {"class_weights": lambda self, same: 0.5, "requires_y": True},
-        "class_weights",
-        r"shape \(16, 16\), got float",
-    ),
-    ({"losses": lambda self, rows: rows.positives}, "losses", r"\(16,\), got shape \(16, 1\)"),
-    ({"losses": lambda self, rows: rows.scores.detach().amax(1)}, "losses", "leave out detach"),
-]
-
-
-@pytest.mark.parametrize("members, method, message", BAD_RESULTS)
-def test_a_bad_result_is_refused_by_the_name_of_the_method(members, method, message):
-    views = [view.requires_grad_() for view in random_views(8, 4)]
-    loss = type("Custom", (Loss,), members)()
-    y = torch.arange(8) % 3 if loss.requires_y else None
-    message = rf"Custom\.{method} must return .*{message}"
-    with pytest.raises((TypeError, ValueError), match=message):
-        contrastive_loss(*views, loss=loss, y=y)
-
-
 @pytest.mark.parametrize("method", ["losses", "class_weights"])
 def test_a_loss_that_reads_classes_without_asking_for_labels_is_refused(method):
     members = {
         "losses": lambda self, rows: rows.scores.masked_fill(~rows.same_class, 0.0).sum(1),
         "class_weights": lambda self, same_class: ~same_class,
     }
-    loss = type("Custom", (Loss,), {method: members[method]})()
+    loss = type("Custom", (losses.Loss,), {method: members[method]})()
     with pytest.raises(ValueError, match=r"reads rows\.same_class needs labels: set requires_y"):
         contrastive_loss(*random_views(9, 5), loss=loss)
 
 
-@pytest.mark.parametrize("loss", [None, PositiveDebiased], ids=["alone", "as negatives"])
+@pytest.mark.parametrize("loss", [None, losses.PositiveDebiased], ids=["alone", "as negatives"])
 def test_a_hardness_below_zero_is_refused(loss):
     negative = Tilted(beta=-1.0)
     with pytest.raises(ValueError, match=r"Tilted\.hardness must return a number β ≥ 0, got -1"):
@@ -309,7 +272,7 @@ def test_a_hardness_below_zero_is_refused(loss):
 
 
 def test_rank_1_is_the_farthest_candidate():
-    class Farthest(Loss):
+    class Farthest(losses.Loss):
         def rank_weights(self, ranks_from_farthest, n_candidates):
             return (ranks_from_farthest == 1).double()
 
@@ -321,6 +284,6 @@ def test_rank_1_is_the_farthest_candidate():
 
 @pytest.mark.parametrize("loss", [CustomPositiveDebiased(), CustomInfoNCE(), Pulled()], ids=repr)
 def test_more_than_an_estimate_is_refused_where_an_estimate_is_needed(loss):
-    assert not loss.is_estimate and DCL().is_estimate and CustomBCL().is_estimate
+    assert not loss.is_estimate and losses.DCL().is_estimate and CustomBCL().is_estimate
     with pytest.raises(ValueError, match="'negatives' parameter of PositiveDebiased"):
-        contrastive_loss(*random_views(9, 5), loss=PositiveDebiased(negatives=loss))
+        contrastive_loss(*random_views(9, 5), loss=losses.PositiveDebiased(negatives=loss))

@@ -1,13 +1,11 @@
 """Supervised, SupCon, SINCERE and SemiSupCon: what classes do."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 
-from skcontrast import ContrastiveEmbedder, contrastive_loss
+from skcontrast import contrastive_loss
 from skcontrast.losses import SINCERE, InfoNCE, SemiSupCon, SupCon, Supervised
-from tests.common import X_DIGITS, random_views
+from tests.common import random_views
 from tests.losses.common import assert_same, value_and_grads
 
 
@@ -36,11 +34,3 @@ def test_as_a_function_it_is_supcon():
     views, y = random_views(9, 5), torch.arange(9) % 3 - 1
     expected = value_and_grads(views, loss=SupCon(), y=y)
     assert_same(value_and_grads(views, loss=SemiSupCon(), y=y), expected, rtol=0)
-
-
-@pytest.mark.parametrize(
-    "name, value", [("every", 0), ("share", 1.1), ("labeled_share", 1.0), ("n_neighbors", 0)]
-)
-def test_values_out_of_range_are_named(name, value):
-    with pytest.raises(ValueError, match=f"'{name}' parameter of SemiSupCon"):
-        ContrastiveEmbedder(loss=SemiSupCon(**{name: value})).fit(X_DIGITS)

@@ -1,7 +1,5 @@
 """A tape returns the gradient of what was computed from it, once."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -8,6 +8,8 @@ from sklearn.neighbors import KNeighborsClassifier
 
 # private: sizes of the parts
 from skcontrast.metrics import _embeddings, knn_accuracy, map_at_r, recall_at_k
+from skcontrast.metrics._embeddings import on_sphere  # private: the search in tiles
+from skcontrast.metrics._neighbors import nearest  # private: the search in tiles
 
 
 def drawn(seed, n=50, n_test=20):
@@ -114,3 +116,56 @@ def test_there_are_at_most_as_many_neighbours_as_samples_besides_the_query():
         recall_at_k(H, y, k=50)
     with pytest.raises(ValueError, match=r"'k' parameter of recall_at_k must be .* Got 0"):
         recall_at_k(H, y, k=0)
+
+
+# The search
+
+
+RNG = np.random.default_rng(0)
+EMBEDDINGS, QUERIES = RNG.normal(size=(30, 5)), RNG.normal(size=(12, 5))
+
+
+def gathered(*args, **kwargs):
+    parts = list(nearest(*args, **kwargs))
+    assert [rows.start for rows, _ in parts] == [0, *(rows.stop for rows, _ in parts[:-1])]
+    return np.concatenate([found for _, found in parts])
+
+
+def test_any_metric_of_scikit_learn_is_taken():
+    by_name = gathered(EMBEDDINGS, QUERIES, 3, "manhattan")
+    assert np.array_equal(
+        by_name, gathered(EMBEDDINGS, QUERIES, 3, lambda a, b: np.abs(a - b).sum())
+    )
+    with pytest.raises(ValueError, match="metric"):
+        gathered(EMBEDDINGS, QUERIES, 3, "cosin")
+
+
+@pytest.mark.parametrize("metric", ["cosine", "euclidean"])
+def test_a_sample_is_not_its_own_neighbour_even_among_copies(metric):
+    copies = np.ones((50, 3))
+    for k in (1, 7, 49):
+        found = gathered(copies, None, k, metric)
+        assert found.shape == (50, k)
+        assert not (found == np.arange(50)[:, None]).any()
+        assert all(len(set(row)) == k for row in found)
+
+
+def test_copies_are_found_in_an_order_that_the_seed_sets():
+    copies = np.ones((50, 3))
+    first, again, other = (gathered(copies, None, 5, seed=seed) for seed in (0, 0, 1))
+    assert np.array_equal(first, again) and not np.array_equal(first, other)
+    assert set(first[0]) != set(range(5)) != set(range(1, 6))
+
+
+def test_rows_of_zeros_are_orthogonal_to_others_and_equal_to_each_other():
+    some = np.array([[0.0, 0.0], [1.0, 0.0], [-1.0, 0.1], [1.0, 0.2], [0.0, 0.0]])
+    found = gathered(some, None, 4)
+    assert found[0, 0] == 4 and found[4, 0] == 0
+    assert found[1, 0] == 3 and set(found[1, 1:3]) == {0, 4} and found[1, 3] == 2
+
+
+def test_lengths_do_not_matter_and_precision_is_kept():
+    lengths = RNG.uniform(1e-30, 1e30, size=(30, 1))
+    assert np.allclose(on_sphere(lengths * EMBEDDINGS), on_sphere(EMBEDDINGS), rtol=1e-12)
+    assert on_sphere(EMBEDDINGS.astype(np.float32)).dtype == np.float32
+    assert (on_sphere(np.zeros((2, 3))) == 0).all()

@@ -74,16 +74,7 @@ def test_an_embedder_must_be_fitted_and_views_must_be_augmentations():
         make_view_scorer(alignment, augmentation="noise")(small().fit(X_DIGITS), X_DIGITS)
 
 
-def test_a_scorer_shows_how_it_was_made():
-    assert repr(MISALIGNED) == (
-        "make_view_scorer(alignment, augmentation=GaussianNoise(), greater_is_better=False)"
-    )
-    assert repr(make_view_scorer(neighbor_agreement)) == "make_view_scorer(neighbor_agreement)"
-
-
-def test_what_is_no_measure_or_no_embedder_is_refused():
-    with pytest.raises(TypeError, match="'measure' parameter of make_"):
-        make_view_scorer("alignment")
+def test_a_pipeline_that_ends_otherwise_is_refused():
     pipe = make_pipeline(small(), LogisticRegression(max_iter=1000))
     with pytest.raises(TypeError, match="estimator must be a ContrastiveEmbedder"):
         MISALIGNED(pipe.fit(X_DIGITS, np.arange(len(X_DIGITS)) % 10), X_DIGITS)
@@ -181,7 +172,11 @@ def test_samples_of_unknown_class_are_not_scored():
     assert NEIGHBORS(embedder, X_DIGITS, partly) == known
 
 
-def test_a_scorer_of_embeddings_shows_how_it_was_made():
+def test_a_scorer_shows_how_it_was_made():
+    assert repr(MISALIGNED) == (
+        "make_view_scorer(alignment, augmentation=GaussianNoise(), greater_is_better=False)"
+    )
+    assert repr(make_view_scorer(neighbor_agreement)) == "make_view_scorer(neighbor_agreement)"
     assert repr(NEIGHBORS) == (
         "make_embedding_scorer(knn_accuracy, n_neighbors=5, metric='euclidean')"
     )
@@ -193,8 +188,9 @@ def test_a_scorer_of_embeddings_shows_how_it_was_made():
 
 
 def test_what_cannot_be_scored_is_refused():
-    with pytest.raises(TypeError, match="'measure' parameter of make_"):
-        make_embedding_scorer("accuracy")
+    for make in (make_embedding_scorer, make_view_scorer):
+        with pytest.raises(TypeError, match="'measure' parameter of make_"):
+            make("accuracy")
     embedder = small().fit(X_DIGITS)
     with pytest.raises(ValueError, match="knn_accuracy needs the classes of the samples: pass y"):
         NEIGHBORS(embedder, X_DIGITS)

@@ -8,11 +8,9 @@ import pytest
 # private: the parts of a figure
 from skcontrast.plotting._axes import (
     axes,
-    class_colors,
     draw_cell,
     grid_size,
     intensities,
-    is_images,
     picture,
 )
 
@@ -21,17 +19,6 @@ def test_a_missing_matplotlib_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"needs matplotlib: pip install 'skcontrast\[plot\]'"):
         axes(None)
-
-
-def test_axes_are_those_that_are_given_or_of_a_new_figure(figures):
-    _, ax = figures.subplots()
-    assert axes(ax) is ax
-    assert axes(None).figure is not ax.figure
-
-
-@pytest.mark.parametrize("n", [1, 2, 7, 8, 10, 15, 20, 30])
-def test_each_class_has_a_colour_of_its_own(n):
-    assert len(class_colors(n)) == len(set(class_colors(n))) == n
 
 
 def test_grey_images_are_drawn_as_they_are_and_colour_in_unit_intensities():
@@ -60,9 +47,3 @@ def test_a_cell_keeps_the_shape_of_its_image(figures):
 
 def test_a_grid_is_at_most_seven_inches_wide():
     assert max(grid_size(2, n)[0] for n in range(1, 60)) <= 7 + 1e-9
-
-
-def test_images_have_three_or_four_dimensions():
-    assert [is_images(np.zeros((2,) * n)) for n in (1, 2, 3, 4, 5)] == [False] * 2 + [True] * 2 + [
-        False
-    ]

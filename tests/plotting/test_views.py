@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
-from torch.utils.data import Dataset
 
 from skcontrast.augmentation import RandomAffine, TimeCrop, Unflatten
 from skcontrast.plotting import ViewsDisplay
-from tests.common import IMAGES, X_DIGITS, images, small, small_images, vectors
+from tests.common import IMAGES, X_DIGITS, Items, images, small, small_images, vectors
 
 
 def ticks(axis):
@@ -66,14 +65,12 @@ def test_what_is_neither_images_nor_series_is_refused_with_the_way_out(kind):
         ViewsDisplay.from_estimator(small(encoder=None), X)
 
 
-class CountedImages(Dataset):
+class CountedImages(Items):
     """Images that count how often they are read."""
 
     def __init__(self, dtype=np.uint8):
-        self.reads, self.X = [], images(n=200).astype(dtype)
-
-    def __len__(self):
-        return len(self.X)
+        super().__init__(images(n=200).astype(dtype))
+        self.reads, self.X = [], self.items
 
     def __getitem__(self, row):
         self.reads.append(row)

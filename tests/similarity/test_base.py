@@ -1,7 +1,5 @@
 """A similarity of one's own: what it must offer, and what is found of what it overrides."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

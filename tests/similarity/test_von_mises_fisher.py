@@ -1,7 +1,5 @@
 """VonMisesFisher: golden values, gradients, the output of a network as a distribution."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

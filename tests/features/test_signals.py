@@ -1,12 +1,10 @@
-"""OrientedGradients: which way edges run in each cell; PatchDictionary: codes of patches."""
-
-from __future__ import annotations
+"""OrientedGradients, PatchDictionary and MiniRocket: edges, codes of patches, shares."""
 
 import numpy as np
 import pytest
 import torch
 
-from skcontrast.features import OrientedGradients, PatchDictionary
+from skcontrast.features import MiniRocket, OrientedGradients, PatchDictionary
 from skcontrast.features._signals import GradientLayer  # private: the layer against naive code
 from tests.common import images
 
@@ -41,9 +39,6 @@ def test_an_upright_edge_has_the_first_direction_alone():
 
 def test_an_even_image_has_no_edges():
     assert not layer()(torch.full((2, 3, 16, 16), 0.7)).any()
-
-
-LARGER = images(20, side=16)
 
 
 @pytest.mark.parametrize(
@@ -127,3 +122,52 @@ def test_constant_images_have_finite_features():
 
 def test_one_image_is_enough():
     assert np.isfinite(small().fit_transform(X[:1])).all()
+
+
+# MiniRocket
+
+
+RNG = np.random.default_rng(0)
+LINES = RNG.normal(size=(20, 2, 50))
+
+
+def small_kernels(**kwargs):
+    return MiniRocket(**{"n_features": 168, "random_state": 0, **kwargs})
+
+
+@pytest.mark.parametrize("asked, found", [(84, 84), (100, 84), (168, 168), (2016, 2016)])
+def test_the_number_of_features_is_a_multiple_of_84(asked, found):
+    features = small_kernels(n_features=asked)
+    assert features.fit_transform(LINES).shape == (20, found)
+    assert features.get_feature_names_out()[-1] == f"minirocket{found - 1}"
+
+
+def test_features_are_shares():
+    found = small_kernels().fit_transform(LINES)
+    assert (found >= 0).all() and (found <= 1).all()
+    counts = found * 50  # every second kernel is counted at all times
+    assert np.isclose(counts, counts.round(), atol=1e-4).all(axis=0).sum() >= 84
+
+
+def test_lists_of_series_of_unequal_lengths_are_padded():
+    series = [LINES[row, :, : 9 + 2 * row] for row in range(20)]
+    padded = np.full_like(LINES, np.nan)
+    for row, one in enumerate(series):
+        padded[row, :, : one.shape[1]] = one
+    expected = small_kernels().fit_transform(padded)
+    np.testing.assert_array_equal(small_kernels().fit_transform(series), expected)
+
+
+def test_later_series_may_have_other_lengths():
+    features = small_kernels().fit(LINES)
+    for n_times in (1, 30, 200):
+        found = features.transform(RNG.normal(size=(3, 2, n_times)))
+        assert found.shape == (3, 168) and np.isfinite(found).all()
+
+
+def test_features_do_not_depend_on_the_units():
+    np.testing.assert_allclose(
+        small_kernels().fit_transform(1000 * LINES + 7),
+        small_kernels().fit_transform(LINES),
+        atol=0.03,
+    )
