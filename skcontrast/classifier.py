@@ -135,8 +135,9 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         and the interval ``low`` to ``high``. None with ``pseudo_labels=False``, if the embedder
         learns from y, if classes are imbalanced among the labels, with fewer than two labels per
         class on average, fewer than 100 unlabeled rows, or more than 500 labels; then
-        cross-validate with `LabeledFolds`. It holds if each class has labels. With groups, it is
-        the accuracy before labels spread in them. At most 100 copies of a LogisticRegression are
+        cross-validate with `LabeledFolds`. It holds if each class has labels, and is too high
+        where most predictions are wrong. Do not choose settings by it. With groups, it is the
+        accuracy before labels spread in them. At most 100 copies of a LogisticRegression are
         fitted, or 20 of another classifier.
     temperature_ : float
         `predict_proba` divides log-probabilities by it: the mean of the largest probabilities on

@@ -159,8 +159,13 @@ TOY = {
     "studies.tables": (["--sets", "vote", *ONE], {"load": small_table, "N_LABELS": (5,)}),
     "studies.time_to_quality": (["--sets", "digits", "--rows", "raw", "untrained"], SMALL),
     "studies.trust": (
-        ["--rows", "OUT/trust.jsonl"],
-        {"SETS": ("digits",), "LABELS": (30,), "N_SEEDS": 1, "load": small_trust},
+        ["--study", "trust", "choose", "--rows", "OUT/trust.jsonl"],
+        {"SETS": ("digits",), "CHOICES": ("digits",), "LABELS": (30,), "FEW": (30,)}
+        | {"N_SEEDS": 1, "N_DRAWS": 1, "EPOCHS": 1, "load": small_trust},
+    ),
+    "studies.vectors": (
+        ["--sets", "digits", "--seeds", "1", "--rows", "OUT/vectors.jsonl"],
+        {"N_EPOCHS": 1, "DRAWS": {5: 1}, "load": small_trust},
     ),
     "studies.worth": (["--sets", "digits", "--rows", "default", "untrained", *ONE], SMALL),
 }
