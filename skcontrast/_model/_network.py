@@ -34,7 +34,7 @@ class Network(nn.Module):
     ----------
     encoder, projector : torch.nn.Module
         The encoder and the projection head.
-    user_names : dict of str to str, default={}
+    names : dict of str to str, default={}
         Maps prefixes of parameter names in this network to those that users write, which leave
         out the layers around the encoder.
     """
