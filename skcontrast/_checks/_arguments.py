@@ -36,7 +36,8 @@ def validated(**constraints: Any) -> Callable[[_F], _F]:
     Examples
     --------
     >>> from numbers import Integral
-    >>> from skcontrast._checks import Interval, validated
+    >>> from skcontrast._checks import Interval
+    >>> from skcontrast._checks._arguments import validated
     >>> @validated(n=[Interval(Integral, 1, 9, closed="both")])
     ... def double(n):
     ...     return 2 * n
