@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import cohen_kappa_score
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import StandardScaler, normalize
 from sklearn.utils import check_array, gen_batches
 
 from ._group_whitening import FEW_GROUPS, GroupWhitening
@@ -177,8 +177,14 @@ class WeightedBlocks:
 
     def _features(self, X: Any, embedded: NDArray) -> list[NDArray]:
         """Return the features of samples, one array for each block, from X and its embedding."""
-        outputs = (t.transform(self._input_of(t, X, embedded)) for t in self.transformers)
-        return [embedded, *map(_checked_output, self.transformers, outputs)]
+        H = [embedded]
+        for t in self.transformers:
+            H.append(_checked_output(t, t.transform(self._input_of(t, X, embedded))))
+            if self._input_of(t, X, embedded) is embedded:
+                # Rows of one length were .02 better on three sets of photographs; on vectors, the
+                # difference had either sign (benchmarks/studies/results/metadata.md).
+                H[-1] = normalize(H[-1])
+        return H
 
     def _input_of(self, block: Any, X: Any, embedded: NDArray) -> Any:
         """Return what a block transforms: the embedding if it is whitened, else X."""

@@ -21,7 +21,8 @@ skcontrast:
 
 Sets of `_metadata_sets` need the packages of its networks. ``NAME, network`` are images, and a
 frozen `Pretrained` network in `ContrastiveClassifier`, with three seeds: "raw" are its features,
-"no block" is "groups" without `GroupWhitening`.
+"no block" is "groups" without `GroupWhitening`, "own lengths" with rows of its output that are not
+normalised.
 
 Each row is stored when it is measured, in results/metadata.jsonl, and skipped afterwards.
 """
@@ -32,6 +33,7 @@ import argparse
 import json
 import warnings
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -137,6 +139,8 @@ def measured_network(data, seed):
     row["classifier"] = model.fit(X, codes).score(X_test, y_test)
     row["groups"] = model.fit(X, codes, groups=g).score(X_test, y_test)
     row["agreement"], _, row["pairs"] = model.group_agreement_
+    with patch("skcontrast._blocks.normalize", lambda H: H):
+        row["own lengths"] = model.fit(X, codes, groups=g).score(X_test, y_test)
     alone = ContrastiveClassifier(embedder, blocks=[], random_state=seed)
     row["no block"] = alone.fit(X, codes, groups=g).score(X_test, y_test)
     return {k: round(float(v), 4) for k, v in row.items()}
@@ -181,7 +185,9 @@ def measured(data, seed):
 
 def report(rows, base="raw"):
     """Print accuracies of one method, and differences of others from it, with 95 % intervals."""
-    methods = [k for k in rows[0] if BASES.get(k, "raw") == base and k not in NO_METHODS]
+    rows = [row for row in rows if base in row]
+    columns = dict.fromkeys(k for row in rows for k in row)
+    methods = [k for k in columns if BASES.get(k, "raw") == base and k not in NO_METHODS]
     print("| set | pairs |", " | ".join(methods), "|")
     names = [name for name in dict.fromkeys(row["set"] for row in rows) if name not in OWN]
     means = {"mean of these": names, "mean of those without a part": OWN}
@@ -198,8 +204,10 @@ def report(rows, base="raw"):
             if method == base:
                 cells.append(f"{np.mean([row[base] for row in some]):.3f}")
                 continue
-            half = student.ppf(0.975, len(gains) - 1) * np.std(gains, ddof=1) / len(gains) ** 0.5
-            cells.append(f"{np.mean(gains):+.3f} ± {half:.3f}")
+            cells.append(f"{np.mean(gains):+.3f}")
+            if len(gains) > 1:
+                quantile = student.ppf(0.975, len(gains) - 1)
+                cells[-1] += f" ± {quantile * np.std(gains, ddof=1) / len(gains) ** 0.5:.3f}"
         print(f"| {name} | {np.mean([r['pairs'] for r in some]):.1f} |", " | ".join(cells), "|")
 
 

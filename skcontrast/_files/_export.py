@@ -201,13 +201,21 @@ def _features_layers(transformer: Any, network: nn.Module | None) -> nn.Module:
     if isinstance(transformer, GroupWhitening):
         mean, V = transformer.mean_, transformer.components_
         V = np.eye(len(mean)) if V is None else V
-        layers.append(_linear_layer(V, -V @ mean))
+        layers += [_linear_layer(V, -V @ mean), *([_Normalized()] if of_network else [])]
     elif inner is not transformer:  # whitened by views
         scaler, V = transformer.scaler_, transformer.components_
         rotation = transformer.gain_ * np.eye(V.shape[1]) + V.T * transformer.gains_ @ V
         weight = rotation / scaler.scale_
         layers.append(_linear_layer(weight, -weight @ scaler.mean_))
     return nn.Sequential(*layers)
+
+
+class _Normalized(nn.Module):
+    """Rows of length 1."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Normalise a batch of shape (n, width)."""
+        return nn.functional.normalize(x)
 
 
 class _Concatenated(nn.ModuleList):
