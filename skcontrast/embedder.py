@@ -193,7 +193,7 @@ class ContrastiveEmbedder(
         `n_components` was; ``Pretrained`` may leave its network frozen.
     adaptation_ : dict, list of (dict or None), or None
         Why a ``Pretrained`` network was trained or stayed frozen: ``adapted``, and as ``reason``
-        "view retrieval", "participation ratio", "equal features", "labels", "groups",
+        "distance", "view retrieval", "participation ratio", "equal features", "labels", "groups",
         "adapt=True", "adapt=False" or "no trainable weights"; what was measured, with its limit.
         With several encoders, a list; None without ``Pretrained``, and in files of earlier
         versions.

@@ -31,6 +31,9 @@ package peft. ``--in-fit SemiSupCon`` gives the same two draws of five labels to
 loss, ``no labels`` is the embedder without them, judged by these draws, and ``SetFit`` is the
 order of Tunstall et al. 2022: the labelled images alone are contrasted by their classes (SupCon)
 before the logistic regression.
+``--distances`` fits nothing and prints what could decide whether to adapt: the distance of 100
+images to those of the pretraining (KL), at their own size, and of 300 images view retrieval and
+the participation ratio d, at the size of the training.
 ``--classifiers`` compares, for each variant and by five draws of five labels per class, a logistic
 regression on frozen features, these with pseudo-labels, and ``ContrastiveClassifier`` without and
 with them.
@@ -61,6 +64,7 @@ from benchmarks._photographs import (
 from benchmarks._protocol import remembering
 from benchmarks._results import Table, make_parser, spread
 from skcontrast import ContrastiveClassifier, ContrastiveEmbedder, losses
+from skcontrast._model import _adapt
 from skcontrast.augmentation import RandomFlip, RandomResizedCrop, compose
 from skcontrast.encoders import Pretrained, _pretrained
 from skcontrast.encoders._pretrained_network import PretrainedNetwork
@@ -154,6 +158,20 @@ def logistic_score(h, y, h_test, y_test):
     return LogisticRegression(max_iter=300).fit(h / unit, y).score(h_test / unit, y_test)
 
 
+def distances(X, network):
+    """Return what could decide whether to adapt a network to images, by name."""
+    encoder = pretrained_encoder(network)
+    module = encoder.build(X.shape[1:]).eval()
+    images = torch.tensor(X[: _adapt._N_IMAGES]) / 255
+    native = module.pixels.size
+    module.pixels.size = _pretrained.image_sizes(encoder, module.network, X.shape[-2:])[1]
+    found = _adapt._measured(module, images, native)
+    with patch.object(_adapt, "has_statistics", lambda layer: False):
+        found |= _adapt._measured(module, images, native)
+    names = {"KL": "distance", "view retrieval": "view_retrieval", "d": "participation_ratio"}
+    return {"pixels": min(native)} | {name: found[key] for name, key in names.items()}
+
+
 class OfItsBatches(Pretrained):
     """Pretrained, but in training batch normalisation has the statistics of each batch."""
 
@@ -232,15 +250,20 @@ def main():
     parser.add_argument("--variants", nargs="*", default=[""], help="none for no embedder")
     parser.add_argument("--fine-tune", nargs="+", default=[], choices=list(RATES))
     parser.add_argument("--classifiers", action="store_true")
+    parser.add_argument("--distances", action="store_true")
     parser.add_argument("--in-fit", nargs="*", default=[], choices=WAYS)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--suffix", default="", help="of the name under which --save stores it")
     args = parser.parse_args()
     torch.set_num_threads(1)
     network, size = args.network, "" if args.side == 96 else f", {args.side} pixels"
-    with Table(network + size + args.suffix, args, labels=3, ratios=COLUMNS) as table:
+    shape = {"labels": 1} if args.distances else {"labels": 3, "ratios": COLUMNS}
+    with Table(network + size + args.suffix, args, **shape) as table:
         for name in args.sets:
             data = load(name, args.side)
+            if args.distances:
+                table.add({"set": name} | distances(data[0], network))
+                continue
             tuned = [(kind, rate) for kind in args.fine_tune for rate in RATES[kind]]
             for kind, rate in tuned:
                 found = [fine_tuned(kind, data, network, 5, rate, draw) for draw in range(2)]

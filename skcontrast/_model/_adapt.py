@@ -5,28 +5,36 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
-from numpy.random import RandomState
 from torch import Tensor, nn
 
 from ..augmentation import compose
-from ..encoders._pretrained import Pretrained, has_batch_norm, image_sizes, output_width
+from ..encoders._pretrained import Pretrained, has_statistics, image_sizes, output_width
 from ..encoders._pretrained_network import PretrainedNetwork
 from ..kinds import Images
 from ._defaults import default_chain
 
-# For adapt="auto": the number of images and their batch size.
+# For adapt="auto": the number of images, and their batch size.
 _N_IMAGES, _BATCH = 300, 32
-# For adapt="auto", at the image size of the training: the largest share of views, of 300 images,
-# whose nearest neighbour is the other view of the same image; with lite0 and lite2, sets that gain
-# have .29 to .73 (but weather .85, satellite tiles .95), sets that lose .79 to .98. Without batch
-# normalisation, also the largest participation ratio of the features: with a vision transformer,
-# adapting gains where it is 3.7 to 8.8 (nine sets; seedlings 10.9), and costs accuracy at 9.6.
+# With batch normalisation: the number of images, at their own size, and the least distance to the
+# pretraining. lite0: sets that gain have .12 to .43, sets that lose .09 to .11.
+_N_DISTANT, _LEAST_DISTANCE = 100, 0.12
+# Without, at the size of the training: the largest share of views whose nearest neighbour is the
+# other view of the same image, and the largest participation ratio of the features. With a vision
+# transformer, adapting gains where the ratio is 3.7 to 8.8 (nine sets; seedlings 10.9), and costs
+# accuracy at 9.6.
 _MOST_RETRIEVED, _MOST_DIRECTIONS = 0.75, 9
+# Of what is measured, how it is written.
+_FORMS = {"distance": ".2f", "view_retrieval": ".0%", "participation_ratio": ".3g"}
 
 
 def adapt(
-    encoder: Pretrained, module: nn.Module, images: Tensor, rng: RandomState, reason: str | None
+    encoder: Pretrained,
+    module: nn.Module,
+    images: Tensor,
+    rng: np.random.RandomState,
+    reason: str | None,
 ) -> dict[str, Any]:
     """Decide whether to train a pretrained network, and prepare it; return the decision.
 
@@ -68,7 +76,7 @@ def adapt(
     decision = {"adapted": True, "reason": (reason if is_auto else None) or "adapt=True"}
     if is_auto and reason is None:
         some = images[torch.from_numpy(rng.permutation(len(images))[:_N_IMAGES])]
-        decision = _measured(network, some)
+        decision = _measured(network, some, native)
     network.notes.append(describe(decision))
     if not decision["adapted"]:
         network.requires_grad_(False).pixels.size = native
@@ -81,13 +89,14 @@ def adapt(
 
 def describe(decision: dict[str, Any]) -> str:
     """Return a decision in words."""
-    parts = [decision["reason"]] if "view_retrieval" not in decision else []
-    for name, form in (("view_retrieval", ".0%"), ("participation_ratio", ".3g")):
+    parts = []
+    for name, form in _FORMS.items():
         if name in decision:
             value, limit = decision[name], decision[f"{name}_limit"]
             parts.append(f"{name.replace('_', ' ')} {value:{form}} (limit {limit:{form}})")
-    if "view_retrieval" in decision and not decision["adapted"]:
+    if parts and not decision["adapted"]:
         parts.append("adapt=True may gain where images are no ordinary photographs")
+    parts = parts or [decision["reason"]]
     return f"{'adapted' if decision['adapted'] else 'frozen'}: {', '.join(parts)}"
 
 
@@ -104,24 +113,65 @@ def _freeze(network: PretrainedNetwork, share: float) -> None:
 
 
 @torch.no_grad()
-def _measured(network: PretrainedNetwork, images: Tensor) -> dict[str, Any]:
-    """Return the decision by the features of images, and of their views."""
-    features = torch.cat([network.eval()(batch) for batch in images.split(_BATCH)]).double()
+def _measured(network: PretrainedNetwork, images: Tensor, native: Any) -> dict[str, Any]:
+    """Return the decision by the features of images, and by their distance or their views."""
+    if is_normed := any(map(has_statistics, network.modules())):
+        trained, network.pixels.size, images = network.pixels.size, native, images[:_N_DISTANT]
+        features, distance = _distance(network.eval(), images)
+        network.pixels.size = trained
+    else:
+        features = torch.cat([network.eval()(batch) for batch in images.split(_BATCH)])
+    features = features.double()
     rows = nn.functional.normalize(features - features.mean(0))
     # Between different images only, so that the ratio does not grow with their number.
     squares = (rows @ rows.T).square().fill_diagonal_(0)
     ratio = float((squares.numel() - len(rows)) / squares.sum())
     if math.isinf(ratio):
         return {"adapted": False, "reason": "equal features"}
+    if is_normed:
+        found = {"distance": distance, "distance_limit": _LEAST_DISTANCE}
+        return {"adapted": distance >= _LEAST_DISTANCE, "reason": "distance", **found}
     draw = compose(default_chain(Images(), tuple(images.shape[1:])) or [], images.shape[1:])
     retrieved = _retrieval(network, draw, images)
     adapts, reason = retrieved <= _MOST_RETRIEVED, "view retrieval"
-    values: dict[str, Any] = {"view_retrieval": retrieved, "view_retrieval_limit": _MOST_RETRIEVED}
-    if not has_batch_norm(network):
-        if adapts and ratio > _MOST_DIRECTIONS:
-            adapts, reason = False, "participation ratio"
-        values |= {"participation_ratio": ratio, "participation_ratio_limit": _MOST_DIRECTIONS}
-    return {"adapted": adapts, "reason": reason, **values}
+    if adapts and ratio > _MOST_DIRECTIONS:
+        adapts, reason = False, "participation ratio"
+    return {
+        "adapted": adapts,
+        "reason": reason,
+        "view_retrieval": retrieved,
+        "view_retrieval_limit": _MOST_RETRIEVED,
+        "participation_ratio": ratio,
+        "participation_ratio_limit": _MOST_DIRECTIONS,
+    }
+
+
+def _distance(network: PretrainedNetwork, images: Tensor) -> tuple[Tensor, float]:
+    """Return the features of images, and their distance to the images of the pretraining.
+
+    KL(N(mean, variance) || N(running mean, running variance)) of the inputs of batch
+    normalisation, averaged over channels and over the last third of the layers.
+    """
+    moments: dict[Any, Any] = {}
+
+    def add(layer: nn.Module, inputs: tuple[Tensor], output: Tensor) -> None:
+        x = inputs[0].transpose(0, 1).flatten(1)
+        mean, variance = x.mean(1).double(), x.var(1, correction=0).double()
+        new = torch.stack([torch.ones_like(mean), mean, variance + mean**2])
+        moments[layer] = moments.get(layer, 0) + len(inputs[0]) * new
+
+    layers = [layer for layer in network.modules() if has_statistics(layer)]
+    hooks = [layer.register_forward_hook(add) for layer in layers]
+    features = torch.cat([network(batch) for batch in images.split(_BATCH)])
+    for hook in hooks:
+        hook.remove()
+    found = [0.0]  # if the network uses none of the layers
+    for layer, (n, mean, square) in moments.items():
+        variance = layer.running_var + layer.eps
+        ratio = (square / n - (mean / n) ** 2 + layer.eps) / variance
+        shift = (mean / n - layer.running_mean) ** 2 / variance
+        found.append(float((ratio - ratio.log() + shift - 1).mean() / 2))
+    return features, float(np.mean(found[-max(1, -(-len(moments) // 3)) :]))
 
 
 def _retrieval(network: PretrainedNetwork, draw: Callable[..., Tensor], images: Tensor) -> float:

@@ -79,12 +79,14 @@ class Pretrained(Encoder):
         torchvision's weights, of timm or of open_clip.
     adapt : bool or "auto", default="auto"
         Whether `fit` trains the network. False leaves it frozen: `transform` returns its features,
-        and `fit` takes seconds. "auto" decides by the features of 300 images, at the size of the
-        training: the network is trained if at most 75 % of views are retrieved, that is, nearest
-        to the other view of the same image. Networks without batch normalisation also need a
-        participation ratio of at most 9, see :ref:`when-to-adapt`. Every network is trained if
-        the loss needs labels, and with ``same_group="positive"``. `adaptation_` of the embedder
-        has the decision and its reason. The linear layer of `n_components` is always trained.
+        and `fit` takes seconds. "auto" decides by the distance of 100 images to those of the
+        pretraining, of which batch normalisation has the mean and the variance: the network is
+        trained if it is at least 0.12. Without batch normalisation, at most 75 % of the views of
+        300 images must be retrieved, that is, nearest to the other view of the same image, and
+        the participation ratio must be at most 9, see :ref:`when-to-adapt`. Every network is
+        trained if the loss needs labels, and with ``same_group="positive"``. `adaptation_` of the
+        embedder has the decision and its reason. The linear layer of `n_components` is always
+        trained.
     rate : float, default=None
         Learning rate of the network, relative to that of the projection head. None is 0.2 for
         networks with batch normalisation and 0.05 for others, such as transformers.
@@ -275,6 +277,11 @@ class Pretrained(Encoder):
 def has_batch_norm(network: nn.Module) -> bool:
     """Return whether a network has batch normalisation."""
     return any(isinstance(layer, BATCH_NORM) for layer in network.modules())
+
+
+def has_statistics(layer: nn.Module) -> bool:
+    """Return whether a layer is batch normalisation with statistics of the pretraining."""
+    return isinstance(layer, BATCH_NORM) and layer.running_var is not None
 
 
 def image_sizes(encoder: Pretrained, network: nn.Module, sides: Sequence[int]) -> tuple[Any, Any]:

@@ -278,7 +278,7 @@ def test_a_network_of_one_size_is_adapted_by_default():
     net = FixedSize()
     net.image_size = 224
     embedder = small(encoder=pretrained(net, size=None), max_epochs=1).fit(images(20, side=32))
-    assert embedder.adapted_ and embedder.adaptation_["reason"] == "view retrieval"
+    assert embedder.adapted_ and embedder.adaptation_["reason"] == "distance"
 
 
 class Transformer(nn.Module):
@@ -471,8 +471,8 @@ class WithoutNorm(Varied):
 @pytest.mark.parametrize(
     "made, is_adapted, reason",
     [
-        (Net, True, "view retrieval"),
-        (Varied, True, "view retrieval"),
+        (Net, True, "distance"),
+        (Varied, True, "distance"),
         (Transformer, True, "view retrieval"),
         (WithoutNorm, False, "participation ratio"),
     ],
@@ -485,15 +485,32 @@ def test_without_batch_normalisation_a_network_is_trained_if_features_vary_in_fe
     assert embedder.adapted_ == is_adapted and embedder.n_epochs_ == is_adapted
     found = embedder.adaptation_
     assert found["adapted"] == is_adapted and found["reason"] == reason
-    assert (found["view_retrieval"] <= found["view_retrieval_limit"] == 0.75) or not is_adapted
-    if made in (Transformer, WithoutNorm):
+    if reason == "distance":
+        assert found["distance"] >= found["distance_limit"] == 0.12
+    else:
+        assert found["view_retrieval"] <= found["view_retrieval_limit"] == 0.75
         limit = found["participation_ratio_limit"]
         assert limit == 9 and (found["participation_ratio"] <= limit) == is_adapted
-    assert ("participation_ratio" in found) == (made in (Transformer, WithoutNorm))
+    assert ("distance" in found) == (made in (Net, Varied))
     assert not any(capsys.readouterr())
 
 
-def test_the_decision_looks_at_images_of_the_size_of_the_training():
+def test_networks_whose_statistics_are_those_of_the_images_stay_frozen():
+    X = images(40, side=32)
+    network = Net().eval()
+    network.norm.train().momentum = None  # its statistics become those of all batches
+    network((torch.from_numpy(X) / 255 - 0.5) / 0.25)
+    encoder = pretrained(network.eval())
+    for scale, is_adapted in [(1, False), (4, True)]:
+        embedder = small(encoder=encoder, max_epochs=1, verbose=0).fit(X // scale)
+        found = embedder.adaptation_
+        assert found["reason"] == "distance" and found["adapted"] == is_adapted
+        assert (found["distance"] >= found["distance_limit"]) == is_adapted
+        assert found["distance"] < 1e-3 or is_adapted
+
+
+@pytest.mark.parametrize("norm, side", [(nn.BatchNorm2d(8), 160), (nn.Identity(), 96)])
+def test_distances_need_images_of_their_own_size_and_views_that_of_the_training(norm, side):
     sides = []
 
     class Noted(Net):
@@ -501,17 +518,19 @@ def test_the_decision_looks_at_images_of_the_size_of_the_training():
             sides.append(x.shape[-1])
             return super().forward(x)
 
-    encoder = pretrained(Noted(), size=None)
+    network = Noted()
+    network.norm = norm
+    encoder = pretrained(network, size=None)
     module = encoder.build((3, 160, 160))
     assert set(sides) == {160}
     sides.clear()
     adapted(encoder, module, torch.rand(12, 3, 160, 160))
-    assert set(sides[1:]) == {96}  # the first call compares the number of features
+    assert set(sides[2:]) == {side}  # the first calls compare the number of features
     assert module.original is None or module.original.pixels.size == (160, 160)
 
 
 def test_a_network_that_retrieves_views_stays_frozen(capsys):
-    class Hue(Net):
+    class Hue(WithoutNorm):
         def forward(self, x):
             colours = x.mean((2, 3))
             hue = F.normalize(colours - colours.mean(1, keepdim=True))
