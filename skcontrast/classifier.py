@@ -96,7 +96,8 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         ``WeisfeilerLehman()`` for graphs. Nothing for custom kinds, for samples of several
         modalities, and with a :class:`~skcontrast.encoders.Pretrained` encoder. With groups, also
         a :class:`GroupWhitening` of vectors, or of the features of a frozen pretrained network:
-        with a `Pretrained` encoder, ``GroupWhitening()`` in this list whitens the embedding.
+        with a `Pretrained` encoder, ``GroupWhitening()`` in this list whitens the embedding, and
+        its rows are normalised.
     use_labels : bool, default=False
         Whether the embedder is trained with the known labels, too. If its `loss` is None, it is
         ``SemiSupCon()``. Training takes a quarter longer and adds little to the gain of

@@ -199,10 +199,11 @@ def report(rows, base="raw"):
         for method in methods:
             by_set = {}
             for row in some:
-                by_set.setdefault(row["set"], []).append(row[method] - row[base])
+                gain = row[method] - (row[base] if method != base else 0)
+                by_set.setdefault(row["set"], []).append(gain)
             gains = [np.mean(v) for v in by_set.values()] if name in means else by_set[name]
             if method == base:
-                cells.append(f"{np.mean([row[base] for row in some]):.3f}")
+                cells.append(f"{np.mean(gains):.3f}")
                 continue
             cells.append(f"{np.mean(gains):+.3f}")
             if len(gains) > 1:
