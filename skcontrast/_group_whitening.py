@@ -151,25 +151,18 @@ class GroupWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared
             `groups` has not one entry per row, or the rows of each group are equal.
         """
         validate_parameters(self)
-        self.transformer_ = None if self.transformer is None else clone(self.transformer).fit(X)
-        array = self._checked(X, reset=True)
-        if self.transformer_ is not None:
-            for name in ("n_features_in_", "feature_names_in_"):
-                if hasattr(self.transformer_, name):
-                    setattr(self, name, getattr(self.transformer_, name))
-                elif hasattr(self, name):
-                    delattr(self, name)
+        transformer = None if self.transformer is None else clone(self.transformer).fit(X)
+        array = self._checked(X, transformer, reset=True)
         n = len(array)
         codes = np.full(n, -1) if groups is None else group_codes(groups, n)
         known = codes >= 0
         quiet = np.errstate(over="ignore", invalid="ignore")
         with quiet, naming("X", "numbers of finite variance"):
-            self.mean_ = array.mean(axis=0, dtype=np.float64)
-            D = array[known] - self.mean_
-            assert_all_finite(self.mean_)
+            mean = array.mean(axis=0, dtype=np.float64)
+            D = array[known] - mean
+            assert_all_finite(mean)
             assert_all_finite(D)
-        self.components_ = self.variances_ = None
-        self._n_features_out, sizes = array.shape[1], np.bincount(codes[known])
+        components, b, sizes = None, None, np.bincount(codes[known])
         if len(sizes) < 2 or sizes.max() < 2:
             got = "None" if groups is None else f"{len(sizes)} group(s) of {len(D)} row(s)"
             warn(
@@ -177,19 +170,27 @@ class GroupWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared
                 f"more rows, got groups={got}. Pass fit(X, groups=...), or STEP__groups= to a "
                 "Pipeline."
             )
-            return self
-        if (sizes > 1).sum() < FEW_GROUPS:  # without their number, which differs between folds
-            warn(
-                f"groups has fewer than {FEW_GROUPS} groups of 2 rows or more: the output may be "
-                "worse than X. Compare both on labeled samples."
-            )
-        components, b = _discriminants(D, codes[known], sizes, self.shrinkage)
-        if not b.any():
-            warn(
-                "groups have means that differ no more than those of random rows, so that the "
-                "output is 0. Use X without GroupWhitening, or other groups."
-            )
+        else:
+            components, b = _discriminants(D, codes[known], sizes, self.shrinkage)
+            if (sizes > 1).sum() < FEW_GROUPS:  # without their number, which differs between folds
+                warn(
+                    f"groups has fewer than {FEW_GROUPS} groups of 2 rows or more: the output may "
+                    "be worse than X. Compare both on labeled samples."
+                )
+            if not b.any():
+                warn(
+                    "groups have means that differ no more than those of random rows, so that the "
+                    "output is 0. Use X without GroupWhitening, or other groups."
+                )
+        # Only now, so that a failed fit leaves the estimator as it was.
+        self.transformer_, self.mean_ = transformer, mean
         self.components_, self.variances_ = components, b
+        self._n_features_out = array.shape[1]
+        for name in ("n_features_in_", "feature_names_in_") if transformer is not None else ():
+            if hasattr(transformer, name):
+                setattr(self, name, getattr(transformer, name))
+            elif hasattr(self, name):
+                delattr(self, name)
         return self
 
     @guarded()
@@ -207,13 +208,12 @@ class GroupWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared
             Of dtype float32 if X is, else float64.
         """
         check_is_fitted(self)
-        array = self._checked(X, reset=False)
+        array = self._checked(X, self.transformer_, reset=False)
         Z = array - self.mean_
         Z = Z if self.components_ is None else Z @ self.components_.T
         return Z.astype(array.dtype, copy=False)
 
-    def _checked(self, X: Any, *, reset: bool) -> NDArray:
-        inner = self.transformer_
+    def _checked(self, X: Any, inner: Any, *, reset: bool) -> NDArray:
         X = X if inner is None else inner.transform(X)
         check_entries(X, "X")
         options: Any = {"dtype": _FLOATS, "accept_sparse": "csr", "ensure_min_samples": 1 + reset}

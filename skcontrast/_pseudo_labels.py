@@ -62,7 +62,6 @@ def agreement_of(codes: NDArray[np.int64], groups: NDArray[np.int64]) -> GroupAg
     n_agreeing = float((np.bincount(of, counts * (counts - 1)) / sizes.clip(1)).sum())
     n_pairs, chance = int((sizes - 1).clip(0).sum()), float(shares @ shares)
     agreement = agreement_from_pairs(n_agreeing, n_pairs, chance)
-    # Without the numbers of pairs, the warnings of all folds of a cross-validation are equal.
     if agreement.is_low:
         warn(
             "groups are ignored, because labeled samples of the same group have the same class "
@@ -74,10 +73,11 @@ def agreement_of(codes: NDArray[np.int64], groups: NDArray[np.int64]) -> GroupAg
         missing = 5
         while not agreement_from_pairs(n_agreeing + missing, n_pairs + missing, chance).is_known:
             missing *= 2
+        more = f"about {missing} more samples whose group has a label"
         warn(
             "Labels are not spread in groups, because it is not certain that groups share a "
-            f"class (attribute group_agreement_). Label about {missing} more samples whose group "
-            "has a label."
+            "class (attribute group_agreement_). Label "
+            f"{more if n_pairs else f'two samples of each of about {missing} groups'}."
         )
     return agreement
 
@@ -85,8 +85,9 @@ def agreement_of(codes: NDArray[np.int64], groups: NDArray[np.int64]) -> GroupAg
 def spread_in_groups(classifier: Any, Z: NDArray, labels: Labels) -> Labels:
     """Return labels where unlabeled rows have the majority of the labels of their group.
 
-    They weigh what the classifier, fitted to the known classes, gives as the probability of it. If
-    it has no probabilities or takes no weights, they get it where the classifier predicts it.
+    Their weight is the probability that the classifier, fitted to the known classes, gives to it.
+    If it has no probabilities or takes no weights, they get it where the classifier predicts it.
+    Of a tie, the first class is taken.
     """
     codes, groups = labels.codes, labels.groups
     if groups is None:
@@ -170,7 +171,11 @@ def refit(
         share = float((agreed[unlabeled] >= 0).mean())
         estimate = _estimated_accuracy(share, spreading, classifier, Z, own)
         reason = "the classifier cannot be fitted without some of the labels"
+    # The temperature is that of the classifier whose accuracy is estimated, before labels spread.
+    some, probabilities = unlabeled[:: max(1, -(-len(unlabeled) // _MOST_ROWS))], None
     if in_groups and (labels := spread_in_groups(classifier, Z, own)) is not own:
+        if estimate is not None and hasattr(classifier, "predict_proba"):
+            probabilities = classifier.predict_proba(Z[some])
         labels.fit(classifier, Z)
         spreading = Spreading(blocks, Z, labels.codes)
         agreed = _agreed_labels(spreading, labels.codes, labels.predict(classifier, Z))
@@ -182,8 +187,9 @@ def refit(
         return Trust(estimate, reason=reason)
     temperature = 1.0
     if estimate is not None:
-        some = unlabeled[:: -(-len(unlabeled) // _MOST_ROWS)]
-        temperature = _matching_temperature(classifier.predict_proba(Z[some]), estimate.value)
+        if probabilities is None:
+            probabilities = classifier.predict_proba(Z[some])
+        temperature = _matching_temperature(probabilities, estimate.value)
     uncertainty = _uncertainty(classifier, Z, spreading, own.codes)
     return Trust(estimate, temperature, uncertainty, reason)
 
@@ -315,16 +321,21 @@ def _estimated_accuracy(
 def _matching_temperature(probabilities: NDArray, accuracy: float) -> float:
     """Return the temperature at which the mean of the top probabilities is an accuracy.
 
-    Probabilities are those of unlabeled rows, ``p ** (1 / temperature)``, scaled to sum 1. It is 1
-    if there is no such temperature between :math:`e^{-3}` and :math:`e^3`.
+    Probabilities are those of unlabeled rows, ``p ** (1 / temperature)``, scaled to sum 1. It is
+    at least :math:`e^{-3}` and at most :math:`e^3`, and 1 if probabilities of 0, as of neighbours
+    or trees, keep the mean from being as low.
     """
-    logs = np.log(np.maximum(probabilities, np.finfo(probabilities.dtype).tiny))
+    tiny = np.finfo(probabilities.dtype).tiny
+    logs = np.log(np.maximum(probabilities, tiny))
 
     def excess(log_temperature: float) -> float:
         return softmax(logs / np.exp(log_temperature), axis=1).max(1).mean() - accuracy
 
-    is_between = excess(_COLDEST) > 0 > excess(_HOTTEST)
-    return float(np.exp(brentq(excess, _COLDEST, _HOTTEST))) if is_between else 1.0
+    if excess(_HOTTEST) >= 0:
+        return 1.0 if (probabilities < tiny).any() else float(np.exp(_HOTTEST))
+    if excess(_COLDEST) <= 0:
+        return float(np.exp(_COLDEST))
+    return float(np.exp(brentq(excess, _COLDEST, _HOTTEST)))
 
 
 def at_temperature(probabilities: NDArray, temperature: float) -> NDArray:

@@ -136,14 +136,14 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         and the interval ``low`` to ``high``. None with ``pseudo_labels=False``, if the embedder
         learns from y, if classes are imbalanced among the labels, with fewer than two labels per
         class on average, fewer than 100 unlabeled rows, or more than 500 labels; then
-        cross-validate with `LabeledFolds`. It holds if each class has labels, and is too high
-        where most predictions are wrong. Do not choose settings by it. With groups, it is the
+        cross-validate with `LabeledFolds`. It holds if each class has labels. It is too high where
+        most predictions are wrong, and too low where classes are imbalanced, such as 1 : 4. Do not choose settings by it. With groups, it is the
         accuracy before labels spread in them. At most 100 copies of a LogisticRegression are
         fitted, or 20 of another classifier.
     temperature_ : float
         `predict_proba` divides log-probabilities by it: the mean of the largest probabilities on
-        the unlabeled rows is then ``accuracy_.value``. 1 without `accuracy_`, and if only 0 and 1
-        are predicted.
+        the unlabeled rows is then ``accuracy_.value``, before labels spread in groups. 1 without
+        `accuracy_`, and if probabilities of 0, as of neighbours or trees, keep the mean from it.
     group_agreement_ : GroupAgreement or None
         With groups, how often two labels of a group agree beyond chance: ``value``, the lower end
         ``low`` of its interval, and ``n_pairs``, the number of such pairs.
@@ -389,12 +389,18 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         X : array-like, Dataset, Modalities or list of graphs
             Samples of the shape seen in `fit`.
         groups : array-like of shape (n_samples,), default=None
-            As in `predict_proba`: the samples of a group get the same class.
+            As in `predict_proba`: the samples of a group get the same class. The classifier needs
+            this method.
 
         Returns
         -------
         y : ndarray of shape (n_samples,)
         """
+        if groups is not None and not hasattr(self, "predict_proba"):
+            raise TypeError(
+                f"groups need a classifier with predict_proba, got {self.classifier!r}: omit "
+                "groups, or pass classifier=None."
+            )
         if groups is not None:
             return self.classes_[self.predict_proba(X, groups=groups).argmax(axis=1)]
         Z = np.asarray(self.transform(X))
@@ -429,7 +435,7 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         if groups is None:
             return probabilities
         known = self.group_agreement_
-        if known is None or known.is_low or not known.is_known:
+        if known is None or not known.is_known:
             raise ValueError(
                 "groups must be None, because fit has not shown that groups share a class, got "
                 f"group_agreement_={known}. Pass fit(X, y, groups=...) with more labeled samples "

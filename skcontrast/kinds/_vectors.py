@@ -24,6 +24,9 @@ from ._scaling import AffineScaler, ArrayKind, Standardize
 # order, and if their correlations are at most this many times those of independent columns
 # (benchmarks/studies/results/components.md). Fewer columns may be in this order by chance.
 _LEAST_ORDER, _MOST_CORRELATED, _FEWEST_COLUMNS, _MOST_ROWS = 0.9, 3.0, 8, 2000
+# Their root mean square is at most this, too: few rows are correlated by chance. With more columns
+# this would take long.
+_LARGEST_CORRELATION, _MOST_COLUMNS = 0.2, 4096
 # The ratio of deviations from which a warning is issued. With 3.6, an embedder lost .2.
 _LEAST_FALL = 2.0
 _EXPECTED = "vectors of real numbers, shape (n_samples, n_features)"
@@ -111,11 +114,12 @@ class Vectors(ArrayKind):
         """Warn of principal components, which are whitened if they are standardised."""
         if is_declared or not self.standardize or not isinstance(X, np.ndarray):
             return
-        if (fall := _fall_of_components(X)) >= _LEAST_FALL:
+        if _fall_of_components(X) >= _LEAST_FALL:
             warn(
-                "The columns of X look like principal components, uncorrelated with deviations "
-                f"that fall by a factor of {fall:.3g}, and standardisation would whiten them. "
-                "Pass X before PCA, or X / X.std() with kind=Vectors(standardize=False)."
+                "The columns of X look like principal components, or the output of "
+                "GroupWhitening: they are uncorrelated, and their deviations fall. "
+                "Standardisation would whiten them. Pass X before this step, or X / X.std() with "
+                "kind=Vectors(standardize=False)."
             )
 
     def scaler(self) -> VectorScaler:
@@ -167,12 +171,15 @@ def _fall_of_components(X: np.ndarray) -> float:
     with np.errstate(all="ignore"):  # the scaler reports numbers that are too large
         deviations = X.std(axis=0)
         X, deviations = X[:, deviations > 0], deviations[deviations > 0]
-        if (d := len(deviations)) < _FEWEST_COLUMNS:
+        if not _FEWEST_COLUMNS <= (d := len(deviations)) <= _MOST_COLUMNS:
+            return 0.0
+        if (X[:, 1:] >= 0).all():  # such as counts and one-hot columns, in order of frequency
             return 0.0
         if np.corrcoef(deviations.argsort().argsort(), np.arange(d))[0, 1] > -_LEAST_ORDER:
             return 0.0
         squares = np.square(np.corrcoef(X.T)).sum() - d
-        is_uncorrelated = squares * len(X) <= _MOST_CORRELATED**2 * d * (d - 1)
+        most = min(_MOST_CORRELATED / len(X) ** 0.5, _LARGEST_CORRELATION)
+        is_uncorrelated = squares <= most**2 * d * (d - 1)
         return float(deviations.max() / deviations.min()) if is_uncorrelated else 0.0
 
 

@@ -66,8 +66,8 @@ class EstimatedAccuracy(NamedTuple):
         Parameters
         ----------
         n_correct, n_tested : int
-            How many of them were predicted correctly, and how many there are. They must be drawn
-            at random from the samples without a label.
+            How many of them were predicted correctly, and how many there are, in one call for all
+            of them. They must be drawn at random from the samples without a label.
 
         Returns
         -------
@@ -136,6 +136,8 @@ class GroupAgreement(NamedTuple):
     n_pairs: int
 
     def __str__(self) -> str:
+        if self.n_pairs == 0:
+            return "unknown (0 labeled pairs)"
         return f"{self.value:.2f} (at least {self.low:.2f}, {self.n_pairs} labeled pairs)"
 
     @property
