@@ -137,9 +137,9 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         learns from y, if classes are imbalanced among the labels, with fewer than two labels per
         class on average, fewer than 100 unlabeled rows, or more than 500 labels; then
         cross-validate with `LabeledFolds`. It holds if each class has labels. It is too high where
-        most predictions are wrong, and too low where classes are imbalanced, such as 1 : 4. Do not choose settings by it. With groups, it is the
-        accuracy before labels spread in them. At most 100 copies of a LogisticRegression are
-        fitted, or 20 of another classifier.
+        most predictions are wrong, and too low where classes are imbalanced, such as 1 : 4. Do not
+        choose settings by it. With groups, it is the accuracy before labels spread in them. At
+        most 100 copies of a LogisticRegression are fitted, or 20 of another classifier.
     temperature_ : float
         `predict_proba` divides log-probabilities by it: the mean of the largest probabilities on
         the unlabeled rows is then ``accuracy_.value``, before labels spread in groups. 1 without

@@ -69,6 +69,17 @@ def test_the_agreement_counts_labeled_pairs_of_a_group():
     assert fitted(None).group_agreement_ is None
 
 
+def test_without_pairs_the_agreement_is_unknown():
+    with pytest.warns(UserWarning, match=r"Label two samples of each of about \d+ groups"):
+        agreement = fitted(np.arange(len(Y))).group_agreement_
+    assert str(agreement) == "unknown (0 labeled pairs)" and not agreement.is_known
+
+
+def test_predictions_of_groups_need_probabilities():
+    with pytest.raises(TypeError, match=r"groups need .* predict_proba, got LinearSVC\(\)"):
+        fitted(classifier=LinearSVC()).predict(X, groups=GROUPS)
+
+
 def test_labels_of_one_group_count_as_one_fewer_than_they_are():
     codes = np.where((GROUPS == 0) | (np.arange(len(Y)) % 40 == 9), Y, -1)
     with pytest.warns(UserWarning, match="Labels are not spread in groups"):

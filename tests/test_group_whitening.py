@@ -13,6 +13,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import skcontrast
 from skcontrast import GroupWhitening, ViewWhitening
@@ -313,6 +314,14 @@ def test_equal_rows_in_each_group_are_refused():
     for rows in (RNG.normal(size=(60, D))[GROUPS], np.full(X.shape, 0.1)):
         with pytest.raises(ValueError, match="groups must have rows that differ, got equal rows"):
             fitted(rows)
+
+
+def test_a_failed_fit_changes_nothing():
+    whitening = GroupWhitening(transformer=StandardScaler())
+    with pytest.raises(ValueError, match="groups must have rows that differ"):
+        whitening.fit(np.eye(4).repeat(2, axis=0), groups=np.arange(8) // 2)
+    with pytest.raises(NotFittedError):
+        whitening.transform(np.eye(4))
 
 
 def test_samples_that_are_no_matrix_of_finite_numbers_are_refused_by_name():

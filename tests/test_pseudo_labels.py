@@ -14,7 +14,7 @@ from sklearn.svm import SVC
 
 from skcontrast import ContrastiveClassifier, ContrastiveEmbedder, load, rows_to_label, save
 from skcontrast._label_spreading import LabelGraph  # private: spreading has no public function
-from skcontrast._pseudo_labels import _LEAST_PROBABILITY
+from skcontrast._pseudo_labels import _LEAST_PROBABILITY, _matching_temperature
 from skcontrast.features import PartialWhitening
 from tests.common import small
 
@@ -105,6 +105,13 @@ def test_the_mean_top_probability_of_unlabeled_rows_is_the_estimate():
     top = MODEL.predict_proba(X)[FEW < 0].max(1)
     assert top.mean() == pytest.approx(MODEL.accuracy_.value, abs=1e-6)
     assert MODEL.temperature_ != 1
+
+
+def test_a_temperature_that_cannot_reach_the_estimate_is_as_near_as_it_may_be():
+    p = np.random.default_rng(0).dirichlet([0.1] * 4, 500)
+    assert _matching_temperature(p, 0.26) == pytest.approx(np.e**3)
+    assert _matching_temperature(np.full((3, 4), 0.25) + np.eye(3, 4) / 100, 0.99) < 0.051
+    assert _matching_temperature(np.eye(4), 0.5) == 1  # neighbours and trees
 
 
 def test_a_temperature_changes_probabilities_and_no_prediction():
