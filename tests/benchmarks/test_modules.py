@@ -107,6 +107,10 @@ TOY = {
         ["DATA", "--rows", "OUT/components.jsonl", "--sets", "wine"],
         {"N_SEEDS": 1, "N_EPOCHS": 1},
     ),
+    "studies.epochs": (
+        ["DATA", "--rows", "OUT/rows.jsonl"],
+        {"TUNED": ("digits",), "CONFIRMED": (), "STEPS": {250: (2,)}, "N_SEEDS": 1},
+    ),
     "studies.estimation": (["--n-positives", "100", "--lengths", "1"], {"BATCH": 32}),
     "studies.few_label_recipes": (["--rows", "DATA/v.npz", "--per-class", "1", *ONE], {}),
     "studies.five_labels": (
