@@ -18,6 +18,7 @@ from pathlib import Path
 from textwrap import indent
 
 from benchmarks._results import cell, load, made_with, table_lines
+from benchmarks.studies.five_labels import table_of as rows_of_five_labels
 
 FOLDER = Path(__file__).parent
 README = FOLDER.parent / "README.md"
@@ -25,6 +26,7 @@ MEASURED_PAGE = FOLDER.parent / "docs" / "measured.rst"
 HELP_PAGE = FOLDER.parent / "docs" / "guide" / "do_debiased_losses_help.rst"
 MARKDOWN = re.compile(r"(<!-- table: ([^\n]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 RST = re.compile(r"(^\.\. table: ([^\n]+)\n)(.*?)(^\.\. end$)", re.DOTALL | re.MULTILINE)
+FIVE_LABELS = ("raw", "without training", "embedding", "classifier")
 SETS = {
     "digits": "digits",
     "Fashion-MNIST": "Fashion-MNIST, 4,000",
@@ -60,21 +62,15 @@ def markdown(table):
 
 
 def five_labels():
-    """Return accuracies with 5 labels per class: the best is bold, ↓ marks a worse classifier."""
+    """Return accuracies with 5 labels per class, from unrounded means: the best are bold."""
     table = load(FOLDER / "studies/results/five_labels.json")["five labels"]
-    columns = ("raw", "without training", "embedding", "classifier")
     rows = []
-    for row in table["rows"]:
-        means = {column: row[column]["mean"] for column in columns if row[column]}
-        best = max(means.values())
-        cells = dict.fromkeys(columns, "–") | {
-            column: f"**{mean:.2f}**" if mean == best else f"{mean:.2f}"
-            for column, mean in means.items()
-        }
-        cells["without training"] += f", {row['best of it']}"
-        cells["classifier"] += " ↓" * (means["classifier"] < best)
-        minutes = row["CPU min"]
-        cells["CPU time"] = f"{60 * minutes:.0f} s" if minutes < 1 else f"{minutes:.0f} min"
+    for row in rows_of_five_labels():
+        cells = {name: f"{row[name]['mean']:.2f}" for name in FIVE_LABELS}
+        best = max(cells.values())
+        cells = {name: f"**{text}**" if text == best else text for name, text in cells.items()}
+        cells["without training"] += f" ({row['best of it']})"
+        cells["CPU time"] = f"{60 * row['CPU min']:.0f} s"
         rows.append({"data": row["data"]} | cells)
     return "\n".join([*table_lines({"rows": rows, "digits": 2}), "", f"*{made_with(table)}*"])
 

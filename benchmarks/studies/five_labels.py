@@ -44,7 +44,7 @@ from benchmarks import _protocol
 from benchmarks._image_sets import FOLDER
 from benchmarks._photographs import load as load_photographs
 from benchmarks._photographs import pretrained_encoder, some_of_each
-from benchmarks._results import Table, commit, load, make_parser, paired, spread
+from benchmarks._results import Table, commit, make_parser, paired, spread
 from benchmarks.studies import metadata
 from benchmarks.studies.classifier import scaled
 from benchmarks.studies.gap_closed import stored
@@ -62,7 +62,7 @@ from skcontrast.features import (
 RESULTS = Path(__file__).parent / "results" / "five_labels.jsonl"
 N_SEEDS, N_LABELS, MOST_TRAINED = 3, 5, 2000
 RAW, FREE, EMBEDDING, CLASSIFIER = "raw", "without training", "embedding", "classifier"
-MINUTES, CELLS = "CPU min", "blood cells, photographs"
+MINUTES = "CPU min"
 # Their columns are standardised; others are divided by one number.
 STANDARDISED = (RAW, "HOG", "patches", "MiniRocket", "profile", "WL")
 _PATCHES, _ROCKET = PatchDictionary(random_state=0), MiniRocket(random_state=0)
@@ -184,41 +184,21 @@ def row_of(name, runs):
     return row | {"best of it": best, MINUTES: float(np.mean(of[MINUTES]))}
 
 
-def reused(name):
-    """Return the row of blood cells of the study `pretrained`: one split, five draws of labels."""
-    table = load(RESULTS.with_name("pretrained.json"))["lite0, 224 pixels, classifiers"]
-    rows = [row for row in table["rows"] if row["set"] == "cells"]
-    of = {row["variant"].replace("default", row["columns"]): row for row in rows}
-    names = {FREE: "pseudo-labels", EMBEDDING: "learned", CLASSIFIER: "classifier"}
-    shown = {column: of[method]["5 labels"] for column, method in names.items()}
-    gain = shown[CLASSIFIER]["mean"] - max(shown[c]["mean"] for c in (FREE, EMBEDDING))
-    row = {"data": name, RAW: None, **shown, "gain": gain} | paired(None, None)
-    row |= {"best of it": "pseudo-labels, frozen network", MINUTES: of["learned"]["CPU s"] / 60}
-    return row, table
-
-
 def table_of(path=RESULTS):
-    """Return the rows of the table, and where they are from; blood cells may be `reused`."""
-    measured_rows = stored(path)
-    rows, origins = [], list(measured_rows)
-    for name in SETS:
-        if runs := [row["of"] for row in measured_rows if row["set"] == name]:
-            rows.append(row_of(name, runs))
-        elif name == CELLS:
-            row, table = reused(name)
-            rows.append(row)
-            origins.append(table)
-    return rows, origins
+    """Return the rows of the table."""
+    of = {}
+    for row in stored(path):
+        of.setdefault(row["set"], []).append(row["of"])
+    return [row_of(name, of[name]) for name in SETS if name in of]
 
 
 def report(args):
     """Print the table."""
-    rows, origins = table_of(args.rows)
     with Table("five labels", args) as table:
-        dates = sorted({(origin["date"], origin["commit"]) for origin in origins})
+        dates = sorted({(row["date"], row["commit"]) for row in stored(args.rows)})
         for key, parts in zip(("date", "commit"), zip(*dates, strict=True), strict=True):
-            table.content[key] = ", ".join(parts)
-        for row in rows:
+            table.content[key] = ", ".join(dict.fromkeys(parts))
+        for row in table_of(args.rows):
             table.add(row)
 
 
@@ -231,7 +211,7 @@ SETS = {
     "FacesUCR, time series": (partial(data_of_protocol, "FacesUCR"), "series"),
     "textures, photographs": (partial(photographs, "textures"), "photographs"),
     "Fashion-MNIST, 28 × 28 images": (partial(data_of_protocol, "Fashion-MNIST"), "images"),
-    CELLS: (partial(photographs, "cells"), "photographs"),
+    "blood cells, photographs": (partial(photographs, "cells"), "photographs"),
 }
 
 

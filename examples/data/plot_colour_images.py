@@ -1,6 +1,6 @@
 """
-Colour images from nothing
-==========================
+Train on colour images from scratch
+===================================
 
 1,200 small colour images show a digit, written with one of four pens on one of three papers. No
 network is pretrained for them: a small one is trained from random weights, without labels. Then 5
@@ -32,7 +32,6 @@ strokes, y = load_digits().images[order, None] / 16, load_digits().target[order]
 pens = np.array([[20, 40, 160], [170, 20, 30], [10, 110, 50], [40, 40, 40]])
 papers = np.array([[250, 245, 225], [255, 225, 130], [190, 225, 250]])
 
-
 pen, paper = rng.integers(4, size=1797), rng.integers(3, size=1797)
 ink = pens[pen] + rng.normal(0, 12, (1797, 3))
 ground = papers[paper] + rng.normal(0, 6, (1797, 3))
@@ -43,9 +42,9 @@ X_train, y_train, X_test, y_test = X[:1200], y[:1200], X[1200:], y[1200:]
 # %%
 # Views that change what does not matter
 # --------------------------------------
-# A digit is the same in any colour, a little turned or shifted. Half of the views are grey. The
-# default views of colour images, below, are made for photographs: crops, mirrored images, and
-# weaker changes of colour.
+# A digit is the same in any colour, slightly rotated or shifted. Half of the views are grey. The
+# default views of colour images, below, are made for photographs: crops, flips, and weaker
+# changes of colour.
 
 views = [RandomAffine(padding="border"), ColorJitter(hue=0.5), RandomGrayscale(p=0.5)]
 embedder = ContrastiveEmbedder(augmentation=views, max_epochs=40, random_state=0).fit(X_train)
@@ -53,7 +52,8 @@ default = ContrastiveEmbedder(max_epochs=40, random_state=0).fit(X_train)
 
 figure, axes = plt.subplots(5, 10, figsize=(7, 3.7), layout="constrained")
 lines = [X[:10], *embedder.views(X[:10]), *default.views(X[:10])]
-for row, name, images in zip(axes, ("image", *2 * ["own"], *2 * ["default"]), lines, strict=True):
+names = ["image", *2 * ["custom"], *2 * ["default"]]
+for row, name, images in zip(axes, names, lines, strict=True):
     for axis, image in zip(row, images, strict=True):
         axis.imshow(image.transpose(1, 2, 0))
         axis.set(xticks=[], yticks=[])
@@ -61,8 +61,8 @@ for row, name, images in zip(axes, ("image", *2 * ["own"], *2 * ["default"]), li
 plt.show()
 
 # %%
-# Compared with what needs no training
-# ------------------------------------
+# Compared with training-free baselines
+# -------------------------------------
 # A logistic regression gets the same 5 labels per digit of each representation, in ten draws.
 # ``PatchDictionary`` compares the patches of an image with a dictionary; ``ViewWhitening`` shrinks
 # what differs between the views. The last column is the accuracy for the pen instead of the digit.
@@ -73,7 +73,7 @@ representations = {
     "patches": patches.fit(X_train),
     "whitened patches": ViewWhitening(patches, views, random_state=0).fit(X_train),
     "default views": default,
-    "own views": embedder,
+    "custom views": embedder,
 }
 accuracies = {}
 print("                  digit           pen")

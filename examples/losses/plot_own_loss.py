@@ -1,22 +1,22 @@
 """
-A loss of your own
-==================
+A custom loss
+=============
 
 In hard-negative mining, candidates close to an anchor count more than distant ones. A loss that
 weights candidates by their rank is written here in a few lines, checked, and compared with
 InfoNCE.
 
-The result: after a short training on 600 digits, it is ahead of InfoNCE by less than the seeds
-differ. The 95 % interval of the paired differences contains 0.
+The result: after a short training on 600 digits, it is .008 ahead of InfoNCE over ten seeds. The
+95 % interval of the paired differences excludes 0.
 """
 
 # %%
 # Write it
 # --------
-# With u the share of the candidates that are farther than a candidate, its weight is
-# :math:`u^p`; the power p = 0 is InfoNCE. ``rank_weights`` gets the ranks of the candidates, 1 for
-# the farthest. The base class estimates the mean of :math:`e^s` over true negatives with these
-# weights. Their scale does not matter.
+# With u the share of the candidates that are farther than a candidate, which itself counts as
+# half of one, its weight is :math:`u^p`; the power p = 0 is InfoNCE. ``rank_weights`` gets the
+# ranks of the candidates, 1 for the farthest. The base class estimates the mean of :math:`e^s`
+# over true negatives with these weights. Their scale does not matter.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -96,11 +96,12 @@ ours = ContrastiveEmbedder(loss=HardRanks(), max_epochs=20)
 embedders = {"InfoNCE": ContrastiveEmbedder(loss=InfoNCE(), max_epochs=20)}
 embedders |= {f"power {p}": clone(ours).set_params(loss__power=p) for p in (1, 4)}
 accuracy = {name: [] for name in embedders}
-for seed in range(5, 10):
+for seed in range(10):
     for name, embedder in embedders.items():
         H = embedder.set_params(random_state=seed).fit_transform(X)
-        few = few_label_accuracy(H, y, embedder.transform(X_test), y_test, random_state=10 * seed)
-        accuracy[name].append(few.mean())
+        H_test = embedder.transform(X_test)
+        of_draws = few_label_accuracy(H, y, H_test, y_test, random_state=10 * seed)
+        accuracy[name].append(of_draws.mean())
 
 print("accuracy with 5 labels per class")
 for name, values in accuracy.items():
