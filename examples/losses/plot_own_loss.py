@@ -6,8 +6,8 @@ In hard-negative mining, candidates close to an anchor count more than distant o
 weights candidates by their rank is written here in a few lines, checked, and compared with
 InfoNCE.
 
-The result: after a short training on 600 digits, it is .008 ahead of InfoNCE over ten seeds. The
-95 % interval of the paired differences excludes 0.
+The result: after a short training on 600 digits, it is ahead of InfoNCE by less than the seeds
+differ. The 95 % interval of the paired differences contains 0.
 """
 
 # %%
@@ -88,7 +88,8 @@ print(f"power 4: {value(HardRanks()):.6f}, by hand: {by_hand(4):.6f}")
 # Next to InfoNCE
 # ---------------
 # An embedder takes it as any other loss, and ``set_params`` or a search reaches its power. A seed
-# sets the weights, the views and the labels, so the losses are compared in pairs.
+# sets the weights, the views and the labels, so the losses are compared in pairs. The power was
+# chosen on seeds 0 to 4, where its gain was .012, so that others judge it.
 
 images, digits = load_digits().images, load_digits().target
 X, X_test, y, y_test = images[:600], images[1000:], digits[:600], digits[1000:]
@@ -96,7 +97,7 @@ ours = ContrastiveEmbedder(loss=HardRanks(), max_epochs=20)
 embedders = {"InfoNCE": ContrastiveEmbedder(loss=InfoNCE(), max_epochs=20)}
 embedders |= {f"power {p}": clone(ours).set_params(loss__power=p) for p in (1, 4)}
 accuracy = {name: [] for name in embedders}
-for seed in range(10):
+for seed in range(5, 10):
     for name, embedder in embedders.items():
         H = embedder.set_params(random_state=seed).fit_transform(X)
         H_test = embedder.transform(X_test)
