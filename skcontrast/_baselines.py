@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._checks import POSITIVE_INT, StrOptions
 from ._checks._arguments import check_argument, check_length, validated
+from ._checks._constraints import SEEDS, TWO_OR_MORE
 from ._data._metadata import validate_labels
 from ._model._defaults import defaults_of
 from ._runtime import guarded
@@ -32,7 +33,7 @@ from .kinds._recognise import is_custom
 from .metrics._labeled import check_count
 from .metrics._neighbors import knn_accuracy
 from .metrics._paired import PairedComparison, compare_paired
-from .metrics._probes import SEEDS, TWO_OR_MORE, _first_seed, few_label_accuracy, linear_probe
+from .metrics._probes import _first_seed, few_label_accuracy, linear_probe
 from .metrics._scorers import split_at_embedder
 
 if TYPE_CHECKING:

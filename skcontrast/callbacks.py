@@ -141,7 +141,7 @@ class Evaluation(Callback):
         is_best = is_due and next(iter(scores.values())) > self.best_score_
         for column, score in scores.items():
             if column in net.history[-1]:
-                raise ValueError(f"There is a column {column!r} already: pass a different 'name'.")
+                raise ValueError(f"The history has a column {column!r}: pass a different 'name'.")
             net.history.record(column, score if is_due else math.nan)
         net.history.record(f"{next(iter(scores))}_best", is_best)
         self.scores_ = scores

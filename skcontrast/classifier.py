@@ -28,14 +28,7 @@ from ._checks import (
 )
 from ._checks._constraints import brief
 from ._data._metadata import NAMES, checked_weights, group_codes, known_classes
-from ._pseudo_labels import (
-    Trust,
-    agreement_of,
-    at_temperature,
-    pooled,
-    refit,
-    spread_in_groups,
-)
+from ._pseudo_labels import Trust, agreement_of, at_temperature, pooled, refit, spread_in_groups
 from ._runtime import guarded, on_threads, resolve_seed
 from ._sklearn_compat import CallbackSupportMixin, as_task, subtask
 from ._warnings import say

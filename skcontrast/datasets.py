@@ -148,9 +148,9 @@ class ImageFolder(Dataset):
         if not self.folder.is_dir():
             raise NotADirectoryError(f"{self.folder} is not a folder.")
         root = self.folder
-        found = _walk(root) if files is None else existing_files(files, root)
+        images = _walk(root) if files is None else existing_files(files, root)
         # Names are relative to the folder, so that it may be moved.
-        paths = [path.relative_to(root) if path.is_relative_to(root) else path for path in found]
+        paths = [path.relative_to(root) if path.is_relative_to(root) else path for path in images]
         self.files = [path.as_posix() for path in paths]
         if not self.files:
             raise ValueError(

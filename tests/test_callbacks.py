@@ -15,12 +15,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from skorch.callbacks import (
-    Callback,
-    Checkpoint,
-    EarlyStopping,
-    PrintLog,
-)
+from skorch.callbacks import Callback, Checkpoint, EarlyStopping, PrintLog
 from torch import nn
 from torch.utils.data import TensorDataset
 
@@ -127,7 +122,7 @@ BAD = {
         {"scoring": "accuracy"},
         "'scoring' parameter of Evaluation.* 'accuracy'",
     ),
-    "a column of training": ({"name": "train_loss"}, "column 'train_loss' already"),
+    "a column of training": ({"name": "train_loss"}, "column 'train_loss': pass"),
 }
 
 
@@ -188,7 +183,7 @@ def test_an_error_of_the_scorer_is_its_own():
 
 def test_two_of_one_name_are_refused():
     both = [Evaluation(width, HELD_OUT), Evaluation(width, TRAIN)]
-    with pytest.raises(ValueError, match="column 'width' already: pass a different 'name'"):
+    with pytest.raises(ValueError, match="has a column 'width': pass a different 'name'"):
         small(callbacks=both).fit(TRAIN)
     both[1].set_params(name="train_width")
     row = small(callbacks=both).fit(TRAIN).history_[-1]

@@ -19,12 +19,7 @@ from sklearn.decomposition import PCA
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score
-from sklearn.model_selection import (
-    GridSearchCV,
-    GroupKFold,
-    cross_val_score,
-    cross_validate,
-)
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score, cross_validate
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -185,10 +180,7 @@ def test_without_rows_of_unknown_class_blocks_weigh_the_same():
 @pytest.mark.parametrize(
     "block, message",
     [
-        (
-            OneHotEncoder(handle_unknown="ignore"),
-            "Sparse data .* the output of OneHotEncoder",
-        ),
+        (OneHotEncoder(handle_unknown="ignore"), "Sparse data .* the output of OneHotEncoder"),
         (
             FunctionTransformer(lambda X: np.where(X > 2, np.nan, X)),
             "output of FunctionTr.* contains NaN",
@@ -481,11 +473,7 @@ def test_an_onnx_file_returns_labels_and_names_the_classes(named, tmp_path):
         ({}, {"y": X[:, 0]}, "Unknown label type"),
         ({}, {"y": [None, (0, 1), *[(1, 1)] * 88]}, "numbers or strings, got lists or tuples"),
         ({}, {"y": FEW, "sample_weight": [1.0]}, r"sample_weight must have shape \(90,\)"),
-        (
-            {},
-            {"y": FEW, "sample_weight": np.linspace(-1, 1, 90)},
-            "sample_weight must be nonneg",
-        ),
+        ({}, {"y": FEW, "sample_weight": np.linspace(-1, 1, 90)}, "sample_weight must be nonneg"),
         ({}, {"y": FEW, "sample_weight": FEW < 0}, "sample_weight must not be 0 for all"),
         (
             {"embedder": FrozenEstimator(small(max_epochs=1).fit(X))},

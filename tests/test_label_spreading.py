@@ -11,12 +11,7 @@ from skorch.callbacks import Callback
 from skcontrast import _label_spreading  # private: sizes of the parts
 
 # private: the solver against naive code
-from skcontrast._label_spreading import (
-    LabelGraph,
-    LabelSpreader,
-    confident_labels,
-    summarize,
-)
+from skcontrast._label_spreading import LabelGraph, LabelSpreader, confident_labels, summarize
 from skcontrast.frameworks import CMC, MoCo
 from skcontrast.losses import InfoNCE, Loss, PseudoLabels, SemiSupCon, SupCon
 from tests.common import small

@@ -91,6 +91,9 @@ FRACTION = [Interval(Real, 0, 1, closed="both")]
 NON_NEGATIVE = [Interval(Real, 0, None, closed="left")]
 POSITIVE = [Interval(Real, 0, None, closed="neither")]
 POSITIVE_INT = [Interval(Integral, 1, None, closed="left")]
+TWO_OR_MORE = [Interval(Integral, 2, None, closed="left")]
+# Of a random state from which a seed is drawn.
+SEEDS = [Interval(Integral, 0, 2**32 - 1, closed="both"), np.random.RandomState, None]
 
 
 class Numbers(Interval):

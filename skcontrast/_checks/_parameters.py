@@ -125,8 +125,10 @@ class Declared(BaseEstimator):
             dataclass(eq=False, repr=False, match_args=False, kw_only=by_name)(cls)
             for name in declared & vars(cls).keys():
                 delattr(cls, name)
-            init = [one for one in fields(cls) if one.init]  # type: ignore[arg-type]
-            cls._parameter_constraints = {one.name: one.metadata["constraints"] for one in init}
+            init = [field for field in fields(cls) if field.init]  # type: ignore[arg-type]
+            cls._parameter_constraints = {
+                field.name: field.metadata["constraints"] for field in init
+            }
         super().__init_subclass__(**kwargs)
         if "__init__" in vars(cls):
             cls.__init__ = names_checked(cls.__init__)  # type: ignore[method-assign]

@@ -12,7 +12,7 @@ from numbers import Integral
 from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
-from typing import Any, TypeAlias
+from typing import Any
 
 import torch
 from sklearn.base import clone
@@ -53,7 +53,6 @@ _PACKAGES_OF_CLASSES = (
 _TORCH_PACKAGES = (
     (nn.modules, nn.Module), (torch.optim, torch.optim.Optimizer), (nn.modules.linear, nn.Linear),
 )  # fmt: skip
-_Features: TypeAlias = Features | GroupWhitening | ViewWhitening
 # They hold weak references to their weights, which cannot be written.
 _RECURRENT = (nn.RNNBase, nn.RNNCellBase)
 
@@ -64,10 +63,9 @@ def check_model(model: Any, function: str) -> None:
         models = "an embedder or a classifier"
         models += ", features, a GroupWhitening or a ViewWhitening" if function == "save" else ""
         raise TypeError(
-            f"{function} writes {models} of skcontrast, got "
-            f"{type(model).__name__}. From a Pipeline, {function} the embedder, "
-            "pipe.named_steps[name]; with its classifier, fit a "
-            "ContrastiveClassifier(embedder, classifier)."
+            f"{function} writes {models} of skcontrast, got {type(model).__name__}. From a "
+            f"Pipeline, {function} the embedder, pipe.named_steps[name]; with its classifier, fit "
+            "a ContrastiveClassifier(embedder, classifier)."
         )
     check_is_fitted(model)
 
@@ -85,7 +83,12 @@ def _check_features(features: Any) -> None:
 
 @guarded()
 def save(
-    embedder: ContrastiveEmbedder | ContrastiveClassifier | _Features, path: str | os.PathLike
+    embedder: ContrastiveEmbedder
+    | ContrastiveClassifier
+    | Features
+    | GroupWhitening
+    | ViewWhitening,
+    path: str | os.PathLike,
 ) -> None:
     """Write a fitted model to a file that runs no code when it is loaded.
 
@@ -151,7 +154,7 @@ def save(
     writer = Writer(classes())
     content = {"format": _FORMAT, "versions": versions(_VERSIONED)}
     model = thawed(getattr(embedder, "transformer_", None) or embedder)
-    if isinstance(model, _Features):
+    if isinstance(model, (Features, GroupWhitening, ViewWhitening)):
         _check_features(embedder)
         content["features"] = writer.write(embedder, "features")
     else:

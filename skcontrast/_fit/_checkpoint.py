@@ -300,7 +300,7 @@ def _load_callback_state(callback: Callback, state: dict[str, Any]) -> None:
             setattr(callback, name, value)
 
 
-def fit_states(net: ContrastiveNet, data: TrainingData) -> dict[str, Any]:
+def states_to_resume(net: ContrastiveNet, data: TrainingData) -> dict[str, Any]:
     """Return the states of the optimizer and of the framework's session.
 
     Parameters
@@ -330,7 +330,7 @@ def resume(net: ContrastiveNet, past: Model, states: dict[str, Any], data: Train
     past : Model
         The model of the earlier fit.
     states : dict
-        Its `fit_states`. The state of its optimizer is ignored if the optimizer or the
+        Its `states_to_resume`. The state of its optimizer is ignored if the optimizer or the
         number of parameters in a group has changed, that of its framework if the framework has.
     data : TrainingData
         The samples of this fit.

@@ -13,7 +13,14 @@ from .._model._samples import TrainingData, read_training_data
 from .._model._settings import Settings
 from .._runtime import on_threads, seeded_rng
 from .._warnings import say, warn
-from ._checkpoint import EpochState, fit_states, identity_of, open_state, resume, without_weights
+from ._checkpoint import (
+    EpochState,
+    identity_of,
+    open_state,
+    resume,
+    states_to_resume,
+    without_weights,
+)
 from ._net import ContrastiveNet, check_callbacks, plain_callbacks
 from ._processes import Processes, checksum_in_memory, process_group
 from ._watch import Epochs, check_trained_embeddings, describe_fit
@@ -98,8 +105,9 @@ def fit_network(
         estimates = {} if past is None else past.estimates
         # A framework's own layers get a different seed than the network.
         with seeded_rng(settings.seed + 1, settings.device):
-            parts = settings, model, data, epoch_state, processes, estimator, estimates
-            net = ContrastiveNet(*parts).initialize()
+            net = ContrastiveNet(
+                settings, model, data, epoch_state, processes, estimator, estimates
+            ).initialize()
             if past is not None:
                 resume(net, past, states or {}, data)
         processes.copy_from_first(net.module_, net.criterion_)
@@ -116,7 +124,8 @@ def fit_network(
         estimates=net.auto.values,
         n_samples=n_samples,
     )
-    states = fit_states(net, data) if settings.warm_start or settings.one_epoch else None
+    is_continued = settings.warm_start or settings.one_epoch
+    states = states_to_resume(net, data) if is_continued else None
     return Trained(trained, states, net.interrupted_)
 
 
@@ -152,8 +161,9 @@ def _open_state(
         encoder = {"encoder": without_weights(identity["encoder"])}
         processes.check_same(identity | process_identity | encoder)
     # If there is a checkpoint of the same fit, its seed replaces the drawn one.
-    n_before, stored = 0 if past is None else len(past.history), identity if has_file else None
-    state = processes.value_of_first(lambda: open_state(settings, stored, n_before))
+    n_before = 0 if past is None else len(past.history)
+    checkpoint_identity = identity if has_file else None
+    state = processes.value_of_first(lambda: open_state(settings, checkpoint_identity, n_before))
     state.path = None if processes.rank else state.path
     return state
 

@@ -353,11 +353,12 @@ class ContrastiveNet(NeuralNet):
         """Return the mean loss over the anchors of all contrasts, or this process's share."""
         values, n_anchors = [], sum(len(c.anchors) for c in contrasts)
         objective, same_group = self.criterion_.objective, self.settings.same_group
+        similarity = self.similarity_
         for contrast in contrasts:
-            self.auto.observe(contrast, self.similarity_)
-            own = self.processes.anchors_of_process(contrast, self.settings.framework)
-            value = objective_value(own, self.loss_, self.similarity_, objective, same_group)
-            share = len(own.anchors) / n_anchors
+            self.auto.observe(contrast, similarity)
+            own_contrast = self.processes.anchors_of_process(contrast, self.settings.framework)
+            value = objective_value(own_contrast, self.loss_, similarity, objective, same_group)
+            share = len(own_contrast.anchors) / n_anchors
             values.append(value if share == 1 else value * share)
         return sum(values[1:], start=values[0])
 

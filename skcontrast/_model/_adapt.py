@@ -132,7 +132,7 @@ def _measured(network: PretrainedNetwork, images: Tensor, native: Any) -> dict[s
         found = {"distance": distance, "distance_limit": _LEAST_DISTANCE}
         return {"adapted": distance >= _LEAST_DISTANCE, "reason": "distance", **found}
     draw = compose(default_chain(Images(), tuple(images.shape[1:])) or [], images.shape[1:])
-    retrieved = _retrieval(network, draw, images)
+    retrieved = _share_retrieved(network, draw, images)
     adapts, reason = retrieved <= _MOST_RETRIEVED, "view retrieval"
     if adapts and ratio > _MOST_DIRECTIONS:
         adapts, reason = False, "participation ratio"
@@ -174,7 +174,9 @@ def _distance(network: PretrainedNetwork, images: Tensor) -> tuple[Tensor, float
     return features, float(np.mean(found[-max(1, -(-len(moments) // 3)) :]))
 
 
-def _retrieval(network: PretrainedNetwork, draw: Callable[..., Tensor], images: Tensor) -> float:
+def _share_retrieved(
+    network: PretrainedNetwork, draw: Callable[..., Tensor], images: Tensor
+) -> float:
     """Return the share of images whose views are nearest to each other among all images."""
     generator = torch.Generator().manual_seed(0)
     batches = images.split(_BATCH)

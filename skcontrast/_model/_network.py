@@ -34,14 +34,16 @@ class Network(nn.Module):
     ----------
     encoder, projector : torch.nn.Module
         The encoder and the projection head.
-    names : dict of str to str, default={}
+    user_names : dict of str to str, default={}
         Maps prefixes of parameter names in this network to those that users write, which leave
         out the layers around the encoder.
     """
 
-    def __init__(self, encoder: nn.Module, projector: nn.Module, names: Mapping[str, str] = {}):
+    def __init__(
+        self, encoder: nn.Module, projector: nn.Module, user_names: Mapping[str, str] = {}
+    ):
         super().__init__()
-        self.encoder, self.projector, self.user_names = encoder, projector, names
+        self.encoder, self.projector, self.user_names = encoder, projector, user_names
 
     def forward(self, x: Any) -> Tensor:
         return self.projector(self.encoder(x))

@@ -351,4 +351,6 @@ def _check_views(name: str, draw: Callable[[Tensor, int], Tensor], samples: Tens
         )
     first, copy = (torch.stack([v[0] for v in views]) for views in (of_some, of_copies))
     if not torch.allclose(first, copy, _SAME, _SAME, equal_nan=True):
-        raise ValueError(f"{name} mixes samples: row i must depend only on row i of the batch.")
+        raise ValueError(
+            f"{name} mixes samples: row i of its output must depend only on row i of the batch."
+        )

@@ -95,9 +95,11 @@ class PerModality(Augmentation):
         """
         if not isinstance(kind, MultimodalKind):
             return super().check_kind(sample_shape, kind)
-        n, given = len(sample_shape), len(self.augmentations)
-        if given != n:
-            raise ValueError(f"augmentations has {given} items, but samples have {n} modalities.")
+        n_modalities, n_items = len(sample_shape), len(self.augmentations)
+        if n_modalities != n_items:
+            raise ValueError(
+                f"augmentations has {n_items} items, but samples have {n_modalities} modalities."
+            )
         modalities = zip(self.augmentations, sample_shape, kind.kinds_, strict=True)
         for position, (chain, *shape_and_kind) in enumerate(modalities):
             with naming_modality(position):

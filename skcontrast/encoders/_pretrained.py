@@ -260,7 +260,8 @@ class Pretrained(Encoder):
         if mean is None or std is None:
             raise ValueError(
                 f"The network {name} of Pretrained needs mean= and std=, or processor=, got "
-                f"{mean=}, {std=}. Most have (0.485, 0.456, 0.406) and (0.229, 0.224, 0.225)."
+                f"{mean=}, {std=}. Most have mean=(0.485, 0.456, 0.406) and "
+                "std=(0.229, 0.224, 0.225)."
             )
         fits = {np.size(mean), np.size(std)} <= {1, channels}
         if not fits or max(np.abs(mean).max(), np.max(std)) > 2:  # about 120 and 60 for 0 to 255
@@ -336,7 +337,9 @@ def _mean_and_std(processor: Any) -> tuple[Any, Any]:
     """Return the mean and the std of an image processor, or of transforms."""
     steps = getattr(processor, "transforms", ())  # of a Compose of torchvision
     if callable(steps) or isinstance(processor, partial):
-        raise ValueError(f"'processor' must be weights.transforms(), got {processor!r}.")
+        raise ValueError(
+            f"The processor of Pretrained must be weights.transforms(), got {processor!r}."
+        )
     processor = next((step for step in steps if hasattr(step, "mean")), processor)
     for name, default in _PROCESSOR_DEFAULTS.items():
         if (value := getattr(processor, name, default)) not in (default, None):
@@ -366,5 +369,6 @@ def load_network(name: str) -> nn.Module:
     except Exception as error:
         raise ValueError(
             f"timm could not load Pretrained({name!r}): {str(error).rstrip('.')}. "
-            "timm.list_pretrained() has the names. Offline, pass 'local-dir:/path', or a module."
+            "timm.list_pretrained() has the names. Offline, pass the folder of a model, "
+            "'local-dir:/path', or a module."
         ) from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -16,9 +16,6 @@ from .._objective._mean_loss import ObjectiveName
 from ..kinds._base import Kind
 from ..similarity import Cosine, Similarity
 from ._modalities import AnySplit
-
-Encode: TypeAlias = Callable[[Any], Tensor]
-Contrasts: TypeAlias = Contrast | list[Contrast]
 
 
 @dataclass(frozen=True)
@@ -184,8 +181,12 @@ class Framework(ParameterObject):
         return _WithoutMemory(self, context)
 
     def contrast(
-        self, network: Encode, views: list[Any], similarity: Similarity, batch: Batch
-    ) -> Contrasts:
+        self,
+        network: Callable[[Any], Tensor],
+        views: list[Any],
+        similarity: Similarity,
+        batch: Batch,
+    ) -> Contrast | list[Contrast]:
         """Encode the views of a batch, and return the anchors, positives and candidates.
 
         Parameters
@@ -206,7 +207,9 @@ class Framework(ParameterObject):
         contrast : skcontrast.frameworks.Contrast or list of them
             The loss is the mean over the anchors of all.
         """
-        raise NotImplementedError(f"{type(self).__name__} must implement contrast or start.")
+        raise NotImplementedError(
+            f"{type(self).__name__} must implement contrast or, if it has a memory, start."
+        )
 
 
 class Session(nn.Module):
@@ -294,7 +297,9 @@ class Session(nn.Module):
         super().__init__()
         self.context = context
 
-    def contrast(self, views: list[Any], similarity: Similarity, batch: Batch) -> Contrasts:
+    def contrast(
+        self, views: list[Any], similarity: Similarity, batch: Batch
+    ) -> Contrast | list[Contrast]:
         """Encode the views of a batch, and return the anchors, positives and candidates.
 
         Parameters
@@ -355,5 +360,7 @@ class _WithoutMemory(Session):
         super().__init__(context)
         self.framework = framework
 
-    def contrast(self, views: list[Any], similarity: Similarity, batch: Batch) -> Contrasts:
+    def contrast(
+        self, views: list[Any], similarity: Similarity, batch: Batch
+    ) -> Contrast | list[Contrast]:
         return self.framework.contrast(self.context.network, views, similarity, batch)

@@ -172,7 +172,7 @@ class MomentumNetwork(nn.Module):
         """
         (followed,) = self.followed
         pairs = zip(self.network.modules(), followed.modules(), strict=True)
-        new: list[Any] = [(a, b) for a, b in pairs if b.training and _lacks_statistics(a)]
+        new: list[Any] = [pair for pair in pairs if _lack_statistics(*pair)]
         if not new:
             return
         # With a momentum of 1 the running statistics become those of this batch.
@@ -186,10 +186,10 @@ class MomentumNetwork(nn.Module):
             theirs.running_var.copy_(mine.running_var)
 
 
-def _lacks_statistics(layer: Any) -> bool:
-    """Return whether a layer normalises by running statistics and has seen no batch."""
-    has_some = isinstance(layer, BATCH_NORM) and layer.track_running_stats
-    return bool(has_some and not layer.num_batches_tracked)
+def _lack_statistics(mine: Any, theirs: Any) -> bool:
+    """Return whether layers that are trained normalise by statistics and have seen no batch."""
+    has_some = isinstance(mine, BATCH_NORM) and mine.track_running_stats
+    return bool(theirs.training and has_some and not mine.num_batches_tracked)
 
 
 class KeyQueue(nn.Module):

@@ -1,13 +1,15 @@
 """SimCLR: the other samples of the batch are the negatives."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from .._data._batches import Batch
 from .._objective._contrast import Contrast, in_batch
 from ..similarity import Similarity
-from ._base import Encode, Framework
+from ._base import Framework
 
 
 class SimCLR(Framework):
@@ -37,7 +39,11 @@ class SimCLR(Framework):
     """
 
     def contrast(
-        self, network: Encode, views: list[Any], similarity: Similarity, batch: Batch
+        self,
+        network: Callable[[Any], Tensor],
+        views: list[Any],
+        similarity: Similarity,
+        batch: Batch,
     ) -> Contrast:
         """Encode all views in one call and contrast them within the batch."""
         z = network(torch.cat(views)).float().unflatten(0, (len(views), -1))

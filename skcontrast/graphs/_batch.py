@@ -210,7 +210,9 @@ class GraphBatch(Columns, Joinable):
         node_ptr, symmetric = self.topology.node_ptr, self.topology.symmetric
         topology, edges = Topology.from_edges(edge_index, node_ptr, symmetric), self.edges
         if edges is not None and like is None:
-            raise ValueError("Edges have features: pass `like`, the original of each new edge.")
+            raise ValueError(
+                "Edges have features: pass `like`, the edge whose features each new edge takes."
+            )
         if edges is not None and like is not None:
             like_sorted = like[by_target(edge_index)]
             edges = map_columns(edges, lambda column: column[like_sorted])

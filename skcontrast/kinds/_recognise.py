@@ -92,7 +92,9 @@ def recognised(X: Any, hint: Kind | None = None) -> tuple[Any, Any]:
         kind: Kind = hint if hint is not None and isinstance(hint, known) else known()
         if kind.recognise(X, is_declared=kind is hint):
             return kind, X
-    raise TypeError(f"X must be an array, a table or a list, got {type(X).__name__}.")
+    raise TypeError(
+        f"X must be an array, a table or a list of series or graphs, got {type(X).__name__}."
+    )
 
 
 def named_kind(kind: str | Kind, *, owner: str, parameter: str = "kind") -> Kind:

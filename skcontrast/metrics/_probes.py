@@ -12,15 +12,13 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from .._checks import POSITIVE, POSITIVE_INT, Interval
+from .._checks import POSITIVE, POSITIVE_INT
+from .._checks._constraints import SEEDS, TWO_OR_MORE
 from .._runtime import generator_of
 from ._labeled import LabeledEmbeddings, check_count, check_labeled, measure
 from ._scorers import make_embedding_scorer
 
 _MAX_ITER = 2000
-TWO_OR_MORE = [Interval(Integral, 2, None, closed="left")]
-# Constraints on a random state from which a seed is drawn.
-SEEDS = [Interval(Integral, 0, 2**32 - 1, closed="both"), np.random.RandomState, None]
 
 
 @measure(make_embedding_scorer, scale=["boolean"], C=POSITIVE, cv=TWO_OR_MORE)

@@ -44,9 +44,10 @@ def test_a_dataset_and_what_scikit_learn_cuts_from_it_are_lazy():
         (iter([1, 2]), TypeError, r"got a list_iterator\. .* pass list\(X\)"),
         ({"a": 1}, TypeError, r"got a dict\."),
         ({1, 2}, TypeError, r"got a set\."),
+        ((np.eye(3), np.eye(3)), ValueError, r"If they are modalities, pass framework=CMC\(\);"),
         ([IMAGE, IMAGE, IMAGE[:, 1:]], ValueError, r"one shape, got \[\(1, 2, 4\), \(1, 3, 4"),
     ],
-    ids=["None", "iterator", "mapping", "set", "several shapes"],
+    ids=["None", "iterator", "mapping", "set", "pair of arrays", "several shapes"],
 )
 def test_what_has_no_order_or_no_shape_is_refused(X, error, message):
     with pytest.raises(error, match=message):

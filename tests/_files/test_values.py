@@ -47,7 +47,8 @@ def test_filters_keep_their_layout_in_memory():
         assert torch.equal(read, filters) and read.stride() == filters.stride()
 
 
-def test_scalars_of_numpy_are_numbers():
+def test_a_range_is_a_tuple_and_scalars_of_numpy_are_numbers():
+    assert again({"rows": range(3)}) == {"rows": (0, 1, 2)}
     assert again(np.float64(0.5)) == 0.5 and type(again(np.int64(3))) is int
 
 

@@ -122,6 +122,13 @@ def test_a_contrast_without_labels_is_refused_where_the_loss_reads_them():
         objective_value(in_batch(z), losses.Supervised(), Cosine())
 
 
+def test_scores_of_a_wrong_shape_are_refused_by_the_name_of_the_method():
+    members = {"scores": lambda self, u, v: (u @ v.T).sum(1), "pairs": lambda self, u, v: u[:, 0]}
+    wrong = type("Wrong", (Cosine,), members)()
+    with pytest.raises(ValueError, match=r"Wrong\.scores must return .* \(12, 12\), got"):
+        contrastive_loss(*random_views(6, 4), similarity=wrong)
+
+
 @pytest.mark.parametrize("loss", EVERY_LOSS, ids=repr)
 def test_no_step_waits_for_a_gpu(monkeypatch, loss):
     """Tensors without data, in which a step cannot look anything up."""

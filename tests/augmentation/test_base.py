@@ -14,12 +14,7 @@ from skcontrast import augmentation as augmentations
 
 # private: batches without an augmentation
 from skcontrast.augmentation._base import generator_for
-from tests.augmentation.common import (
-    BUILT_IN,
-    IMAGE_AUGMENTATIONS,
-    VECTOR_AUGMENTATIONS,
-    seeded,
-)
+from tests.augmentation.common import BUILT_IN, IMAGE_AUGMENTATIONS, VECTOR_AUGMENTATIONS, seeded
 from tests.common import check_sklearn_contract, small
 
 AUGMENTATIONS = VECTOR_AUGMENTATIONS + BUILT_IN["images"]

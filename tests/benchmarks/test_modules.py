@@ -146,12 +146,7 @@ TOY = {
     ),
     "studies.metadata": (
         ["DATA", "--rows", "OUT/groups.jsonl", "--sets", "digits", "steel, network"],
-        {
-            "N_SEEDS": 1,
-            "N_LABELS": 4,
-            "load": small_metadata,
-            "pretrained_encoder": small_encoder,
-        },
+        {"N_SEEDS": 1, "N_LABELS": 4, "load": small_metadata, "pretrained_encoder": small_encoder},
     ),
     "studies.objectives": (
         ["--sets", "steel"],

@@ -184,11 +184,7 @@ class Compose:
     transforms = [object(), Transforms()]
 
 
-@pytest.mark.parametrize(
-    "processor",
-    [Processor(), Transforms(), Compose()],
-    ids=["transformers", "torchvision", "Compose"],
-)
+@pytest.mark.parametrize("processor", [Processor(), Transforms(), Compose()])
 def test_the_mean_and_the_std_are_read_from_what_has_them(net, processor):
     found = Frozen(Pretrained(net, size=32, processor=processor)).fit_transform(X)
     given = frozen(net, X, mean=(0.1, 0.2, 0.3), std=(0.5, 0.6, 0.7))
@@ -388,9 +384,8 @@ def test_there_is_a_row_for_each_image(function):
 
 def test_a_pooler_with_weights_that_may_be_random_is_not_read():
     def output(h):
-        return Object(
-            last_hidden_state=h.flatten(2).mT, pooler_output=torch.full((len(h), 3), 9.0)
-        )
+        pooled = torch.full((len(h), 3), 9.0)
+        return Object(last_hidden_state=h.flatten(2).mT, pooler_output=pooled)
 
     net = Returns(output)
     net.pooler = nn.ModuleDict({"dense": nn.Linear(16, 3)})
@@ -399,10 +394,8 @@ def test_a_pooler_with_weights_that_may_be_random_is_not_read():
 
 @pytest.mark.parametrize("function", [lambda h: {"x": h}, lambda h: (h, h), lambda h: h[0]])
 def test_what_is_no_row_is_refused(function):
-    said = (
-        "network Returns of Pretrained failed on images of 32 × 32 pixels: it must .*got a .* Pass"
-    )
-    with pytest.raises(ValueError, match=said):
+    message = "Returns of Pretrained failed on images of 32 × 32 pixels: it must .*got a .* Pass"
+    with pytest.raises(ValueError, match=message):
         frozen(Returns(function), X)
 
 
@@ -576,14 +569,12 @@ def test_the_head_of_a_frozen_network_is_trained_where_it_is_used_and_refused_el
     ):
         with pytest.raises(ValueError, match=r"head is not trained.*output='projection'"):
             use()
-    fitted = [
-        small(encoder=encoder, similarity=VonMisesFisher(), max_epochs=n).fit(X) for n in (1, 3)
-    ]
+    kwargs = {"encoder": encoder, "similarity": VonMisesFisher()}
+    fitted = [small(**kwargs, max_epochs=n).fit(X) for n in (1, 3)]
     assert [embedder.n_epochs_ for embedder in fitted] == [1, 3]
     kappas = [embedder.concentration(X) for embedder in fitted]
     assert not np.allclose(*kappas)
-    h = [embedder.transform(X) for embedder in fitted]
-    np.testing.assert_array_equal(*h)
+    np.testing.assert_array_equal(*(embedder.transform(X) for embedder in fitted))
 
 
 def test_one_image_is_encoded_alone(net):
@@ -676,11 +667,8 @@ def test_copies_have_the_same_bits(net, framework, tmp_path):
         skcontrast.load(tmp_path / "a")
     loaded = skcontrast.load(tmp_path / "a", custom_objects={name: Net()})
     np.testing.assert_array_equal(loaded.transform(X), h)
-    trains = [
-        [parameter.requires_grad for parameter in one.encoder_.parameters()]
-        for one in (loaded, embedder)
-    ]
-    assert trains[0] == trains[1]
+    pairs = zip(loaded.encoder_.parameters(), embedder.encoder_.parameters(), strict=True)
+    assert all(one.requires_grad == other.requires_grad for one, other in pairs)
     np.testing.assert_array_equal(loaded.fit(X).transform(X), h)
 
 
@@ -688,9 +676,8 @@ def test_copies_have_the_same_bits(net, framework, tmp_path):
 def test_a_network_of_another_precision_is_adapted_in_float32_and_loaded(net, dtype, tmp_path):
     embedder = small(encoder=pretrained(net.to(dtype)), max_epochs=1).fit(X)
     assert all(p.dtype == torch.float32 for p in embedder.encoder_.parameters())
-    loaded = reloaded(
-        embedder, tmp_path, custom_objects={f"{Net.__module__}.Net": Net().to(dtype)}
-    )
+    custom_objects = {f"{Net.__module__}.Net": Net().to(dtype)}
+    loaded = reloaded(embedder, tmp_path, custom_objects=custom_objects)
     np.testing.assert_array_equal(loaded.transform(X), embedder.transform(X))
 
 

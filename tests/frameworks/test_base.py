@@ -14,13 +14,7 @@ from skcontrast.encoders import ConvNet
 from skcontrast.frameworks import CMC, Framework, KeyQueue, MoCo, SimCLR
 from skcontrast.losses import SupCon
 from skcontrast.similarity import VonMisesFisher
-from tests.common import (
-    Trains,
-    TrainsSession,
-    check_every_loss,
-    check_sklearn_contract,
-    small,
-)
+from tests.common import Trains, TrainsSession, check_every_loss, check_sklearn_contract, small
 from tests.frameworks.common import IMAGES, MOCOS, Watches, X, Y, make_fit, random
 
 ALL = [*MOCOS, CMC(), CMC(split=10, n_negatives=20, momentum=0.0)]

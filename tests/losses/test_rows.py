@@ -253,6 +253,21 @@ def test_a_loss_may_pull_by_rank_and_take_the_means_of_others():
     torch.testing.assert_close(*gradients)
 
 
+@pytest.mark.parametrize(
+    "method, function, message",
+    [
+        ("rank_weights", lambda self, ranks, n: ranks[1:], r"\(14,\), got shape \(13,\)"),
+        ("losses", lambda self, rows: rows.positives, r"\(16,\), got shape \(16, 1\)"),
+        ("losses", lambda self, rows: rows.scores.detach().amax(1), "leave out detach"),
+    ],
+)
+def test_a_bad_result_is_refused_by_the_name_of_the_method(method, function, message):
+    views = [view.requires_grad_() for view in random_views(8, 4)]
+    loss = type("Custom", (losses.Loss,), {method: function})()
+    with pytest.raises(ValueError, match=rf"Custom\.{method} must return .*{message}"):
+        contrastive_loss(*views, loss=loss)
+
+
 @pytest.mark.parametrize("method", ["losses", "class_weights"])
 def test_a_loss_that_reads_classes_without_asking_for_labels_is_refused(method):
     members = {

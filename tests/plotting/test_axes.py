@@ -6,13 +6,7 @@ import numpy as np
 import pytest
 
 # private: the parts of a figure
-from skcontrast.plotting._axes import (
-    axes,
-    draw_cell,
-    grid_size,
-    intensities,
-    picture,
-)
+from skcontrast.plotting._axes import axes, draw_cell, grid_size, intensities, picture
 
 
 def test_a_missing_matplotlib_is_named(monkeypatch):
