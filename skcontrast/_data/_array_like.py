@@ -261,6 +261,8 @@ def checked_numbers(
             X = convert(X, dtype=dtype, ensure_all_finite=False)
             for rows in ([X.data] if issparse(X) else row_blocks(X)) if check_finite else ():
                 refuse_nonfinite(rows)
-    if 0 in (shape := X.shape[1:]):
-        raise ValueError(f"X has samples of shape {shape}: every dimension must be at least 1.")
+    if 0 in X.shape[1:]:
+        raise ValueError(
+            f"Found samples of shape {X.shape[1:]} in X: every dimension must be at least 1."
+        )
     return X
