@@ -87,7 +87,7 @@ def spread_in_groups(classifier: Any, Z: NDArray, labels: Labels) -> Labels:
 
     Their weight is the probability that the classifier, fitted to the known classes, gives to it.
     If it has no probabilities or takes no weights, they get it where the classifier predicts it.
-    Of a tie, the first class is taken.
+    If two classes have equally many labels, the first is the majority.
     """
     codes, groups = labels.codes, labels.groups
     if groups is None:

@@ -12,18 +12,16 @@ is stored when it is measured, in results/epochs.jsonl, and skipped when the scr
 from __future__ import annotations
 
 import argparse
-import json
 from argparse import Namespace
 from itertools import product
 from pathlib import Path
 from time import process_time
 
 import numpy as np
-import torch
 from scipy.stats import t as student
 
 from benchmarks._protocol import SETS, judged, series, split
-from benchmarks.studies.gap_closed import stored
+from benchmarks.studies.gap_closed import run, stored
 from skcontrast import ContrastiveEmbedder
 
 RESULTS = Path(__file__).parent / "results" / "epochs.jsonl"
@@ -96,18 +94,7 @@ def report(rows):
 def main():
     """Measure the rows that are missing, or report those that are stored."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--report", action="store_true")
-    parser.add_argument("--rows", type=Path, default=RESULTS, help="file of the rows")
-    args = parser.parse_args()
-    if args.report:
-        report(stored(args.rows))
-        return
-    torch.set_num_threads(1)
-    for row in cells(args):
-        with args.rows.open("a") as file:
-            file.write(json.dumps(row) + "\n")
-        print("|", " | ".join(map(str, row.values())), "|", flush=True)
+    run(parser, RESULTS, cells, report)
 
 
 if __name__ == "__main__":

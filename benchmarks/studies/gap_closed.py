@@ -284,14 +284,14 @@ def report(rows):
             print("|", " | ".join(texts), "|")
 
 
-def main():
-    """Measure the rows that are missing, or report those that are stored."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def run(parser, path, cells, report):
+    """Measure the rows that are missing, or report those that are stored.
+
+    `cells` yields rows for the options; each is stored before the next is measured.
+    """
     parser.add_argument("folder", type=Path)
     parser.add_argument("--report", action="store_true")
-    parser.add_argument("--embedder", action="store_true", help="with the embedder's batches")
-    parser.add_argument("--kinds", nargs="+", choices=KINDS, help="embedders of other kinds")
-    parser.add_argument("--rows", type=Path, default=RESULTS, help="file of the rows")
+    parser.add_argument("--rows", type=Path, default=path, help="file of the rows")
     args = parser.parse_args()
     if args.report:
         report(stored(args.rows))
@@ -301,6 +301,14 @@ def main():
         with args.rows.open("a") as file:
             file.write(json.dumps(row) + "\n")
         print("|", " | ".join(map(str, row.values())), "|", flush=True)
+
+
+def main():
+    """Measure the rows that are missing, or report those that are stored."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--embedder", action="store_true", help="with the embedder's batches")
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, help="embedders of other kinds")
+    run(parser, RESULTS, cells, report)
 
 
 def cells(args):
