@@ -102,6 +102,11 @@ TOY = {
     "speed.soak": (["--only", "transform", "--share", "0.001"], {}),
     "speed.threads": (["--rounds", "1", "--only", "images of 8"], {"BATCH": 8}),
     "speed.streams": (["--only", "partial_fit, MoCo", "--file", "DATA/rows.npy"], {}),
+    "studies.adapt_groups": (
+        ["DATA", "--rows", "OUT/rows.jsonl"],
+        {"SETS": ("steel",), "ROWS": {"frozen": {}, "views": {}}, "N_SEEDS": 1, "N_TRAINED": 40}
+        | {"SIDE": 16, "N_LABELS": 1, "N_DRAWS": 1, "pretrained_encoder": small_encoder},
+    ),
     "studies.classifier": (["--sets", "iris"], {"N_TRAIN": 60, "N_LABELS": 2, "N_DRAWS": 2}),
     "studies.components": (
         ["DATA", "--rows", "OUT/components.jsonl", "--sets", "wine"],
@@ -172,7 +177,7 @@ TOY = {
 
 SLOW = {"speed.augmentation", "speed.gpu", "speed.loss_engine", "speed.overhead"}
 SLOW |= {"studies.classifier", "studies.five_labels", "studies.tables", "studies.worth"}
-SLOW |= {"speed.growth"}
+SLOW |= {"speed.growth", "studies.adapt_groups"}
 SLOW |= {"studies.estimation", "studies.groups", "studies.time_to_quality"}
 SLOW |= {"speed.first_fit", "speed.peers_end_to_end", "speed.processes", "speed.soak"}
 SLOW |= {"studies.graph_worth", "studies.paper_losses", "studies.simulation"}
