@@ -22,6 +22,7 @@ import zipfile
 from itertools import product
 from pathlib import Path
 from time import process_time
+from warnings import catch_warnings
 
 import numpy as np
 from PIL import Image
@@ -105,7 +106,8 @@ def cells(args):
             frozen = frozen or embedder
             if (name, seed, row) in done:
                 continue
-            L = GroupWhitening().fit(H, groups=g[train])
+            with catch_warnings(action="ignore"):  # groups of random images
+                L = GroupWhitening().fit(H, groups=g[train])
             found = {
                 "plain": judge(H, y_train, H_test, y_test),
                 "whitened": judge(L.transform(H), y_train, L.transform(H_test), y_test),
