@@ -22,7 +22,6 @@ import zipfile
 from itertools import product
 from pathlib import Path
 from time import process_time
-from warnings import catch_warnings
 
 import numpy as np
 from PIL import Image
@@ -106,8 +105,7 @@ def cells(args):
             frozen = frozen or embedder
             if (name, seed, row) in done:
                 continue
-            with catch_warnings(action="ignore"):  # groups of random images
-                L = GroupWhitening().fit(H, groups=g[train])
+            L = GroupWhitening().fit(H, groups=g[train])
             found = {
                 "plain": judge(H, y_train, H_test, y_test),
                 "whitened": judge(L.transform(H), y_train, L.transform(H_test), y_test),

@@ -61,6 +61,13 @@ def small_metadata(name, folder, seed):
     return *(a[:60] for a in (X, y % 2, g)), *(a[60:120] for a in (X, y % 2, g))
 
 
+def small_quadrants(name, seed):
+    """Return images whose colour depends on their group, their classes and groups."""
+    rng, g = np.random.default_rng(seed), np.arange(240) // 4
+    X = rng.integers(0, 200, (60, 3, 1, 1))[g] + rng.integers(0, 50, (240, 3, 16, 16))
+    return X.astype(np.uint8), g % 3, g
+
+
 def small_vectors(seed):
     """Return what the functions of `five_labels.SETS` return."""
     X, y, groups, X_test, y_test, _ = small_metadata("digits", None, seed)
@@ -105,7 +112,7 @@ TOY = {
     "studies.adapt_groups": (
         ["DATA", "--rows", "OUT/rows.jsonl"],
         {"SETS": ("steel",), "ROWS": {"frozen": {}, "views": {}}, "N_SEEDS": 1, "N_TRAINED": 40}
-        | {"SIDE": 16, "N_LABELS": 1, "N_DRAWS": 1, "pretrained_encoder": small_encoder},
+        | {"N_DRAWS": 1, "quadrants": small_quadrants, "pretrained_encoder": small_encoder},
     ),
     "studies.classifier": (["--sets", "iris"], {"N_TRAIN": 60, "N_LABELS": 2, "N_DRAWS": 2}),
     "studies.components": (
