@@ -76,7 +76,7 @@ def validate_groups(groups: Any, n_samples: int) -> NDArray[np.int64] | None:
     if len(np.unique(codes[codes >= 0])) == (codes >= 0).sum():
         warn("groups have no effect: every group has a single sample.")
     if len(codes) > 1 and (codes == codes[0]).all() and codes[0] >= 0:
-        warn("groups leave no negatives: all samples are in one group.")
+        warn("groups separate nothing: all samples are in one group.")
     return codes
 
 

@@ -87,7 +87,7 @@ def read_training_data(
     if settings.same_group != "neutral" and "groups" not in tensors:
         warn("same_group has no effect: fit got no groups. Pass them by name, fit(X, groups=...).")
     if settings.same_group == "correct":
-        _check_correction(settings, tensors.get("groups"))
+        _check_correction(settings, tensors.get("groups"), tensors.get("domains"))
     framework = settings.framework
     # Negatives of other domains could be distinguished by the domain.
     if "domains" in tensors and framework.remembers_samples:
@@ -126,7 +126,7 @@ def read_training_samples(
     return X, schema, chain
 
 
-def _check_correction(settings: Settings, groups: Tensor | None) -> None:
+def _check_correction(settings: Settings, groups: Tensor | None, domains: Tensor | None) -> None:
     """Raise ValueError if no group can correct the loss."""
     if not settings.loss.is_corrected:
         raise ValueError(
@@ -135,8 +135,11 @@ def _check_correction(settings: Settings, groups: Tensor | None) -> None:
         )
     if groups is None or settings.one_epoch:  # a part of a stream may be of one group
         return
-    if len(groups.unique()) == 1 and int(groups[0]) >= 0:
-        raise ValueError("same_group='correct' needs samples of several groups, got one for all.")
+    domain = torch.zeros_like(groups) if domains is None else domains
+    n_groups = torch.stack([groups, domain]).unique(dim=1).shape[1]
+    if n_groups == len(domain.unique()) and int(groups.min()) >= 0:
+        message = "same_group='correct' needs samples of several groups, got one for all"
+        raise ValueError(f"{message}{'' if domains is None else ' of a domain'}.")
 
 
 def _lists_modalities(X: Any) -> bool:

@@ -26,7 +26,7 @@ from .._warnings import warn
 from ..losses import InfoNCE, Loss
 from ..schedules._numbers import check_hyperparameters
 from ..similarity import Cosine, Similarity
-from ..similarity._base import check_view_embeddings, in_one_dtype
+from ..similarity._base import check_kinds, check_view_embeddings, in_one_dtype
 from ._contrast import Contrast, embed_views, in_batch, pairs_with
 from ._mean_loss import SameGroup, objective_value
 
@@ -108,14 +108,15 @@ def contrastive_loss(
         The same for the queue; needed with both.
     same_group : {"neutral", "positive", "correct"}, default="neutral"
         Whether samples of one group are ignored for each other, pulled like views of one sample,
-        or stay candidates and correct the loss: of each anchor, in place of its positives, if
-        there are any. Only for the losses of `correct_with`.
+        or, with the losses of `correct_with`, stay candidates and correct the loss: their mean
+        :math:`e^s` replaces that of the positives. An anchor without one keeps its positives.
     correct_with : Tensor of shape (n, d), or sequence of M of them, default=None
         Other samples of the class of each sample, in the form of the views: the
         :math:`v \sim p^+` of :class:`~skcontrast.losses.DCL`, ``HCL``, ``PUCL`` and
         ``PositiveDebiased(negatives=...)`` of these, which subtract the mean of their
         :math:`e^s` in place of that of the positives. They correct all anchors of their sample,
-        are no candidates, and attract nothing; gradients flow into them.
+        are no candidates, and attract nothing; gradients flow into them. For a sample without
+        one, pass its own view.
 
     Returns
     -------
@@ -154,6 +155,12 @@ def contrastive_loss(
     >>> value.backward()
     >>> z.grad.shape
     torch.Size([2, 64, 16])
+
+    Other samples of the class of each sample, which correct the loss:
+
+    >>> of_class = torch.randn(64, 16, generator=torch.Generator().manual_seed(1))
+    >>> contrastive_loss(z[0], z[1], loss=HCL(), correct_with=of_class).isfinite().item()
+    True
     """
     owner = "contrastive_loss"
     for view in views:
@@ -166,11 +173,11 @@ def contrastive_loss(
     for component in (loss, similarity):
         check_hyperparameters(component)
     check_argument(owner, "same_group", same_group, _SAME_GROUP)
-    correcting = _correcting_views(correct_with, views[0], queue, similarity)
-    if correcting and same_group == "correct":
-        raise ValueError(f"{owner} takes correct_with or same_group='correct', not both.")
     # Views and queue are validated before they are converted to one dtype.
     check_view_embeddings(views, queue, similarity)
+    correcting = _correcting_views(correct_with, views[0], similarity)
+    if correcting and same_group == "correct":
+        raise ValueError(f"{owner} takes correct_with or same_group='correct', not both.")
     tensors = in_one_dtype([*views, *correcting, *([] if queue is None else [queue])])
     queue = None if queue is None else tensors[-1]
     correcting = tensors[len(views) : len(views) + len(correcting)]
@@ -195,7 +202,7 @@ def contrastive_loss(
     return objective_value(contrast, loss, similarity, same_group=same_group)
 
 
-def _correcting_views(given: Any, first: View, queue: Any, similarity: Similarity) -> list[View]:
+def _correcting_views(given: Any, first: View, similarity: Similarity) -> list[View]:
     """Return `correct_with` as a list of validated views."""
     if given is None:
         return []
@@ -205,11 +212,13 @@ def _correcting_views(given: Any, first: View, queue: Any, similarity: Similarit
     correcting = [given] if is_one or not isinstance(given, (list, tuple)) else list(given)
     if not correcting:
         raise ValueError("correct_with must hold at least one tensor; omit it for none.")
-    try:
-        check_view_embeddings([first, *correcting], queue, similarity)
-    except (TypeError, ValueError) as error:
-        message = f"correct_with must have the form of view 1 and follows it here: {error}"
-        raise type(error)(message) from error
+    named = {f"correct_with[{k}]": view for k, view in enumerate(correcting)}
+    own, *others = check_kinds({"view 1": first} | named, similarity).items()
+    for name, tensor in others:
+        if len(tensor) != len(own[1]):
+            raise ValueError(
+                f"{name} must have {len(own[1])} rows, one for each sample, got {len(tensor)}."
+            )
     return correcting
 
 

@@ -62,7 +62,9 @@ class DCL(Loss):
         L = -\log \frac{e^{s^+}}{e^{s^+} + N \hat E^-}
 
     where :math:`s_{\min}` is the lowest possible score (−1/temperature for cosine). An anchor
-    whose estimate is floored there passes no gradient through it.
+    whose estimate is floored there passes no gradient through it. The :math:`s^+_m` are scores of
+    the positives, which are closer than other samples of the class. These replace them with
+    `correct_with` of ``contrastive_loss`` and ``same_group="correct"`` of the embedder.
 
     Parameters
     ----------

@@ -236,9 +236,13 @@ def test_wrong_arguments_are_refused_by_name():
     assert contrastive_loss(z[:1], z[1:2], loss=loss, **queued).isfinite()
     with pytest.raises(ValueError, match="correct_with must hold at least one tensor"):
         contrastive_loss(z, z, loss=loss, correct_with=[])
-    for given in (torch.eye(3), torch.eye(4, 5), "z", 5, [z, torch.eye(3)]):
-        with pytest.raises((TypeError, ValueError), match="correct_with must have the form"):
+    for given in (torch.eye(3, 4), torch.eye(4, 5), "z", 5, torch.zeros(2, 4, 4)):
+        with pytest.raises((TypeError, ValueError), match=r"^correct_with\[0\] must "):
             contrastive_loss(z, z, loss=loss, correct_with=given)
+    with pytest.raises(ValueError, match=r"correct_with\[1\] must have 4 rows, one for each sam"):
+        contrastive_loss(z, z, loss=loss, correct_with=[z, torch.eye(3, 4)])
+    with pytest.raises(ValueError, match="At least 2 views are needed"):
+        contrastive_loss(loss=loss, correct_with=z)
     with pytest.raises(ValueError, match="correct_with or same_group='correct', not both"):
         contrastive_loss(
             z, z, loss=loss, correct_with=z, groups=torch.arange(4), same_group="correct"
@@ -271,10 +275,13 @@ def test_groups_of_one_are_neutral_with_a_warning_and_one_group_for_all_is_refus
     expected = small(loss=loss).fit(X).transform(X)
     np.testing.assert_array_equal(found, expected)
     refused = pytest.raises(ValueError, match="several groups, got one for all")
-    with refused, pytest.warns(UserWarning, match="groups leave no negatives"):
+    with refused, pytest.warns(UserWarning, match="groups separate nothing"):
         corrected.fit(X, groups=np.zeros(60, int))
-    with pytest.warns(UserWarning, match="groups leave no negatives"):
+    with pytest.warns(UserWarning, match="groups separate nothing"):
         corrected.partial_fit(X, groups=np.zeros(60, int))  # a part of a stream
+    groups = np.arange(60) % 3
+    with pytest.raises(ValueError, match="several groups, got one for all of a domain"):
+        corrected.fit(X, groups=groups, domains=groups)
     with pytest.warns(UserWarning, match="same_group has no effect: fit got no groups"):
         corrected.fit(X)
 
@@ -293,6 +300,7 @@ def test_pairs_are_drawn_only_where_ordinary_batches_hold_no_mates():
     X, first, of_pairs = vectors(400), {}, np.arange(400) // 2
     one_large = np.where(np.arange(400) < 150, 0, 1 + of_pairs)
     cases = {"pairs": of_pairs, "classes": np.arange(400) % 4, "one large": one_large}
+    cases["2 mates expected"] = np.arange(400) % 20
     for name, groups in cases.items():
         for same in ("neutral", "correct"):
             rows = Rows()
@@ -300,7 +308,8 @@ def test_pairs_are_drawn_only_where_ordinary_batches_hold_no_mates():
             small(loss=DCL(tau_plus=0.1), max_epochs=1, **params).fit(X, groups=groups)
             first[name, same] = rows.first
     assert first["classes", "correct"] == first["classes", "neutral"]
-    assert first["one large", "correct"] != first["one large", "neutral"]
+    for name in ("one large", "2 mates expected"):
+        assert first[name, "correct"] != first[name, "neutral"]
     assert len({row // 2 for row in first["pairs", "neutral"]}) > 40
     assert len({row // 2 for row in first["pairs", "correct"]}) <= 26
 

@@ -146,7 +146,7 @@ def test_no_batch_queue_or_bank_contrasts_a_group_with_itself(framework, same_gr
     params = {"framework": framework, "same_group": same_group, "random_state": 0}
     embedder = ContrastiveEmbedder(MLP((8,)), max_epochs=3, batch_size=8, **params)
     seen = []
-    with pytest.warns(UserWarning, match="groups leave no negatives"):
+    with pytest.warns(UserWarning, match="groups separate nothing"):
         alone = embedder.fit(X, groups=np.zeros(32)).history_[:, "train_loss"]
     seen.append(embedder.transform(X))
     seen.append(embedder.fit(X, groups=np.where(np.arange(32) < 16, "a", "b")).transform(X))
