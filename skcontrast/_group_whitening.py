@@ -148,7 +148,7 @@ class GroupWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared
         ------
         ValueError
             If a parameter is outside its range, X is not a matrix of finite numbers of this size,
-            `groups` has not one entry per row, or the rows of each group are equal.
+            or `groups` has not one entry per row.
         """
         validate_parameters(self)
         transformer = None if self.transformer is None else clone(self.transformer).fit(X)
@@ -162,16 +162,17 @@ class GroupWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared
             D = array[known] - mean
             assert_all_finite(mean)
             assert_all_finite(D)
-        components, b, sizes = None, None, np.bincount(codes[known])
-        if len(sizes) < 2 or sizes.max() < 2:
+        sizes = np.bincount(codes[known])
+        components, b = _discriminants(D, codes[known], sizes, self.shrinkage)
+        if b is None:
             got = "None" if groups is None else f"{len(sizes)} group(s) of {len(D)} row(s)"
             warn(
                 "GroupWhitening only centres X: it needs 2 or more groups, one of them with 2 or "
-                f"more rows, got groups={got}. Pass fit(X, groups=...), or STEP__groups= to a "
-                "Pipeline."
+                f"more different rows, got groups={got}. Pass fit(X, groups=...), or "
+                "STEP__groups= to a Pipeline; as a block of ContrastiveClassifier, pass "
+                "GroupWhitening(transformer=...) instead of a Pipeline."
             )
         else:
-            components, b = _discriminants(D, codes[known], sizes, self.shrinkage)
             if (sizes > 1).sum() < FEW_GROUPS:  # without their number, which differs between folds
                 warn(
                     f"groups has fewer than {FEW_GROUPS} groups of 2 rows or more: the output may "
@@ -238,8 +239,10 @@ class GroupWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared
 
 def _discriminants(
     D: NDArray[np.float64], codes: NDArray[np.int64], sizes: NDArray[np.int64], shrinkage: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the components and their variances between groups, from centred rows."""
+) -> tuple[NDArray[np.float64], NDArray[np.float64]] | tuple[None, None]:
+    """Return the components and their variances between groups, from centred rows, if any."""
+    if len(sizes) < 2 or sizes.max() < 2:
+        return None, None
     (n, d), scale = D.shape, np.abs(D).max() or 1.0
     D /= scale  # squares of very large or small numbers would overflow
     means = csr_array((np.ones(n), (codes, np.arange(n)))) @ D / sizes[:, None]
@@ -247,10 +250,7 @@ def _discriminants(
     W = D.T @ D / (n - len(sizes))
     mean = W.trace() / d
     if mean < _LEAST_WITHIN:
-        raise ValueError(
-            "groups must have rows that differ, got equal rows of X in each group: pass groups "
-            "of different samples."
-        )
+        return None, None
     within, A = np.linalg.eigh(W)
     A /= np.sqrt((1 - shrinkage) * within.clip(0) + shrinkage * mean)
     root = ((means - sizes @ means / n) * np.sqrt(sizes / n)[:, None]) @ A

@@ -64,10 +64,9 @@ def agreement_of(codes: NDArray[np.int64], groups: NDArray[np.int64]) -> GroupAg
     agreement = agreement_from_pairs(n_agreeing, n_pairs, chance)
     if agreement.is_low:
         warn(
-            "groups are ignored, because labeled samples of the same group have the same class "
-            "not much more often than by chance (attribute group_agreement_). Pass groups whose "
-            "samples share a class, such as those of one patient; if each group holds all "
-            "classes, pass them as domains."
+            "groups are ignored, because fewer than 0.7 of the pairs of labels of a group agree, "
+            "beyond chance (attribute group_agreement_). Pass groups whose samples share a class, "
+            "such as those of one patient; if each group holds all classes, pass them as domains."
         )
     elif not agreement.is_known:
         missing = 5

@@ -90,7 +90,7 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         modalities, and with a :class:`~skcontrast.encoders.Pretrained` encoder. With groups, also
         a :class:`GroupWhitening` of vectors, or of the features of a frozen pretrained network:
         with a `Pretrained` encoder, ``GroupWhitening()`` in this list whitens the embedding, and
-        its rows are normalised.
+        its rows are normalised. It gets the groups, but not as a step of a Pipeline.
     use_labels : bool, default=False
         Whether the embedder is trained with the known labels, too. If its `loss` is None, it is
         ``SemiSupCon()``. Training takes a quarter longer and adds little to the gain of
@@ -218,15 +218,16 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
             where unknown.
         **metadata : dict
             ``groups`` (n_samples,): samples that share a class, such as those of one patient; −1
-            for none. Label some samples of the same groups: if such pairs agree .7 beyond chance,
-            with 95 % confidence (all of 8 do for ten equal classes, all of 16 for two), unlabeled
-            samples get the class of most labels of their group, weighted by the probability that
-            the classifier gives to it. Groups that disagree more often are ignored. The embedder
-            gets them, if it is to be trained. With 40 groups or more, vectors and frozen
-            pretrained networks get a :class:`GroupWhitening` as a further block. ``domains`` and
-            ``descriptions`` for the embedder, as :meth:`ContrastiveEmbedder.fit` takes them;
-            ``sample_weight``, array-like of shape (n_samples,), for the embedder and the
-            classifier. In a Pipeline, pass them with the name of the step or by metadata routing.
+            for none. Label some samples of the same groups: if the lower end of the 95 % interval
+            of the agreement of such pairs, beyond chance, is .7 or more (8 of 8 for ten equal
+            classes, 16 of 16 for two), unlabeled samples get the class of most labels of their
+            group, weighted by the probability that the classifier gives to it. Groups that
+            disagree more often are ignored. The embedder gets them, if it is to be trained. With
+            40 groups or more, vectors and frozen pretrained networks get a
+            :class:`GroupWhitening` as a further block. ``domains`` and ``descriptions`` for the
+            embedder, as :meth:`ContrastiveEmbedder.fit` takes them; ``sample_weight``, array-like
+            of shape (n_samples,), for the embedder and the classifier. In a Pipeline, pass them
+            with the name of the step or by metadata routing.
 
         Returns
         -------
@@ -335,7 +336,10 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
             check_is_fitted(embedder)
             passed = {name for name, value in metadata.items() if value is not None}
             if unused := sorted(passed - {"sample_weight", "groups"}):
-                raise TypeError(f"fit got {unused[0]!r}, which a fitted embedder cannot use.")
+                raise TypeError(
+                    f"fit got {unused[0]!r}; with a fitted embedder it takes only groups and "
+                    "sample_weight."
+                )
             return embedder
         embedder = clone(embedder)
         if embedder.random_state is None:
@@ -410,7 +414,8 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
             Samples of the shape seen in `fit`.
         groups : array-like of shape (n_samples,), default=None
             Groups of X whose samples have the same class, as in `fit`; −1 for none. The
-            probabilities are multiplied over each group.
+            probabilities are multiplied over each group, as if its samples were independent, so
+            that they are too close to 0 and 1.
 
         Returns
         -------

@@ -89,7 +89,7 @@ def test_labels_of_one_group_count_as_one_fewer_than_they_are():
 def test_groups_that_agree_by_chance_are_ignored():
     y = (np.arange(len(Y)) % 11 == 0).astype(int)  # one in eleven, whatever the group
     codes = np.where(np.arange(len(Y)) < 200, y, -1)
-    with pytest.warns(UserWarning, match="groups are ignored, .* more often than by chance"):
+    with pytest.warns(UserWarning, match="groups are ignored, .* agree, beyond chance"):
         assert fitted(codes=codes).group_agreement_.value < 0.4
 
 
@@ -138,7 +138,7 @@ def test_without_weights_a_label_spreads_where_the_classifier_predicts_it():
 
 
 def test_groups_that_disagree_change_nothing_but_the_warning():
-    with pytest.warns(UserWarning, match="groups are ignored, because labeled samples"):
+    with pytest.warns(UserWarning, match="groups are ignored, because fewer than 0.7"):
         model = fitted(disagreeing())
     assert model.group_agreement_.value < 0.75
     np.testing.assert_array_equal(model.predict_proba(X), fitted(None).predict_proba(X))

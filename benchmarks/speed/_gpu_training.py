@@ -33,9 +33,9 @@ TRAININGS = {
     "MoCo": {"framework": MoCo(momentum=0.99, symmetric=True)},
     "DCL": {"loss": DCL(tau_plus=0.1)},
     "SoftSupCon": {"loss": SoftSupCon(tau_plus=0.1)},
-    "HCL": {"loss": HCL(tau_plus=0.1, beta=0.5)},
+    "HCL": {"loss": HCL(tau_plus=0.1, beta=1.0)},
     "CMC": {"framework": CMC()},
-    "BCL": {"loss": BCL(alpha=0.9, tau_plus=0.1)},
+    "BCL": {"loss": BCL.paper(tau_plus=0.1)},
     "Supervised (all labels)": {"loss": Supervised()},
 }
 SIDE_BY_SIDE = {

@@ -37,11 +37,9 @@ figure, axes = plt.subplots(1, 2, figsize=(7, 3.2), layout="constrained", sharey
 for axis, name in zip(axes, ("digits", "garments 0 2 4 6"), strict=True):
     for offset, (role, (marker, color, label)) in zip((-0.12, 0.12), ROLES.items(), strict=True):
         for place, source in enumerate(SOURCES):
-            if source == "view" and role == "attract":
-                continue
             found = gains(name, "weak", "DCL", source, role)
             half = t.ppf(0.975, len(found) - 1) * found.std(ddof=1) / len(found) ** 0.5
-            x = place + (offset if source != "view" else 0)
+            x = place + offset
             axis.errorbar(x, found.mean(), half, fmt=marker, color=color, ms=5, capsize=2)
         axis.plot([], [], marker, color=color, label=f"they {label}")
     oracle = gains(name, "weak", "Supervised", "view", "correct").mean()

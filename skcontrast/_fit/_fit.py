@@ -176,7 +176,7 @@ def _model(settings: Settings, data: TrainingData, past: Model | None) -> Model:
         if settings.loss.requires_y and bool((known["labels"] >= 0).any()):
             relations = "labels"
         elif settings.same_group != "neutral" and "groups" in known:
-            relations = "groups"
+            relations = "groups" if bool((known["groups"] >= 0).any()) else None
         model = new_model(settings, data.X, data.schema, data.chain, relations)
     else:
         model = continued_model(settings, data.X, data.chain, past)

@@ -126,7 +126,7 @@ class GroupAgreement(NamedTuple):
     >>> from skcontrast.metrics import GroupAgreement
     >>> agreement = GroupAgreement(0.93, 0.71, 15)
     >>> print(agreement)
-    0.93 (at least 0.71, 15 labeled pairs)
+    0.93 (at least 0.710, 15 labeled pairs)
     >>> agreement.is_low, agreement.is_known
     (False, True)
     """
@@ -138,7 +138,7 @@ class GroupAgreement(NamedTuple):
     def __str__(self) -> str:
         if self.n_pairs == 0:
             return "unknown (0 labeled pairs)"
-        return f"{self.value:.2f} (at least {self.low:.2f}, {self.n_pairs} labeled pairs)"
+        return f"{self.value:.2f} (at least {self.low:.3f}, {self.n_pairs} labeled pairs)"
 
     @property
     def is_low(self) -> bool:

@@ -45,4 +45,4 @@ def test_an_agreement_is_low_known_or_neither():
         (False, False),
         (False, True),
     ]
-    assert str(found[1]) == "0.90 (at least 0.50, 9 labeled pairs)"
+    assert str(found[1]) == "0.90 (at least 0.500, 9 labeled pairs)"
