@@ -1,4 +1,4 @@
-"""Contrastive representation learning behind scikit-learn's fit and transform."""
+"""Contrastive representation learning as scikit-learn estimators."""
 
 import importlib
 import pkgutil

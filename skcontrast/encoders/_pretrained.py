@@ -47,8 +47,8 @@ class Pretrained(Encoder):
     The network receives (x − `mean`) / `std`, with intensities x in [0, 1]. Grey images become
     three equal channels. A classification head is removed. The network has its own learning rate.
     Its first layers stay frozen. It remains in inference mode, so that batch normalisation keeps
-    the statistics of the pretraining. The features are the sum of the outputs of the trained
-    network and of a frozen copy, each divided by its root mean square.
+    the statistics of the pretraining. If it is adapted, the features are the sum of the outputs of
+    the trained network and of a frozen copy, each divided by its root mean square.
 
     With ``verbose=1`` the embedder prints the preprocessing, the head that was removed and the
     number of features.
@@ -79,13 +79,13 @@ class Pretrained(Encoder):
         torchvision's weights, of timm or of open_clip.
     adapt : bool or "auto", default="auto"
         Whether `fit` trains the network. False leaves it frozen: `transform` returns its features,
-        and `fit` takes seconds. "auto" decides by the distance of 100 images to those of the
+        and `fit` takes seconds. "auto" decides by the distance of 300 images to those of the
         pretraining, of which batch normalisation has the mean and the variance: the network is
-        trained if it is at least 0.12. Without batch normalisation, at most 75 % of the views of
+        trained if this distance is at least 0.115. Without it, at most 75 % of the views of
         300 images must be retrieved, that is, nearest to the other view of the same image, and
         the participation ratio must be at most 9, see :ref:`when-to-adapt`. Every network is
-        trained if the loss needs labels, and with ``same_group="positive"``. `adaptation_` of the
-        embedder has the decision and its reason. The linear layer of `n_components` is always
+        trained if the loss needs labels, and with groups that are not "neutral". `adaptation_` of
+        the embedder has the decision and its reason. The linear layer of `n_components` is always
         trained.
     rate : float, default=None
         Learning rate of the network, relative to that of the projection head. None is 0.2 for
