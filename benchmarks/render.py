@@ -225,7 +225,7 @@ def paper_losses():
         for row in rows:
             if int(row["n"]) > 1:
                 cells, n = found.setdefault(row["row"], ({}, ["–"] * len(tables)))
-                cells[data] = "/".join(difference(row, c) for c in ("5 labels", "20-NN"))
+                cells[data] = "/".join(difference(row, c) for c in ("5 labels", "20-NN", "linear"))
                 n[k] = row["n"]
     made = [
         {"loss": row, **{data: cells.get(data, "–") for data in tables}, "n": "/".join(n)}

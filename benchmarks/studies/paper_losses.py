@@ -16,9 +16,10 @@ from 2 to 0 in 20 steps; its rebuttal α from .5 to .85 and β 1; HCL β 1; PUCL
 τ⁺ .12 and c .1. The temperature is .5. Rows with "t .2" have losses that are of none of the five
 papers.
 
-Columns: those of ``worth``. Δ is the difference from InfoNCE with the same temperature and seeds,
-with its 95 % interval. Every fit is stored in ``results/paper_losses.jsonl`` as soon as it is
-measured, and the command continues where it ended; a row has as many seeds as were measured.
+Columns: those of ``worth``. Δ is the difference from InfoNCE with the same seeds and, of the
+measured temperatures, that of the best mean in this column, with its 95 % interval. Every fit is
+stored in ``results/paper_losses.jsonl`` as soon as it is measured, and the command continues where
+it ended; a row has as many seeds as were measured.
 ``--stored`` makes the tables from what is stored.
 """
 
@@ -26,6 +27,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from statistics import mean
 
 import numpy as np
 
@@ -164,12 +166,16 @@ def measured(name, figures):
 
 def table_rows(found):
     """Return the rows of a table: means, and differences from InfoNCE with the same seeds."""
+    references = [row for row, runs in found.items() if runs and row.startswith(REFERENCE)]
     for row, runs in ((row, runs) for row, runs in found.items() if runs):
-        reference = f"{REFERENCE}, t .2" if row.endswith("t .2") else REFERENCE
         columns = {c: [one[c] for one in runs.values()] for c in next(iter(runs.values()))}
         made = {"row": row, **{c: spread(of) for c, of in columns.items()}}
-        seeds = [seed for seed in runs if seed in found[reference]]
-        for c in columns if row != reference and len(seeds) > 1 else ():
+        for c in columns if row not in references else ():
+            means = {one: mean(run[c] for run in found[one].values()) for one in references}
+            reference = max(means, key=means.get)
+            seeds = [seed for seed in runs if seed in found[reference]]
+            if len(seeds) < 2:
+                continue
             ours, theirs = ([found[one][seed][c] for seed in seeds] for one in (row, reference))
             made[f"Δ {c}"] = f"{np.mean(ours) - np.mean(theirs):+.3f}"
             made[f"95 %, {c}"] = paired(ours, theirs, c)[f"95 %, {c}"]
