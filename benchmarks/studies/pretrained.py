@@ -31,9 +31,9 @@ package peft. ``--in-fit SemiSupCon`` gives the same two draws of five labels to
 loss, ``no labels`` is the embedder without them, judged by these draws, and ``SetFit`` is the
 order of Tunstall et al. 2022: the labelled images alone are contrasted by their classes (SupCon)
 before the logistic regression.
-``--distances`` fits nothing and prints what could decide whether to adapt: the distance of 100
-images to those of the pretraining (KL), at their own size, and of 300 images view retrieval and
-the participation ratio d, at the size of the training.
+``--distances`` fits nothing and prints what could decide whether to adapt: the distance of 300
+images to those of the pretraining (KL), at their own size, and their view retrieval and
+participation ratio d, at the size of the training.
 ``--classifiers`` compares, for each variant and by five draws of five labels per class, a logistic
 regression on frozen features, these with pseudo-labels, and ``ContrastiveClassifier`` without and
 with them.
