@@ -122,7 +122,7 @@ TABLES = {
         {
             "Biased": (InfoNCE(), None),
             "Debiased-Neg": (DEB, None),
-            "Debiased-Pos, printed": (PositiveDebiased(tau_plus=0.1, form="printed"), None),
+            "Debiased-Pos, printed": (PositiveDebiased.paper(tau_plus=0.1), None),
             "Debiased-Pos, authors' code": (PositiveDebiased(tau_plus=0.1), None),
         },
     ),
@@ -170,7 +170,7 @@ TABLES = {
         },
     ),
     "probabilistic": (
-        images(similarity=VonMisesFisher(1.0)),
+        images(similarity=VonMisesFisher.paper()),
         {"mutual likelihood": (InfoNCE(), None)},
     ),
 }

@@ -336,10 +336,8 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
             check_is_fitted(embedder)
             passed = {name for name, value in metadata.items() if value is not None}
             if unused := sorted(passed - {"sample_weight", "groups"}):
-                raise TypeError(
-                    f"fit got {unused[0]!r}; with a fitted embedder it takes only groups and "
-                    "sample_weight."
-                )
+                takes = "with a fitted embedder it takes only groups and sample_weight"
+                raise TypeError(f"fit got {unused[0]!r}; {takes}.")
             return embedder
         embedder = clone(embedder)
         if embedder.random_state is None:

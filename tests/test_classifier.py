@@ -309,7 +309,7 @@ def test_a_fitted_embedder_is_never_trained_again(freeze):
     found = model(freeze(embedder)).fit(X[:40], FEW[:40])
     assert found.embedder_ is embedder
     np.testing.assert_array_equal(embedder.transform(X), H)
-    with pytest.raises(TypeError, match="'domains', which a fitted embedder cannot use"):
+    with pytest.raises(TypeError, match="'domains'; with a fitted embedder it takes only groups"):
         found.fit(X, FEW, domains=Y)
 
 

@@ -89,12 +89,11 @@ def adapt(
 
 def describe(decision: dict[str, Any]) -> str:
     """Return a decision in words."""
-    parts = []
-    for name, form in _FORMS.items():
-        if name in decision:
-            value, limit = decision[name], decision[f"{name}_limit"]
-            parts.append(f"{name.replace('_', ' ')} {value:{form}} (limit {limit:{form}})")
-    parts = parts or [decision["reason"]]
+    known = {n: (decision[n], decision[f"{n}_limit"], _FORMS[n]) for n in _FORMS if n in decision}
+    parts = [
+        f"{name.replace('_', ' ')} {value:{form}} (limit {limit:{form}})"
+        for name, (value, limit, form) in known.items()
+    ] or [decision["reason"]]
     return f"{'adapted' if decision['adapted'] else 'frozen'}: {', '.join(parts)}"
 
 
@@ -134,14 +133,9 @@ def _measured(network: PretrainedNetwork, images: Tensor, native: Any) -> dict[s
     adapts, reason = retrieved <= _MOST_RETRIEVED, "view retrieval"
     if adapts and ratio > _MOST_DIRECTIONS:
         adapts, reason = False, "participation ratio"
-    return {
-        "adapted": adapts,
-        "reason": reason,
-        "view_retrieval": retrieved,
-        "view_retrieval_limit": _MOST_RETRIEVED,
-        "participation_ratio": ratio,
-        "participation_ratio_limit": _MOST_DIRECTIONS,
-    }
+    found = {"view_retrieval": retrieved, "view_retrieval_limit": _MOST_RETRIEVED}
+    found |= {"participation_ratio": ratio, "participation_ratio_limit": _MOST_DIRECTIONS}
+    return {"adapted": adapts, "reason": reason, **found}
 
 
 def _distance(network: PretrainedNetwork, images: Tensor) -> tuple[Tensor, float]:

@@ -1,7 +1,7 @@
 """InfoNCE, and the losses that correct it by the expected share of false negatives."""
 
 import math
-from typing import Literal
+from typing import Any, Literal, Self
 
 import torch
 import torch.nn.functional as F
@@ -244,8 +244,8 @@ class PositiveDebiased(Loss):
         ``BCL()``, whose :math:`\hat E^-` replaces the factor g of N in the denominator. None is
         ``InfoNCE()``, the loss above.
     form : {"mean", "printed"}, default="mean"
-        P as above, or that of the preprint, whose numerator :math:`e^{s^+} + \tau^+ g` needs no
-        floor.
+        P as above, which is that of the authors' code, or that of the preprint, whose numerator
+        :math:`e^{s^+} + \tau^+ g` needs no floor.
 
     See Also
     --------
@@ -271,6 +271,11 @@ class PositiveDebiased(Loss):
     # checked in validate, which has the better message
     negatives: Loss | None = parameter(default=None)
     form: Literal["mean", "printed"] = parameter({"mean", "printed"}, default="mean")
+
+    @classmethod
+    def paper(cls, **changes: Any) -> Self:
+        """Return the loss as the preprint prints it. Other parameters are keywords."""
+        return cls(**{"form": "printed"} | changes)
 
     @property
     def requires_y(self) -> bool:  # type: ignore[override]

@@ -28,7 +28,7 @@ class Ring(Loss):
         Share of the candidates within the outer radius, in (0, 1].
     inner : float or Schedule, default=0.1
         Share of these candidates within the inner radius, in [0, 1). With
-        ``outer=1, inner=0`` the loss is :class:`InfoNCE`.
+        ``outer=1, inner=0`` the loss is :class:`InfoNCE`. The defaults are those of PUCL's tables.
 
     See Also
     --------

@@ -3,6 +3,7 @@
 import functools
 import math
 from numbers import Real
+from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -89,6 +90,11 @@ class VonMisesFisher(Similarity):
     kappa_max: float = parameter([Interval(Real, 0, _LARGEST, closed="right")], default=1000.0)
     n_extra = 1
     least_dimension = 2
+
+    @classmethod
+    def paper(cls, **changes: Any) -> Self:
+        """Return the similarity of the paper, the likelihood itself: t is 1."""
+        return cls(**{"temperature": 1.0} | changes)
 
     def bounds(self, width: int) -> tuple[float, float]:
         """Return the scores of opposite and of equal directions, both of concentration κ_max."""

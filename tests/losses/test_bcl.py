@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from skcontrast import contrastive_loss
-from skcontrast.losses import BCL, NonparametricBCL
+from skcontrast.losses import BCL, NonparametricBCL, PositiveDebiased
 from skcontrast.schedules import at_progress
-from skcontrast.similarity import Cosine
+from skcontrast.similarity import Cosine, VonMisesFisher
 from tests.common import random_views
 
 
@@ -73,7 +73,19 @@ def test_the_papers_schedules_have_the_printed_values_in_400_epochs(epoch, alpha
     assert (of_rebuttal.alpha, of_rebuttal.beta) == (pytest.approx(rebuttal, abs=1e-3), 1.0)
 
 
-@pytest.mark.parametrize("loss", [BCL, NonparametricBCL])
-def test_keywords_replace_values_of_the_paper(loss):
-    changed = loss.paper(tau_plus=1 / 6, alpha=0.9)
-    assert repr(changed) == repr(loss.paper().set_params(tau_plus=1 / 6, alpha=0.9))
+@pytest.mark.parametrize(
+    ("made", "changes"),
+    [
+        (BCL, {"tau_plus": 1 / 6, "alpha": 0.9}),
+        (NonparametricBCL, {"tau_plus": 1 / 6, "alpha": 0.9}),
+        (PositiveDebiased, {"tau_plus": 1 / 6}),
+        (VonMisesFisher, {"kappa_max": 300}),
+    ],
+)
+def test_keywords_replace_values_of_the_paper(made, changes):
+    assert repr(made.paper(**changes)) == repr(made.paper().set_params(**changes))
+
+
+def test_the_printed_forms_are_those_of_the_papers():
+    assert PositiveDebiased.paper().form == "printed"
+    assert VonMisesFisher.paper().temperature == 1
