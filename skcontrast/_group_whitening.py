@@ -172,17 +172,16 @@ class GroupWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared
                 "STEP__groups= to a Pipeline; as a block of ContrastiveClassifier, pass "
                 "GroupWhitening(transformer=...) instead of a Pipeline."
             )
-        else:
-            if (sizes > 1).sum() < FEW_GROUPS:  # without their number, which differs between folds
-                warn(
-                    f"groups has fewer than {FEW_GROUPS} groups of 2 rows or more: the output may "
-                    "be worse than X. Compare both on labeled samples."
-                )
-            if not b.any():
-                warn(
-                    "groups have means that differ no more than those of random rows, so that the "
-                    "output is 0. Use X without GroupWhitening, or other groups."
-                )
+        elif (sizes > 1).sum() < FEW_GROUPS:  # without their number, which differs between folds
+            warn(
+                f"groups has fewer than {FEW_GROUPS} groups of 2 rows or more: the output may "
+                "be worse than X. Compare both on labeled samples."
+            )
+        if b is not None and not b.any():
+            warn(
+                "groups have means that differ no more than those of random rows, so that the "
+                "output is 0. Use X without GroupWhitening, or other groups."
+            )
         # Only now, so that a failed fit leaves the estimator as it was.
         self.transformer_, self.mean_ = transformer, mean
         self.components_, self.variances_ = components, b

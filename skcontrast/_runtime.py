@@ -118,6 +118,9 @@ _WORK_OF_A_THREAD = 3e8
 
 # For each thread of the program, the most threads that its contexts of `on_threads` may use.
 _ALLOWED = threading.local()
+# The numbers of threads of torch outside the contexts of `on_threads` that are open. A thread that
+# first uses torch within those of other threads has the number within.
+_OUTSIDE: list[int] = []
 
 
 def threads_for(work: float) -> int:
@@ -139,9 +142,8 @@ def on_threads(
     """Compute on the CPU in n threads, at most in as many as torch has outside all such contexts.
 
     Small networks train fastest in one: OpenMP's threads wait for each other in busy loops, and on
-    a machine that has other work, a small step takes ten times as long.
-    On exit, the numbers of threads are restored; a thread that has used torch for the first time
-    in the meantime keeps n.
+    a machine that has other work, a small step takes several times as long.
+    On exit, the numbers of threads are restored.
 
     Parameters
     ----------
@@ -150,17 +152,18 @@ def on_threads(
     device : torch.device or str, default="cpu"
         The device of the computation; nothing changes unless it is the CPU.
     blas : bool, default=True
-        Whether to limit numpy to one, too, which takes about a millisecond.
+        Whether to limit numpy to one, too.
     """
     if torch.device(device).type != "cpu":
         yield
         return
-    before, is_outermost = torch.get_num_threads(), not hasattr(_ALLOWED, "n")
-    if is_outermost:
-        _ALLOWED.n = before
+    before = torch.get_num_threads()
     with ExitStack() as limits:
-        if is_outermost:
+        if not hasattr(_ALLOWED, "n"):
+            _ALLOWED.n = before = max([before, *_OUTSIDE])
+            _OUTSIDE.append(before)
             limits.callback(delattr, _ALLOWED, "n")
+            limits.callback(_OUTSIDE.remove, before)
         limits.callback(torch.set_num_threads, before)
         torch.set_num_threads(min(n, _ALLOWED.n))
         if blas:

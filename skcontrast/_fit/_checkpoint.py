@@ -204,8 +204,7 @@ def identity_of(settings: Settings, data: TrainingData, past: Model | None) -> d
 
 def _is_random(X: Any) -> bool:
     """Return whether X is a Dataset that returns other samples when it is read again."""
-    rows = slice(4)
-    return isinstance(X, LazySamples) and X[rows].tobytes() != X[rows].tobytes()
+    return isinstance(X, LazySamples) and X[:4].tobytes() != X[:4].tobytes()
 
 
 def capture(net: ContrastiveNet) -> dict[str, Any]:
@@ -220,6 +219,7 @@ def capture(net: ContrastiveNet) -> dict[str, Any]:
     # The net goes on training, so the state is copied.
     state = {
         "n_epochs": len(net.history),
+        "n_threads": net.model.n_threads,
         "is_stopped": net.is_stopped_,
         "module": net.module_.state_dict(),
         "frozen": [name for name, parameter in named if not parameter.requires_grad],

@@ -90,7 +90,8 @@ def fit_network(
         _warn_of_smaller_fit(n_samples, getattr(estimator, "_model", None))
     epoch_state = _open_state(settings, data, past, processes)
     settings = replace(settings, seed=epoch_state.seed)
-    model = _model(settings, data, past)
+    model, loaded = _model(settings, data, past), epoch_state.loaded or {}
+    model = replace(model, n_threads=loaded.get("n_threads", model.n_threads))
     if keeps_pretrained(model.network, settings):
         if callbacks or getattr(estimator, "_skl_callbacks", []):
             warn(

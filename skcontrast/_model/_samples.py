@@ -138,8 +138,7 @@ def _check_correction(settings: Settings, groups: Tensor | None, domains: Tensor
     domain = torch.zeros_like(groups) if domains is None else domains
     n_groups = torch.stack([groups, domain]).unique(dim=1).shape[1]
     if n_groups == len(domain.unique()) and int(groups.min()) >= 0:
-        message = "same_group='correct' needs samples of several groups, got one for all"
-        raise ValueError(f"{message}{'' if domains is None else ' of a domain'}.")
+        raise ValueError("same_group='correct' needs several groups (of each domain), got one.")
 
 
 def _lists_modalities(X: Any) -> bool:

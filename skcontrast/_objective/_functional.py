@@ -213,12 +213,10 @@ def _correcting_views(given: Any, first: View, similarity: Similarity) -> list[V
     if not correcting:
         raise ValueError("correct_with must hold at least one tensor; omit it for none.")
     named = {f"correct_with[{k}]": view for k, view in enumerate(correcting)}
-    own, *others = check_kinds({"view 1": first} | named, similarity).items()
-    for name, tensor in others:
-        if len(tensor) != len(own[1]):
-            raise ValueError(
-                f"{name} must have {len(own[1])} rows, one for each sample, got {len(tensor)}."
-            )
+    n = len(_tensor_of(first))
+    for name, z in check_kinds({"view 1": first} | named, similarity).items():
+        if len(z) != n:
+            raise ValueError(f"{name} must have {n} rows, one for each sample, got {len(z)}.")
     return correcting
 
 

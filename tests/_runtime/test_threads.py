@@ -15,6 +15,7 @@ from skcontrast import ContrastiveClassifier, ContrastiveEmbedder, _runtime, loa
 from skcontrast._runtime import free_bytes, resolve_device
 from skcontrast.encoders import MLP
 from skcontrast.estimation import project_views
+from tests._fit.common import FailsAfter, Gone
 from tests.common import in_a_process, small, vectors
 
 CPU = torch.device("cpu")
@@ -163,7 +164,30 @@ def two_fits_that_overlap():
     assert numbers_of_threads()[:2] == before
 
 
-@pytest.mark.parametrize("use", [fit_small_and_large, two_fits_that_overlap])
+def a_thread_that_begins_within_the_context_of_another():
+    torch.set_num_threads(2)
+    _runtime._WORK_OF_A_THREAD, found = 1, []
+
+    def fit():
+        found.append(small(max_epochs=1).fit(vectors())._model.n_threads)
+
+    with Holder(_runtime.on_threads()) as first:
+        thread = threading.Thread(target=fit)
+        thread.start()
+        thread.join()
+        first.leave()
+        first.thread.join()
+    assert found == [2] and numbers_of_threads()[:2] == (2, 2)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        fit_small_and_large,
+        two_fits_that_overlap,
+        a_thread_that_begins_within_the_context_of_another,
+    ],
+)
 def test_small_work_takes_one_thread_and_leaves_the_numbers_as_they_were(use):
     in_a_process(use)
 
@@ -205,6 +229,17 @@ def test_a_loaded_or_continued_embedder_keeps_its_number_of_threads(tmp_path, mo
     assert load(tmp_path / "f.skc")._model.n_threads == 4
     assert embedder.partial_fit(vectors())._model.n_threads == 4
     assert small().fit(vectors())._model.n_threads == 1
+
+
+def test_a_resumed_fit_keeps_its_number_of_threads(tmp_path, monkeypatch, four):
+    monkeypatch.setattr(_runtime, "_WORK_OF_A_THREAD", 1.0)
+    expected = small(max_epochs=4).fit(vectors())
+    with pytest.raises(Gone):
+        small(max_epochs=4, checkpoint=tmp_path, callbacks=[FailsAfter(2)]).fit(vectors())
+    monkeypatch.undo()
+    found = small(max_epochs=4, checkpoint=tmp_path).fit(vectors())
+    assert found._model.n_threads == 4 and found.n_epochs_ == 4
+    np.testing.assert_array_equal(found.transform(vectors()), expected.transform(vectors()))
 
 
 # Devices
