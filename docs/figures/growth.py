@@ -1,4 +1,4 @@
-"""The figure of the page "What a step costs", from the figures of benchmarks.speed.growth."""
+"""The figure of the page "How long a fit takes", from the figures of benchmarks.speed.growth."""
 
 import json
 from pathlib import Path

@@ -217,10 +217,11 @@ def describe_fit(settings: Settings, model: Model, n_samples: int) -> str:
     name = names[0] if names else getattr(encoder, "__name__", None)
     named = model.network.encoder.named_parameters()
     n_parameters = sum(values.numel() for name, values in named if "original." not in name)
+    threads = f", threads: {model.n_threads}" if settings.device.type == "cpu" else ""
     return (
         f"{settings.owner}: {n_samples:,} {schema.kind.name} of shape "
         f"{schema.sample_shape}; {name or type(encoder).__name__}, {n_parameters:,} parameters, "
-        f"{model.widths.representation} components; {settings.device}"
+        f"{model.widths.representation} components; {settings.device}{threads}"
     )
 
 
