@@ -218,12 +218,12 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
             where unknown.
         **metadata : dict
             ``groups`` (n_samples,): samples that share a class, such as those of one patient; −1
-            for none. Label some samples of the same groups: if the lower end of the 95 % interval
-            of the agreement of such pairs, beyond chance, is .7 or more (8 of 8 for ten equal
-            classes, 16 of 16 for two), unlabeled samples get the class of most labels of their
-            group, weighted by the probability that the classifier gives to it. Groups that
-            disagree more often are ignored. The embedder gets them, if it is to be trained. With
-            40 groups or more, vectors and frozen pretrained networks get a
+            for none. Label some samples of the same groups. Unlabeled samples get the class of
+            most labels of their group, weighted by the probability that the classifier gives to
+            it, if ``group_agreement_.low`` is at least .7: if 8 of 8 pairs of labels agree with
+            ten equal classes, 16 of 16 with two. Groups are ignored if
+            ``group_agreement_.value`` is below .7. The embedder gets them, if it is to be
+            trained. With 40 groups or more, vectors and frozen pretrained networks get a
             :class:`GroupWhitening` as a further block. ``domains`` and ``descriptions`` for the
             embedder, as :meth:`ContrastiveEmbedder.fit` takes them; ``sample_weight``, array-like
             of shape (n_samples,), for the embedder and the classifier. In a Pipeline, pass them
