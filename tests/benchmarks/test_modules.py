@@ -192,6 +192,17 @@ SLOW |= {"studies.image_sizes", "studies.image_views", "studies.pretrained", "st
 SLOW |= {"studies.long_series", "studies.papers_axes", "studies.real_scores", "studies.objectives"}
 
 
+def private_constants():
+    """Return the numbers and texts that the modules of skcontrast are written with."""
+    return {
+        (module, name): value
+        for module in list(sys.modules)
+        if module.startswith("skcontrast")
+        for name, value in vars(sys.modules[module]).items()
+        if name.isupper() and isinstance(value, int | float | str | tuple)
+    }
+
+
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
     """Return a folder of made sets."""
@@ -233,11 +244,13 @@ def test_a_benchmark_runs_at_toy_size(name, data, tmp_path, monkeypatch, capsys)
         monkeypatch.setattr(module, constant, value)
     monkeypatch.setattr(sys, "argv", [module.__file__, *options])
     monkeypatch.setenv("SKCONTRAST_BENCHMARK_DATA", str(data))
-    n_threads = torch.get_num_threads()
+    n_threads, before = torch.get_num_threads(), private_constants()
     try:
         module.main()
     finally:
         torch.set_num_threads(n_threads)
+    # Other tests of this process have the same library.
+    assert before.items() <= private_constants().items()
     lines = capsys.readouterr().out.splitlines()
     is_row = [line.startswith(("| ", "[")) and any(map(str.isdigit, line)) for line in lines]
     assert any(is_row)
