@@ -82,11 +82,10 @@ def agreement_of(codes: NDArray[np.int64], groups: NDArray[np.int64]) -> GroupAg
 
 
 def spread_in_groups(classifier: Any, Z: NDArray, labels: Labels) -> Labels:
-    """Return labels where unlabeled rows have the majority of the labels of their group.
+    """Return labels where unlabeled rows have the most frequent label of their group, if one is.
 
     Their weight is the probability that the classifier, fitted to the known classes, gives to it.
     If it has no probabilities or takes no weights, they get it where the classifier predicts it.
-    If two classes have equally many labels, the first is the majority.
     """
     codes, groups = labels.codes, labels.groups
     if groups is None:
@@ -94,7 +93,8 @@ def spread_in_groups(classifier: Any, Z: NDArray, labels: Labels) -> Labels:
     known, free = (groups >= 0) & (codes >= 0), (groups >= 0) & (codes < 0)
     votes = np.zeros((groups.max() + 1, len(labels.classes)))
     np.add.at(votes, (groups[known], codes[known]), 1)
-    rows = np.flatnonzero(free & (votes.sum(axis=1)[groups] > 0))
+    # The most frequent label is ahead of the second.
+    rows = np.flatnonzero(free & (np.diff(np.sort(votes)[:, -2:])[groups, 0] > 0))
     if not len(rows):
         return labels
     spread, majority = codes.copy(), votes[groups[rows]].argmax(1)

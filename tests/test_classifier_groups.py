@@ -43,9 +43,9 @@ def fitted(groups=GROUPS, codes=FEW, **parameters):
     return ContrastiveClassifier(EMBEDDER, random_state=0, **parameters).fit(X, codes, **given)
 
 
-def spread(model, groups=GROUPS):
+def spread(model, groups=GROUPS, codes=FEW):
     """Return codes and weights after labels are spread in groups."""
-    labels = Labels(FEW, np.arange(3), None, groups)
+    labels = Labels(codes, np.arange(3), None, groups)
     spread = spread_in_groups(model.classifier_, model.transform(X), labels)
     return spread.codes, spread.weight
 
@@ -126,6 +126,12 @@ def test_rows_without_a_group_get_no_label():
     groups = np.where(np.arange(len(Y)) % SIZE == 3, -1, GROUPS)
     codes, _ = spread(model, groups)
     assert (codes[groups < 0] == -1).all()
+
+
+def test_a_group_with_equally_many_labels_of_two_classes_keeps_its_rows_unlabeled():
+    model, codes = fitted(None, pseudo_labels=False), FEW.copy()
+    codes[:2] = 0, 1
+    np.testing.assert_array_equal(spread(model, codes=codes)[0][:SIZE], codes[:SIZE])
 
 
 def test_without_weights_a_label_spreads_where_the_classifier_predicts_it():
