@@ -45,9 +45,8 @@ def resolve_device(device: Any, owner: str) -> torch.device:
 
 def free_bytes(device: torch.device) -> int:
     """Return the number of free bytes on a device."""
-    if device.type == "cuda":
-        return torch.cuda.mem_get_info(device)[0]
-    return psutil.virtual_memory().available
+    is_cuda = device.type == "cuda"
+    return torch.cuda.mem_get_info(device)[0] if is_cuda else psutil.virtual_memory().available
 
 
 # Held by the thread that has seeded the global generators.
@@ -116,7 +115,8 @@ def resolve_seed(random_state: Any) -> int:
 # Threads are not chosen by timing, so that a seed gives one result.
 _WORK_OF_A_THREAD = 3e8
 
-# For each thread of the program, the most threads that its contexts of `on_threads` may use.
+# For each thread of the program, the most threads that its contexts of `on_threads` may use, and
+# whether it has entered one.
 _ALLOWED = threading.local()
 # The numbers of threads of torch outside the contexts of `on_threads` that are open. A thread that
 # first uses torch within those of other threads has the number within.
@@ -160,7 +160,9 @@ def on_threads(
     before = torch.get_num_threads()
     with ExitStack() as limits:
         if not hasattr(_ALLOWED, "n"):
-            _ALLOWED.n = before = max([before, *_OUTSIDE])
+            others = [] if hasattr(_ALLOWED, "is_known") else _OUTSIDE
+            _ALLOWED.n = before = max([before, *others])
+            _ALLOWED.is_known = True
             _OUTSIDE.append(before)
             limits.callback(delattr, _ALLOWED, "n")
             limits.callback(_OUTSIDE.remove, before)

@@ -43,7 +43,7 @@ __all__ = ["ContrastiveClassifier"]
 
 # Approximate steps of the default embedder, and the limits of its epochs.
 _STEPS, _EPOCHS = 720, (10, 400)
-# The largest number of samples for which `fit` uses one thread.
+# The largest number of samples for which the blocks and the classifier use one thread.
 _MANY_ROWS = 20_000
 
 
@@ -311,9 +311,8 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
                 "The 'classifier' parameter of ContrastiveClassifier must be an instance of a "
                 f"classifier of scikit-learn, got {self.classifier!r}.{advice}"
             )
-        if metadata.get("sample_weight") is not None and not has_fit_parameter(
-            self.classifier, "sample_weight"
-        ):
+        takes_weight = has_fit_parameter(self.classifier, "sample_weight")
+        if metadata.get("sample_weight") is not None and not takes_weight:
             raise TypeError(f"{self.classifier!r} takes no sample_weight.")
         return clone(self.classifier)
 

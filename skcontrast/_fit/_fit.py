@@ -92,6 +92,7 @@ def fit_network(
     settings = replace(settings, seed=epoch_state.seed)
     model, loaded = _model(settings, data, past), epoch_state.loaded or {}
     model = replace(model, n_threads=loaded.get("n_threads", model.n_threads))
+    threads = on_threads(model.n_threads, settings.device, blas=False)
     if keeps_pretrained(model.network, settings):
         if callbacks or getattr(estimator, "_skl_callbacks", []):
             warn(
@@ -99,9 +100,9 @@ def fit_network(
                 "stays frozen, see adaptation_. Pretrained(adapt=True) trains it."
             )
         if settings.verbose:
-            say(describe_fit(settings, model, len(data.X)))
+            with threads:
+                say(describe_fit(settings, model, len(data.X)))
         return Trained(replace(model, network=model.network.eval(), n_samples=n_samples))
-    threads = on_threads(model.n_threads, settings.device, blas=False)
     with threads, processes.synced(model.network, settings.device):
         estimates = {} if past is None else past.estimates
         # A framework's own layers get a different seed than the network.
@@ -125,8 +126,7 @@ def fit_network(
         estimates=net.auto.values,
         n_samples=n_samples,
     )
-    is_continued = settings.warm_start or settings.one_epoch
-    states = states_to_resume(net, data) if is_continued else None
+    states = states_to_resume(net, data) if settings.warm_start or settings.one_epoch else None
     return Trained(trained, states, net.interrupted_)
 
 

@@ -207,7 +207,7 @@ class ProgressBar(Callback):
 
 
 def describe_fit(settings: Settings, model: Model, n_samples: int) -> str:
-    """Return a line on the data, the encoder, its size and the device."""
+    """Return a line on the data, the encoder, its size, the device and the number of threads."""
     # Pretrained networks describe their preprocessing.
     names = [m.description for m in model.network.modules() if hasattr(m, "description")]
     # Of several modalities, the first.
@@ -217,7 +217,7 @@ def describe_fit(settings: Settings, model: Model, n_samples: int) -> str:
     name = names[0] if names else getattr(encoder, "__name__", None)
     named = model.network.encoder.named_parameters()
     n_parameters = sum(values.numel() for name, values in named if "original." not in name)
-    threads = f", threads: {model.n_threads}" if settings.device.type == "cpu" else ""
+    threads = f", threads: {torch.get_num_threads()}" if settings.device.type == "cpu" else ""
     return (
         f"{settings.owner}: {n_samples:,} {schema.kind.name} of shape "
         f"{schema.sample_shape}; {name or type(encoder).__name__}, {n_parameters:,} parameters, "

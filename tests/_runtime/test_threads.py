@@ -1,6 +1,5 @@
 """Threads: one for small work, and the numbers of threads are left as they were."""
 
-import contextlib
 import threading
 import warnings
 
@@ -22,16 +21,14 @@ CPU = torch.device("cpu")
 
 
 class Holder:
-    """A thread that holds locks within the context; `leave` lets go of them."""
+    """A thread that is in `on_threads` within the context; `leave` lets it go."""
 
-    def __init__(self, *locks):
-        self.locks, self.is_held, self.may_leave = locks, threading.Event(), threading.Event()
+    def __init__(self):
+        self.is_held, self.may_leave = threading.Event(), threading.Event()
         self.thread = threading.Thread(target=self.hold)
 
     def hold(self):
-        with contextlib.ExitStack() as stack:
-            for lock in self.locks:
-                stack.enter_context(lock)
+        with _runtime.on_threads():
             self.is_held.set()
             self.may_leave.wait()
 
@@ -147,7 +144,7 @@ def fit_small_and_large():
 def two_fits_that_overlap():
     torch.set_num_threads(2)
     before = numbers_of_threads()[:2]
-    with Holder(_runtime.on_threads()) as first, Holder(_runtime.on_threads()) as second:
+    with Holder() as first, Holder() as second:
         for holder in (first, second):
             assert torch.get_num_threads() == 2
             holder.leave()
@@ -171,7 +168,7 @@ def a_thread_that_begins_within_the_context_of_another():
     def fit():
         found.append(small(max_epochs=1).fit(vectors())._model.n_threads)
 
-    with Holder(_runtime.on_threads()) as first:
+    with Holder() as first:
         thread = threading.Thread(target=fit)
         thread.start()
         thread.join()
@@ -180,12 +177,32 @@ def a_thread_that_begins_within_the_context_of_another():
     assert found == [2] and numbers_of_threads()[:2] == (2, 2)
 
 
+def the_number_that_the_caller_sets_counts_during_a_fit_of_another_thread():
+    torch.set_num_threads(2)
+    _runtime._WORK_OF_A_THREAD, embedder = 1, small(max_epochs=1).fit(vectors())
+    with Holder():
+        torch.set_num_threads(1)
+        embedder.transform(vectors())
+        assert torch.get_num_threads() == 1
+        assert small(max_epochs=1).fit(vectors())._model.n_threads == 1
+
+
+def a_fit_that_fails():
+    torch.set_num_threads(2)
+    threadpoolctl.threadpool_limits(2, user_api="blas")
+    with pytest.raises(Gone):
+        small(callbacks=[FailsAfter(0)]).fit(vectors())
+    assert numbers_of_threads() == (2, 2, 2)
+
+
 @pytest.mark.parametrize(
     "use",
     [
         fit_small_and_large,
         two_fits_that_overlap,
         a_thread_that_begins_within_the_context_of_another,
+        the_number_that_the_caller_sets_counts_during_a_fit_of_another_thread,
+        a_fit_that_fails,
     ],
 )
 def test_small_work_takes_one_thread_and_leaves_the_numbers_as_they_were(use):
@@ -221,7 +238,9 @@ def test_each_thread_gets_enough_multiplications(encoder, shape, batch_size, exp
         assert embedder.fit(X)._model.n_threads == expected
 
 
-def test_a_loaded_or_continued_embedder_keeps_its_number_of_threads(tmp_path, monkeypatch, four):
+def test_a_loaded_or_continued_embedder_keeps_its_number_of_threads(
+    tmp_path, monkeypatch, capsys, four
+):
     monkeypatch.setattr(_runtime, "_WORK_OF_A_THREAD", 1.0)
     embedder = small().fit(vectors())
     save(embedder, tmp_path / "f.skc")
@@ -229,6 +248,9 @@ def test_a_loaded_or_continued_embedder_keeps_its_number_of_threads(tmp_path, mo
     assert load(tmp_path / "f.skc")._model.n_threads == 4
     assert embedder.partial_fit(vectors())._model.n_threads == 4
     assert small().fit(vectors())._model.n_threads == 1
+    torch.set_num_threads(1)
+    embedder.set_params(verbose=1).partial_fit(vectors())
+    assert "cpu, threads: 1\n" in capsys.readouterr().err
 
 
 def test_a_resumed_fit_keeps_its_number_of_threads(tmp_path, monkeypatch, four):
