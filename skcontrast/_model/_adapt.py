@@ -1,7 +1,6 @@
 """Adaptation of pretrained networks: whether to train one, what stays frozen, and the copy."""
 
 import copy
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -25,6 +24,9 @@ _LEAST_DISTANCE = 0.115
 # transformer, adapting gains where the ratio is 3.7 to 8.8 (nine sets; seedlings 10.9), and costs
 # accuracy at 9.6.
 _MOST_RETRIEVED, _MOST_DIRECTIONS = 0.75, 9
+# The largest norm of features without their mean, relative to theirs, that is rounding: equal
+# images have 1e-6, and those of which one pixel differs by 1/255 6e-5.
+_ROUNDING = 1e-5
 # Of what is measured, how it is written.
 _FORMS = {"distance": ".3f", "view_retrieval": ".1%", "participation_ratio": ".3g"}
 
@@ -112,22 +114,24 @@ def _freeze(network: PretrainedNetwork, share: float) -> None:
 @torch.no_grad()
 def _measured(network: PretrainedNetwork, images: Tensor, native: Any) -> dict[str, Any]:
     """Return the decision by the features of images, and by their distance or their views."""
-    if is_normed := any(map(has_statistics, network.modules())):
+    distance = None
+    if any(map(has_statistics, network.modules())):
         trained, network.pixels.size = network.pixels.size, native
         features, distance = _distance(network.eval(), images)
         network.pixels.size = trained
-    else:
+    if distance is None:
         features = torch.cat([network.eval()(batch) for batch in images.split(_BATCH)])
     features = features.double()
-    rows = nn.functional.normalize(features - features.mean(0))
+    centred = features - features.mean(0)
+    if centred.norm() <= _ROUNDING * features.norm():
+        return {"adapted": False, "reason": "equal features"}
+    if distance is not None:
+        found = {"distance": distance, "distance_limit": _LEAST_DISTANCE}
+        return {"adapted": distance >= _LEAST_DISTANCE, "reason": "distance", **found}
+    rows = nn.functional.normalize(centred)
     # Between different images only, so that the ratio does not grow with their number.
     squares = (rows @ rows.T).square().fill_diagonal_(0)
     ratio = float((squares.numel() - len(rows)) / squares.sum())
-    if math.isinf(ratio):
-        return {"adapted": False, "reason": "equal features"}
-    if is_normed:
-        found = {"distance": distance, "distance_limit": _LEAST_DISTANCE}
-        return {"adapted": distance >= _LEAST_DISTANCE, "reason": "distance", **found}
     draw = compose(default_chain(Images(), tuple(images.shape[1:])) or [], images.shape[1:])
     retrieved = _share_retrieved(network, draw, images)
     adapts, reason = retrieved <= _MOST_RETRIEVED, "view retrieval"
@@ -138,13 +142,13 @@ def _measured(network: PretrainedNetwork, images: Tensor, native: Any) -> dict[s
     return {"adapted": adapts, "reason": reason, **found}
 
 
-def _distance(network: PretrainedNetwork, images: Tensor) -> tuple[Tensor, float]:
+def _distance(network: PretrainedNetwork, images: Tensor) -> tuple[Tensor, float | None]:
     """Return the features of images, and their distance to the images of the pretraining.
 
     KL(N(mean, variance) || N(running mean, running variance)) of the inputs of batch
     normalisation, averaged over channels and over the last third of the layers. Of few images, it
     is too large by a share that is inversely proportional to their number: what their halves have
-    more than all of them is subtracted.
+    more than all of them is subtracted. The distance is None if the network uses no such layer.
     """
     moments: dict[Any, Any] = {}  # of each half of the images
 
@@ -157,8 +161,8 @@ def _distance(network: PretrainedNetwork, images: Tensor) -> tuple[Tensor, float
 
     def divergence(layer: Any, total: Tensor) -> float:
         n, mean, square = total
-        variance = layer.running_var + layer.eps
-        ratio = (square / n - (mean / n) ** 2 + layer.eps) / variance
+        variance = layer.running_var + (eps := getattr(layer, "eps", 1e-5))
+        ratio = (square / n - (mean / n) ** 2 + eps) / variance
         shift = (mean / n - layer.running_mean) ** 2 / variance
         return float((ratio - ratio.log() + shift - 1).mean() / 2)
 
@@ -167,11 +171,11 @@ def _distance(network: PretrainedNetwork, images: Tensor) -> tuple[Tensor, float
     features = torch.cat([network(batch) for batch in images.split(_BATCH)])
     for hook in hooks:
         hook.remove()
-    found = [0.0]  # if the network uses none of the layers
+    found = []
     for layer, halves in moments.items():
         first, second = (divergence(layer, half) for half in halves)
         found.append(2 * divergence(layer, halves.sum(0)) - (first + second) / 2)
-    return features, float(np.mean(found[-max(1, -(-len(moments) // 3)) :]))
+    return features, float(np.mean(found[-len(found) // 3 :])) if found else None
 
 
 def _share_retrieved(

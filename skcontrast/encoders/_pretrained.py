@@ -15,7 +15,6 @@ from torch import Tensor, nn
 from .._checks import POSITIVE, POSITIVE_INT, Interval, Numbers, parameter
 from .._checks._arguments import check_rows
 from .._warnings import warn
-from ..frameworks._moco import BATCH_NORM
 from ..kinds import Images
 from ._base import Encoder, check_build, epochs_of, last_layer
 from ._pretrained_network import (
@@ -168,7 +167,7 @@ class Pretrained(Encoder):
         """Learning rate of the network, relative to that of the projection head."""
         if self.rate is not None:
             return self.rate
-        return 0.2 if has_batch_norm(self._source) else 0.05
+        return 0.2 if any(map(has_statistics, self._source.modules())) else 0.05
 
     @property
     def _channels_last(self) -> bool:  # type: ignore[override]
@@ -275,14 +274,9 @@ class Pretrained(Encoder):
         return Preprocessing(mean, std, size, patch_of(network))
 
 
-def has_batch_norm(network: nn.Module) -> bool:
-    """Return whether a network has batch normalisation."""
-    return any(isinstance(layer, BATCH_NORM) for layer in network.modules())
-
-
 def has_statistics(layer: nn.Module) -> bool:
-    """Return whether a layer is batch normalisation with statistics of the pretraining."""
-    return isinstance(layer, BATCH_NORM) and layer.running_var is not None
+    """Return whether a layer has statistics of the pretraining, as batch normalisation has."""
+    return getattr(layer, "running_var", None) is not None
 
 
 def image_sizes(encoder: Pretrained, network: nn.Module, sides: Sequence[int]) -> tuple[Any, Any]:

@@ -127,11 +127,14 @@ def test_identities_between_losses_hold_with_the_jensen_shannon_objective(loss, 
     torch.testing.assert_close(*results, rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize(
+WITH_OBJECTIVES = pytest.mark.parametrize(
     "loss, objective",
     [*product(HAVE_BOTH, ["jensen-shannon", "contrastive"]), *product(PULL, ["contrastive"])],
     ids=repr,
 )
+
+
+@WITH_OBJECTIVES
 def test_positives_may_be_named_as_candidates(loss, objective, monkeypatch):
     for rows in [1, 4, 128]:
         monkeypatch.setattr(_mean_loss, "_TILE_ELEMENTS", 1)
@@ -148,11 +151,7 @@ def test_positives_may_be_named_as_candidates(loss, objective, monkeypatch):
         torch.testing.assert_close(*results, rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    "loss, objective",
-    [*product(HAVE_BOTH, ["jensen-shannon", "contrastive"]), *product(PULL, ["contrastive"])],
-    ids=repr,
-)
+@WITH_OBJECTIVES
 def test_scores_without_bounds_give_finite_values_and_gradients(loss, objective):
     for scale in [0.0, 1e-3, 10.0, 1e3, 1e6]:
         nodes, graphs = vectors(math.sqrt(scale), torch.float32)

@@ -123,30 +123,6 @@ def test_a_ratio_that_moved_by_more_than_a_tenth_is_named(results, capsys, ratio
     assert (f"DCL, ratio: 1 → {ratio:g}" in printed) == bool(count)
 
 
-def test_seconds_are_not_compared_where_ratios_are_named(results, capsys):
-    run(results, 1.0)
-    run(results, 2.0, save=False, compare=True)
-    assert "DCL, s:" not in capsys.readouterr().out
-
-
-def test_of_several_runs_the_mean_or_the_median_is_compared(results):
-    def table(mean, several):
-        rows = [{"loss": "DCL", "of": {"mean": mean, "std": 0.0}, "runs": several, "by": "us"}]
-        return {"labels": 1, "ratios": None, "rows": rows}
-
-    before = table(1.0, [0.5, 1.0, 9.0])
-    assert results.moved(table(1.0, [0.1, 1.0, 2.0]), before) == []
-    moves = [("DCL", "of", 1.0, 2.0), ("DCL", "runs", 1.0, 2.0)]
-    assert results.moved(table(2.0, [1.0, 2.0, 3.0]), before) == moves
-
-
-def test_rows_that_only_one_run_has_are_not_compared(results):
-    def table(name):
-        return {"labels": 1, "ratios": None, "rows": [{"loss": name, "ratio": 1.0}]}
-
-    assert results.moved(table("DCL"), table("HCL")) == []
-
-
 def test_figures_keep_their_decimals_and_large_ones_are_integers(results):
     table = {"digits": 2, "rows": [{"loss": "a", "x": 0.9, "y": 1235}, {"loss": "b", "x": None}]}
     assert results.table_lines(table)[2:] == ["| a | 0.90 | 1,235 |", "| b | – | – |"]

@@ -15,6 +15,7 @@ from safetensors.torch import load_file
 from sklearn.base import clone
 from skorch.callbacks import Callback
 from torch import nn
+from torch.distributions import Normal, kl_divergence
 
 import skcontrast
 from skcontrast import ContrastiveClassifier, ContrastiveEmbedder
@@ -454,23 +455,34 @@ class Varied(Net):
 
 
 class WithoutNorm(Varied):
-    """The same without batch normalisation."""
+    """The same, whose batch normalisation is not used, as that of a second head."""
 
     def __init__(self):
         super().__init__()
-        self.norm = nn.Identity()
+        self.norm, self.second = nn.Identity(), nn.BatchNorm2d(8)
+
+
+class Buffers(nn.Module):
+    """Batch normalisation whose weights are buffers, as of torchvision and transformers."""
+
+    def __init__(self, norm):
+        super().__init__()
+        for name, values in norm.state_dict().items():
+            self.register_buffer(name, values)
+
+    def forward(self, x):
+        return F.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias)
 
 
 @pytest.mark.parametrize(
     "made, is_adapted, reason",
     [
-        (Net, True, "distance"),
         (Varied, True, "distance"),
         (Transformer, True, "view retrieval"),
         (WithoutNorm, False, "participation ratio"),
     ],
 )
-def test_without_batch_normalisation_a_network_is_trained_if_features_vary_in_few_directions(
+def test_distances_decide_with_batch_normalisation_and_views_and_directions_without(
     made, is_adapted, reason, capsys
 ):
     torch.manual_seed(0)  # for the weights
@@ -485,22 +497,17 @@ def test_without_batch_normalisation_a_network_is_trained_if_features_vary_in_fe
         assert found["view_retrieval"] <= found["view_retrieval_limit"] == 0.75
         limit = found["participation_ratio_limit"]
         assert limit == 9 and (found["participation_ratio"] <= limit) == is_adapted
-    assert ("distance" in found) == (made in (Net, Varied))
+    assert ("distance" in found) == (made is Varied)
     assert not any(capsys.readouterr())
 
 
-def test_networks_whose_statistics_are_those_of_the_images_stay_frozen():
-    X = images(40, side=32)
-    network = Net().eval()
-    network.norm.train().momentum = None  # its statistics become those of all batches
-    network((torch.from_numpy(X) / 255 - 0.5) / 0.25)
-    encoder = pretrained(network.eval())
-    for scale, is_adapted in [(1, False), (4, True)]:
-        embedder = small(encoder=encoder, max_epochs=1, verbose=0).fit(X // scale)
-        found = embedder.adaptation_
-        assert found["reason"] == "distance" and found["adapted"] == is_adapted
-        assert (found["distance"] >= found["distance_limit"]) == is_adapted
-        assert found["distance"] < 1e-3 or is_adapted
+def test_frozen_batch_normalisation_decides_as_batch_normalisation(net):
+    found = []
+    for norm in (net.norm, Buffers(net.norm)):
+        net.norm = norm
+        embedder = small(encoder=pretrained(net), max_epochs=1).fit(X)
+        found.append((embedder.encoder.relative_rate, embedder.adaptation_))
+    assert found[0] == found[1]
 
 
 def test_the_distance_of_few_images_is_not_too_large_on_average():
@@ -516,8 +523,26 @@ def test_the_distance_of_few_images_is_not_too_large_on_average():
         module = encoder.build((3, 8, 8))
         decision = _adapt.adapt(encoder, module, drawn(20), np.random.RandomState(0), None)
         found.append(decision["distance"])
+        assert decision["adapted"] == (decision["distance"] >= decision["distance_limit"])
     # without the correction .05 for normal numbers, log(10) / 2 - digamma(9.5) / 2
     assert abs(np.mean(found)) < 0.02 and min(found) < 0 < max(found)
+
+
+def test_the_distance_is_the_divergence_of_the_last_third_of_the_layers():
+    layers = [nn.BatchNorm2d(3, affine=False) for _ in range(4)]
+    for layer in layers:
+        layer.running_mean.normal_()
+        layer.running_var.uniform_(0.5, 2)
+    module = pretrained(nn.Sequential(*layers), size=8).build((3, 8, 8))
+    x = torch.rand(20, 3, 8, 8).repeat_interleave(2, 0)  # equal halves: nothing is subtracted
+    found = _adapt._distance(module, x)[1]
+    h, divergences = (x - 0.5) / 0.25, []
+    for layer in layers:
+        mean, variance = h.mean((0, 2, 3)), h.var((0, 2, 3), correction=0) + layer.eps
+        known = Normal(layer.running_mean, (layer.running_var + layer.eps).sqrt())
+        divergences.append(float(kl_divergence(Normal(mean, variance.sqrt()), known).mean()))
+        h = layer.eval()(h)
+    assert found == pytest.approx(np.mean(divergences[-2:]), rel=1e-3)
 
 
 @pytest.mark.parametrize("norm, side", [(nn.BatchNorm2d(8), 160), (nn.Identity(), 96)])
@@ -697,6 +722,7 @@ def test_a_network_of_another_precision_is_adapted_in_float32_and_loaded(net, dt
     custom_objects = {f"{Net.__module__}.Net": Net().to(dtype)}
     loaded = reloaded(embedder, tmp_path, custom_objects=custom_objects)
     np.testing.assert_array_equal(loaded.transform(X), embedder.transform(X))
+    assert loaded.adaptation_ == embedder.adaptation_
 
 
 class Fails(Callback):
@@ -868,9 +894,14 @@ def test_weights_are_told_to_pass_their_transforms(net, is_called):
 
 
 def test_equal_images_do_not_train_the_network(net):
+    class Rounded(Net):
+        def forward(self, x):  # in batches of other sizes, sums are rounded otherwise
+            return super().forward(x) * (1 + 1e-6 * torch.rand(len(x), 1))
+
     same = np.repeat(X[:1], 40, axis=0)
-    embedder = small(encoder=pretrained(net), max_epochs=1).fit(same)
-    assert embedder.adaptation_ == {"adapted": False, "reason": "equal features"}
+    for network in (net, Rounded()):
+        embedder = small(encoder=pretrained(network), max_epochs=1).fit(same)
+        assert embedder.adaptation_ == {"adapted": False, "reason": "equal features"}
 
 
 def test_floats_in_another_unit_are_reported_by_transform(net):
