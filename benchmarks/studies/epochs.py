@@ -68,7 +68,7 @@ def classified(embedder, X, y, X_test, y_test, seed):
 def cells(args):
     """Yield each row that is not yet stored, as it is measured."""
     done = {tuple(row[name] for name in NAMES) for row in stored(args.rows)}
-    for n, seed, name in product(STEPS, range(N_SEEDS), TUNED + CONFIRMED):
+    for seed, n, name in product(range(N_SEEDS), STEPS, TUNED + CONFIRMED):
         X, y, test = LOADERS[name](Namespace(data_home=args.folder, n=n))
         rows, others = split(y, test, n, seed)
         if len(rows) < min(n, 1500) and (len(rows) < n // 2 or n > 250):

@@ -91,6 +91,7 @@ class Pretrained(Encoder):
         networks with batch normalisation and 0.05 for others, such as transformers.
     frozen : float, default=0.33
         Share of the network's parameter tensors, the first ones, that are not trained; in [0, 1).
+        Tensors with ``requires_grad=False`` are not trained either, unless all of them have it.
 
     Raises
     ------
@@ -113,7 +114,8 @@ class Pretrained(Encoder):
 
     Maps and tokens are averaged. From an output object of transformers, the pooled output is
     taken; if the pooler has a dense layer, which may be untrained, the class token. If a network
-    returns a dict or a tuple, pass a module whose ``forward`` returns one tensor.
+    returns a dict or a tuple, pass a module whose ``forward`` returns one tensor. Batch
+    normalisation with ``track_running_stats=False`` makes features depend on the other images.
 
     With EfficientNet-lite0 at 96 pixels, freezing the first third saves 40 % of the time of a fit,
     and the memory of the largest maps. ``frozen=0.66`` saves 20 % of the rest.
