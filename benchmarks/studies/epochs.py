@@ -103,11 +103,12 @@ def report(rows):
                     continue
                 texts = []
                 for column in COLUMNS:
-                    gains = [b[column] - a[column] for a, b in pairs if a[column] is not None]
-                    if gains:
+                    some = [(a[column], b[column]) for a, b in pairs if a[column] is not None]
+                    gains = [b - a for a, b in some]
+                    if some:
                         means[column].append(np.mean(gains))
-                        best = np.mean([b[column] for _, b in pairs])
-                    texts.append(f"{best:.3f} {gain(gains)}" if gains else "–")
+                        best = np.mean([b for _, b in some])
+                    texts.append(f"{best:.3f} {gain(gains)}" if some else "–")
                 print(f"| {name} | {n:,} | {pair[0]:,} → {pair[1]:,} | {len(pairs)} |", end=" ")
                 print(" | ".join(texts), "|")
             title = f"mean, {'choice' if names is TUNED else 'confirmation'}"

@@ -80,7 +80,7 @@ class Pretrained(Encoder):
         Whether `fit` trains the network. False leaves it frozen: `transform` returns its features,
         and `fit` takes seconds. "auto" decides by the distance of 300 images to those of the
         pretraining, of which batch normalisation has the mean and the variance: the network is
-        trained if this distance is at least 0.115. Without it, at most 75 % of the views of
+        trained if this distance is at least 0.113. Without it, at most 75 % of the views of
         300 images must be retrieved, that is, nearest to the other view of the same image, and
         the participation ratio must be at most 9, see :ref:`when-to-adapt`. Every network is
         trained if the loss needs labels, and with groups that are not "neutral". `adaptation_` of
