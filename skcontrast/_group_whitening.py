@@ -151,7 +151,7 @@ class GroupWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared
             or `groups` has not one entry per row.
         """
         validate_parameters(self)
-        transformer = None if self.transformer is None else clone(self.transformer).fit(X)
+        transformer = None if self.transformer is None else clone(self.transformer).fit(X, None)
         array = self._checked(X, transformer, reset=True)
         n = len(array)
         codes = np.full(n, -1) if groups is None else group_codes(groups, n)

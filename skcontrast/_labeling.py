@@ -227,7 +227,7 @@ class LabeledFolds(BaseCrossValidator):
     ----------
     cv : int or splitter, default=5
         The splitter of the labeled samples; an int is the number of stratified folds. If `split`
-        gets groups, these folds do not divide a group.
+        gets groups, these folds do not divide the labeled samples of a group.
 
     See Also
     --------

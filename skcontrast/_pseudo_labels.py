@@ -68,7 +68,7 @@ def agreement_of(codes: NDArray[np.int64], groups: NDArray[np.int64]) -> GroupAg
             "beyond chance (attribute group_agreement_). Pass groups whose samples share a class, "
             "such as those of one patient; if each group holds all classes, pass them as domains."
         )
-    elif not agreement.is_known:
+    elif not agreement.is_known and (codes < 0).any():
         missing = 5
         while not agreement_from_pairs(n_agreeing + missing, n_pairs + missing, chance).is_known:
             missing *= 2
@@ -92,7 +92,8 @@ def spread_in_groups(classifier: Any, Z: NDArray, labels: Labels) -> Labels:
         return labels
     known, free = (groups >= 0) & (codes >= 0), (groups >= 0) & (codes < 0)
     votes = np.zeros((groups.max() + 1, len(labels.classes)))
-    np.add.at(votes, (groups[known], codes[known]), 1)
+    n_votes = 1 if labels.weight is None else labels.weight[known]
+    np.add.at(votes, (groups[known], codes[known]), n_votes)
     # The most frequent label is ahead of the second.
     rows = np.flatnonzero(free & (np.diff(np.sort(votes)[:, -2:])[groups, 0] > 0))
     if not len(rows):

@@ -27,9 +27,8 @@ def resolve_device(device: Any, owner: str) -> torch.device:
         If the device is unknown or not available.
     """
     if device == "auto":
-        if torch.cuda.is_available():
-            return torch.device("cuda")
-        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+        has_mps = torch.backends.mps.is_available()
+        return torch.device("cuda" if torch.cuda.is_available() else "mps" if has_mps else "cpu")
     hint = " Write 'cuda'." if str(device).lower().startswith("gpu") else ""
     name = f"cuda:{device}" if isinstance(device, Integral) else str(device).lower()
     try:

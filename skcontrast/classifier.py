@@ -99,8 +99,8 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         Whether the classifier is fitted again with pseudo-labels: its predictions for the
         unlabeled rows for which label spreading on the blocks predicts the same class. If the
         classifier takes ``sample_weight``, the pseudo-labels of a class together weigh at most
-        half as much as its known labels, and less if many predictions disagree. If False, it is
-        fitted to the known classes alone.
+        half as much as its known labels and those spread in groups, each of weight 1, and less if
+        many predictions disagree. If False, it is fitted to the known classes alone.
     random_state : int, RandomState instance or None, default=None
         Seeds the default blocks, and the embedder where its own `random_state` is None.
     verbose : int, default=0
@@ -255,7 +255,8 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
             agreement: GroupAgreement | None = None
             if (groups := metadata.get("groups")) is not None:
                 groups = group_codes(groups, len(codes))
-                agreement = agreement_of(codes, groups)
+                # Labels of weight 0 do not count.
+                agreement = agreement_of(np.where(weight == 0, -1, codes), groups)
                 if agreement.is_low:
                     metadata = {**metadata, "groups": None}
                 else:
@@ -396,7 +397,8 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
                 "groups, or pass classifier=None."
             )
         if groups is not None:
-            return self.classes_[self.predict_proba(X, groups=groups).argmax(axis=1)]
+            best = self.predict_proba(X, groups=groups).argmax(axis=1)
+            return self.classes_[best]
         Z = np.asarray(self.transform(X))
         return predict_in_batches(self.classifier_, Z)
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from scipy.stats import beta
+from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import cross_val_score
 from sklearn.preprocessing import normalize
@@ -43,9 +44,9 @@ def fitted(groups=GROUPS, codes=FEW, **parameters):
     return ContrastiveClassifier(EMBEDDER, random_state=0, **parameters).fit(X, codes, **given)
 
 
-def spread(model, groups=GROUPS, codes=FEW):
+def spread(model, groups=GROUPS, codes=FEW, weight=None):
     """Return codes and weights after labels are spread in groups."""
-    labels = Labels(codes, np.arange(3), None, groups)
+    labels = Labels(codes, np.arange(3), weight, groups)
     spread = spread_in_groups(model.classifier_, model.transform(X), labels)
     return spread.codes, spread.weight
 
@@ -76,6 +77,8 @@ def test_without_pairs_the_agreement_is_unknown():
 
 
 def test_predictions_of_groups_need_probabilities():
+    with pytest.raises(NotFittedError):
+        ContrastiveClassifier(EMBEDDER).predict(X, groups=GROUPS)
     with pytest.raises(TypeError, match=r"groups need .* predict_proba, got LinearSVC\(\)"):
         fitted(classifier=LinearSVC()).predict(X, groups=GROUPS)
 
@@ -119,6 +122,17 @@ def test_labels_reach_the_rest_of_their_group():
     p = alone.classifier_.predict_proba(Z)
     np.testing.assert_allclose(weights[mates], p[np.arange(len(Y)), Y][mates])
     assert (weights[FEW >= 0] == 1).all()
+
+
+def test_labels_of_weight_0_neither_count_nor_spread():
+    place = np.arange(len(Y)) % SIZE
+    codes = np.where((GROUPS < 12) & (place > 1), (Y + 1) % 3, FEW)
+    codes[place == 3] = -1
+    model = ContrastiveClassifier(EMBEDDER, pseudo_labels=False, blocks=[], random_state=0)
+    model.fit(X, codes, groups=GROUPS, sample_weight=place < 2)
+    assert model.group_agreement_ == fitted().group_agreement_
+    found, _ = spread(model, codes=codes, weight=(place == 0).astype(float))
+    np.testing.assert_array_equal(found[place == 3], np.where(GROUPS < 12, Y, -1)[place == 3])
 
 
 def test_rows_without_a_group_get_no_label():

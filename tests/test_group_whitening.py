@@ -11,6 +11,7 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -256,6 +257,9 @@ def test_with_a_transformer_the_columns_are_those_of_x():
         model.transformer_.transform(table)
     )
     np.testing.assert_allclose(model.transform(table), expected, atol=1e-9)
+    frozen = GroupWhitening(transformer=FrozenEstimator(model.transformer_))
+    again = frozen.fit_transform(table, groups=GROUPS)
+    np.testing.assert_array_equal(again, model.transform(table))
     with pytest.raises(ValueError, match="feature names"):
         model.transform(table[list("abcdeg"[::-1][1:] + "f")])
     model.set_params(transformer=None).fit(X, groups=GROUPS)

@@ -74,7 +74,7 @@ def validate_groups(groups: Any, n_samples: int) -> NDArray[np.int64] | None:
         return None
     codes = group_codes(groups, n_samples)
     if len(np.unique(codes[codes >= 0])) == (codes >= 0).sum():
-        warn("groups have no effect: every group has a single sample.")
+        warn("groups have no effect: no two samples share one.")
     if len(codes) > 1 and (codes == codes[0]).all() and codes[0] >= 0:
         warn("groups separate nothing: all samples are in one group.")
     return codes

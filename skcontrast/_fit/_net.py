@@ -119,17 +119,15 @@ class ContrastiveNet(NeuralNet):
             source = Source(X, device, to_tensor, settings.n_workers)
         else:
             source = Source(to_tensor(X, device), device)
-        groups = data.metadata.get("groups")
+        role, groups = settings.same_group, data.metadata.get("groups")
         domains, size = data.metadata.get("domains"), settings.batch_size
-        are_pairs = settings.same_group == "positive" or (
-            settings.same_group == "correct" and not _meets_mates(groups, domains, size)
-        )
+        rare = role == "correct" and groups is not None and not _meets_mates(groups, domains, size)
         return BatchSampler(
             source,
-            settings.batch_size,
+            size,
             spreader.labeled,
             spreader.labeled_share,
-            pairs=groups if are_pairs else None,
+            pairs=groups if rare or role == "positive" else None,
             share=self.processes.share,
             **data.metadata,
         )
@@ -374,17 +372,16 @@ class ContrastiveNet(NeuralNet):
             group["lr"] = lr * factor
 
 
-def _meets_mates(groups: Tensor | None, domains: Tensor | None, batch_size: int) -> bool:
+def _meets_mates(groups: Tensor, domains: Tensor | None, batch_size: int) -> bool:
     """Return whether most samples that share a group meet others of it in a random batch."""
-    if groups is None:
-        return True
     # Batches are of one domain.
     domain = torch.zeros_like(groups) if domains is None else domains
     pairs = torch.stack([groups, domain], 1)[groups >= 0]
     _, place, counts = pairs.unique(dim=0, return_inverse=True, return_counts=True)
     mates = counts[place].double() - 1
-    n_others = (domain.unique(return_counts=True)[1].double().mean() - 1).clamp_min(1)
-    expected = mates[mates > 0] / n_others * (batch_size - 1)
+    _, of_domain, sizes = domain.unique(return_inverse=True, return_counts=True)
+    n_others = sizes[of_domain][groups >= 0].double() - 1
+    expected = (mates / n_others)[mates > 0] * (batch_size - 1)
     # With 3 expected, 5 % of the anchors have none in their batch; with 1, 37 %.
     return not len(expected) or float((expected >= 3).double().mean()) >= 0.5
 

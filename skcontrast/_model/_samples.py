@@ -82,18 +82,19 @@ def read_training_data(
     """
     X, schema, chain = read_training_samples(settings, X, estimator, past)
     X = _load_into_memory(settings, X)
-    uses_classes = bool(auto_parameters(settings.loss))
-    tensors = read_metadata(y, metadata, len(X), settings.loss, uses_classes=uses_classes)
+    automatic = auto_parameters(settings.loss)
+    tensors = read_metadata(y, metadata, len(X), settings.loss, uses_classes=bool(automatic))
     if settings.same_group != "neutral" and "groups" not in tensors:
-        warn("same_group has no effect: fit got no groups. Pass them by name, fit(X, groups=...).")
+        warn("same_group has no effect: fit got no groups or ignores them: fit(X, groups=...).")
     if settings.same_group == "correct":
         _check_correction(settings, tensors.get("groups"), tensors.get("domains"))
-    framework = settings.framework
+        if "labels" not in tensors and any(name.endswith("tau_plus") for name in automatic):
+            warn("tau_plus='auto' without y is near 0: groups correct nothing. Pass a number.")
     # Negatives of other domains could be distinguished by the domain.
-    if "domains" in tensors and framework.remembers_samples:
+    if "domains" in tensors and settings.framework.remembers_samples:
         raise ValueError(
             "domains needs a framework whose negatives are all in the batch, such as SimCLR(): "
-            f"{type(framework).__name__} stores samples of other domains."
+            f"{type(settings.framework).__name__} stores samples of other domains."
         )
     return TrainingData(X, schema, chain, tensors)
 
@@ -130,15 +131,16 @@ def _check_correction(settings: Settings, groups: Tensor | None, domains: Tensor
     """Raise ValueError if no group can correct the loss."""
     if not settings.loss.is_corrected:
         raise ValueError(
-            "same_group='correct' needs a loss with a term that samples of a group correct, such "
-            f"as DCL, HCL or PUCL, got {settings.loss!r}."
+            "same_group='correct' needs a loss with a term that samples of a group correct: DCL, "
+            f"HCL, PUCL or PositiveDebiased(negatives=DCL()), got {settings.loss!r}."
         )
     if groups is None or settings.one_epoch:  # a part of a stream may be of one group
         return
     domain = torch.zeros_like(groups) if domains is None else domains
     n_groups = torch.stack([groups, domain]).unique(dim=1).shape[1]
     if n_groups == len(domain.unique()) and int(groups.min()) >= 0:
-        raise ValueError("same_group='correct' needs several groups (of each domain), got one.")
+        each = "several groups" if domains is None else "several groups of each domain"
+        raise ValueError(f"same_group='correct' needs {each}, got one: pass -1 where unknown.")
 
 
 def _lists_modalities(X: Any) -> bool:

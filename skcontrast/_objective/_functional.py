@@ -116,7 +116,7 @@ def contrastive_loss(
         ``PositiveDebiased(negatives=...)`` of these, which subtract the mean of their
         :math:`e^s` in place of that of the positives. They correct all anchors of their sample,
         are no candidates, and attract nothing; gradients flow into them. For a sample without
-        one, pass its own view.
+        one, pass a further view of it: a view that is an anchor would correct itself.
 
     Returns
     -------
@@ -187,17 +187,18 @@ def contrastive_loss(
     message = f"{type(loss).__name__} needs labels: pass {{}}." if loss.requires_y else None
     labels = _validate_pair("y", (y, queue_y), anchors_view, n_queue, message)
     if message is None and (y is not None or queue_y is not None):
-        warn(f"{type(loss).__name__} ignores y: pass a loss that reads classes, or no y.")
+        warn(f"{type(loss).__name__} ignores y: pass a loss that reads classes, groups=, or no y.")
     has_groups = groups is not None or queue_groups is not None
+    if same_group != "neutral" and not has_groups:
+        warn(f"same_group={same_group!r} has no effect without groups: pass groups=, such as y.")
     passed = "groups" if queue_groups is None else "queue_groups"
     message = f"{passed} was passed without {{}}. Pass both, or neither." if has_groups else None
     group_pair = _validate_pair("groups", (groups, queue_groups), anchors_view, n_queue, message)
     weights = _sample_weights(sample_weight, anchors_view)
     contrast = _contrast(views, similarity, queue, weights, labels, group_pair)
     if correcting:
-        embedded = [similarity.embed(view) for view in correcting]
         n_repeats = len(contrast.anchors) // len(anchors_view)  # without a queue, each view
-        repeated = [view.repeat(n_repeats, 1) for view in embedded]
+        repeated = [similarity.embed(view).repeat(n_repeats, 1) for view in correcting]
         contrast = replace(contrast, correcting=pairs_with(contrast.anchors, repeated, similarity))
     return objective_value(contrast, loss, similarity, same_group=same_group)
 

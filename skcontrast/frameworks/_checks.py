@@ -12,7 +12,7 @@ from .._data._batches import Batch
 from .._objective._contrast import Contrast
 from .._objective._mean_loss import objective_value
 from .._runtime import guarded, seeded_rng
-from ..losses import InfoNCE
+from ..losses import DCL
 from ..similarity import Similarity
 from ..similarity._base import check_scores
 from ._base import FitContext, Framework, Session
@@ -85,7 +85,7 @@ def check_framework(framework: Framework) -> None:
     validate_parameters(framework)
     if framework.network_signature is not None:
         raise ValueError(f"{framework!r} needs a network that only fit builds: call fit instead.")
-    cpu, loss, similarity = torch.device("cpu"), InfoNCE(), framework.default_similarity()
+    cpu, loss, similarity = torch.device("cpu"), DCL(), framework.default_similarity()
     width, n_views, rows = 8 + similarity.n_extra, framework.n_views or 2, torch.arange(36)
     # A small fit of three batches, since a memory is empty in the first. Each sample has a class,
     # a weight and a group, so that permuted rows are detected.

@@ -156,7 +156,7 @@ class Loss(ParameterObject):
     @property
     def is_corrected(self) -> bool:
         """Whether the estimate is corrected by samples of the anchor's class, by b > 0."""
-        return self.is_estimate and self.overrides("coefficients")
+        return self.overrides("coefficients")
 
     def coefficients(self) -> tuple[float, float]:
         """Return (a, b), a > 0 and b ≥ 0."""

@@ -18,7 +18,8 @@ _CONFIDENCE = 0.9
 # an interval of this confidence is at least as large. Without a minimum of pairs, a draw of one
 # set lost .1 (benchmarks/studies/results/metadata.md). The value .7 is not tuned.
 _LEAST_AGREEMENT, _AGREEMENT_CONFIDENCE = 0.7, 0.95
-# Agreeing pairs that are added, so that few pairs do not exclude groups.
+# Agreeing pairs that are added, so that with many classes a few pairs exclude groups only if half
+# of them disagree.
 _PRIOR = 2
 # The accuracies for which `with_test_labels` computes likelihoods, as log-odds.
 _GRID = np.linspace(-7, 9, 1601)

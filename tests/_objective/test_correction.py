@@ -144,7 +144,7 @@ def test_with_a_queue_the_first_view_is_corrected(name):
     assert_equal_with_gradients(found, expected, first, second, queue)
 
 
-@pytest.mark.parametrize("groups", [torch.arange(N) // 2, torch.arange(N) % 5 - 1, None])
+@pytest.mark.parametrize("groups", [torch.arange(N) // 2, torch.arange(N) % 5 - 1])
 @pytest.mark.parametrize("n_views", [2, 3])
 @pytest.mark.parametrize("name", CORRECTED)
 def test_members_of_a_group_correct_and_an_anchor_without_one_is_corrected_by_its_view(
@@ -153,9 +153,6 @@ def test_members_of_a_group_correct_and_an_anchor_without_one_is_corrected_by_it
     views = [drawn(N).requires_grad_() for _ in range(n_views)]
     options = {"loss": CORRECTED[name], "similarity": Cosine(0.5)}
     found = contrastive_loss(*views, groups=groups, same_group="correct", **options)
-    if groups is None:
-        assert_equal_with_gradients(found, contrastive_loss(*views, **options), *views)
-        return
     flat, sample = torch.cat(views), torch.arange(N).repeat(n_views)
     others, of_sample = of_others(n_views), groups[sample]
     mask = (of_sample[:, None] == of_sample) & (of_sample >= 0) & others
@@ -270,7 +267,7 @@ def test_an_embedder_is_corrected_by_groups(params):
 def test_groups_of_one_are_neutral_with_a_warning_and_one_group_for_all_is_refused():
     X, loss = vectors(), DCL(tau_plus=0.1)
     corrected = small(loss=loss, same_group="correct")
-    with pytest.warns(UserWarning, match="groups have no effect: every group has a single"):
+    with pytest.warns(UserWarning, match="groups have no effect: no two samples share"):
         found = corrected.fit(X, groups=np.arange(60)).transform(X)
     expected = small(loss=loss).fit(X).transform(X)
     np.testing.assert_array_equal(found, expected)
@@ -280,10 +277,28 @@ def test_groups_of_one_are_neutral_with_a_warning_and_one_group_for_all_is_refus
     with pytest.warns(UserWarning, match="groups separate nothing"):
         corrected.partial_fit(X, groups=np.zeros(60, int))  # a part of a stream
     groups = np.arange(60) % 3
-    with pytest.raises(ValueError, match=r"needs several groups \(of each domain\), got one"):
+    with pytest.raises(ValueError, match="needs several groups of each domain, got one"):
         corrected.fit(X, groups=groups, domains=groups)
     with pytest.warns(UserWarning, match="same_group has no effect: fit got no groups"):
         corrected.fit(X)
+    with pytest.warns(UserWarning, match="same_group='correct' has no effect without groups"):
+        contrastive_loss(*torch.rand(2, 5, 3), loss=loss, same_group="correct")
+    with pytest.warns(UserWarning, match="'auto' without y is near 0"):
+        corrected.set_params(loss=DCL(tau_plus="auto")).fit(X, groups=groups)
+
+
+class WithTerm(DCL):
+    """DCL with another term."""
+
+    def losses(self, rows):
+        return super().losses(rows) + 1
+
+
+def test_a_loss_with_another_term_is_corrected_as_without():
+    views, groups = torch.rand(2, 8, 3), torch.arange(8) // 2
+    options = {"groups": groups, "same_group": "correct"}
+    found, plain = (contrastive_loss(*views, loss=f(), **options) for f in (WithTerm, DCL))
+    torch.testing.assert_close(found, plain + 1)
 
 
 class Rows(Callback):
@@ -301,14 +316,18 @@ def test_pairs_are_drawn_only_where_ordinary_batches_hold_no_mates():
     one_large = np.where(np.arange(400) < 150, 0, 1 + of_pairs)
     cases = {"pairs": of_pairs, "classes": np.arange(400) % 4, "one large": one_large}
     cases["2 mates expected"] = np.arange(400) % 20
+    cases["small domains"] = np.arange(400) % 31  # next to a large one
+    domains = (np.arange(400) - 300).clip(0) // 10
     for name, groups in cases.items():
         for same in ("neutral", "correct"):
             rows = Rows()
             params = {"same_group": same, "callbacks": [rows], "batch_size": 50}
-            small(loss=DCL(tau_plus=0.1), max_epochs=1, **params).fit(X, groups=groups)
+            small(loss=DCL(tau_plus=0.1), max_epochs=1, **params).fit(
+                X, groups=groups, domains=domains if name == "small domains" else None
+            )
             first[name, same] = rows.first
     assert first["classes", "correct"] == first["classes", "neutral"]
-    for name in ("one large", "2 mates expected"):
+    for name in ("one large", "2 mates expected", "small domains"):
         assert first[name, "correct"] != first[name, "neutral"]
     assert len({row // 2 for row in first["pairs", "neutral"]}) > 40
     assert len({row // 2 for row in first["pairs", "correct"]}) <= 26

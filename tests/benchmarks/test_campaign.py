@@ -6,7 +6,6 @@ from argparse import Namespace
 
 import numpy as np
 import pytest
-import torch
 
 from benchmarks.speed._campaign import Campaign
 from benchmarks.speed._gpu_training import Deadline, trained
@@ -51,19 +50,6 @@ def test_what_there_is_no_time_for_is_named_and_not_made(start):
     campaign.table("time").row({"loss": "HCL"}, lambda: None)
     assert campaign.left == ["time: DCL", "time: HCL"]
     assert not campaign.path.exists()
-
-
-def test_a_device_that_is_too_small_leaves_a_note(start):
-    def make():
-        raise torch.OutOfMemoryError
-
-    start().table("time").row({"loss": "DCL"}, make)
-    assert stored(start())["rows"] == [{"loss": "DCL", "note": "out of memory"}]
-
-
-def test_the_commit_can_be_given_where_there_is_no_checkout(start):
-    start(commit="abc1234").table("time").row({"loss": "DCL"}, dict)
-    assert stored(start())["commit"] == "abc1234"
 
 
 @pytest.mark.usefixtures("interruptible")
