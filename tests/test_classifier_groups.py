@@ -80,7 +80,7 @@ def test_predictions_of_groups_need_probabilities():
     with pytest.raises(NotFittedError):
         ContrastiveClassifier(EMBEDDER).predict(X, groups=GROUPS)
     with pytest.raises(TypeError, match=r"groups need .* predict_proba, got LinearSVC\(\)"):
-        fitted(classifier=LinearSVC(max_iter=10_000, random_state=0)).predict(X, groups=GROUPS)
+        ContrastiveClassifier(EMBEDDER, LinearSVC()).predict(X, groups=GROUPS)
 
 
 def test_labels_of_one_group_count_as_one_fewer_than_they_are():
@@ -149,9 +149,8 @@ def test_a_group_with_equally_many_labels_of_two_classes_keeps_its_rows_unlabele
 
 
 def test_without_weights_a_label_spreads_where_the_classifier_predicts_it():
-    model = fitted(
-        None, classifier=LinearSVC(max_iter=10_000, random_state=0), pseudo_labels=False
-    )
+    svm = LinearSVC(max_iter=10_000, random_state=0)
+    model = fitted(None, classifier=svm, pseudo_labels=False)
     codes, weights = spread(model)
     mates = (FEW < 0) & (GROUPS < 12)
     predicted = model.predict(X)
