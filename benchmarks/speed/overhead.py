@@ -183,10 +183,11 @@ def main():
     options = {"repeats": 9, "rows": False, "size": 10_000, "threads": 1}
     args = make_parser(__doc__, **options).parse_args()
     torch.set_num_threads(args.threads)
+    on = "" if args.threads == 1 else f", {args.threads} threads"
     if args.rows:
-        with Table("single", args, ratios=["difference, ms"], digits=2) as table:
+        with Table("single" + on, args, ratios=["difference, ms"], digits=2) as table:
             add_single(table, args.repeats)
-        with Table("rows", args, ratios=["/ bare encoder"], labels=2, digits=2) as table:
+        with Table("rows" + on, args, ratios=["/ bare encoder"], labels=2, digits=2) as table:
             add_rows(table, args)
         return
     rng = np.random.default_rng(0)
@@ -198,7 +199,7 @@ def main():
         "vectors 10,240 × 64, float32, MLP": (single, MLP(), GaussianNoise()),
         "images 1,024 × 3 × 32 × 32, uint8, ConvNet": (images, ConvNet(), SimCLRAugmentation()),
     }
-    with Table("ratios", args, packages=["skorch"], ratios=RATIOS, digits=2) as table:
+    with Table("ratios" + on, args, packages=["skorch"], ratios=RATIOS, digits=2) as table:
         for name, case in cases.items():
             table.add({"data": name, **overhead(*case, args.repeats)})
 

@@ -72,7 +72,8 @@ def main():
     losses = {"contrastiveembedder__loss": LOSSES}
     search = GridSearchCV(pipe, losses, cv=2, refit=False, error_score="raise")
     rounds = [defaultdict(float) for _ in range(args.rounds + 1)]  # the first one warms up
-    with threadpool_limits(args.threads), Table("parts", args, ratios=["share"]) as table:
+    title = "parts" if args.threads == 1 else f"parts, {args.threads} threads"
+    with threadpool_limits(args.threads), Table(title, args, ratios=["share"]) as table:
         for seconds in rounds:
             with ExitStack() as patches:
                 for part, functions in PARTS.items():
