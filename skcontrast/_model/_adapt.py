@@ -17,7 +17,7 @@ from ._defaults import default_chain
 # For adapt="auto": the number of images, and their batch size, even.
 _N_IMAGES, _BATCH = 300, 32
 # With batch normalisation: the least distance to the pretraining. Sets that gain with 5 labels, or
-# lose at most .013, have .113 to .42 (lite0) and .115 to .3 (lite2); those below .112 lose.
+# lose at most .013, have .113 to .42 (lite0) and .115 to .3 (lite2); all five below .112 lose.
 _LEAST_DISTANCE = 0.113
 # Without, at the size of the training: the largest share of views whose nearest neighbour is the
 # other view of the same image, and the largest participation ratio of the features. With a vision
