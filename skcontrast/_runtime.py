@@ -15,7 +15,7 @@ import psutil
 import torch
 from sklearn import config_context, get_config
 from sklearn.utils import check_random_state
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 
 def resolve_device(device: Any, owner: str) -> torch.device:
@@ -120,6 +120,8 @@ _ALLOWED = threading.local()
 # The numbers of threads of torch outside the contexts of `on_threads` that are open. A thread that
 # first uses torch within those of other threads has the number within.
 _OUTSIDE: list[int] = []
+# The libraries of numpy and scipy, found once: that takes milliseconds.
+_BLAS = ThreadpoolController().select(user_api="blas")
 
 
 def threads_for(work: float) -> int:
@@ -168,7 +170,7 @@ def on_threads(
         limits.callback(torch.set_num_threads, before)
         torch.set_num_threads(min(n, _ALLOWED.n))
         if blas:
-            limits.enter_context(threadpool_limits(1, user_api="blas"))
+            limits.enter_context(_BLAS.limit(limits=1))
         yield
 
 

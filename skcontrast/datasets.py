@@ -179,8 +179,7 @@ class ImageFolder(Dataset):
             rows = slice(0)
         rows = np.arange(len(self))[rows]
         if rows.ndim == 0:
-            path = self.folder / self.files[rows]
-            return read_image(path, self.size, self.mode, self.resize)
+            return read_image(self.folder / self.files[rows], self.size, self.mode, self.resize)
         subset = copy.copy(self)
         subset.files, subset.target = [self.files[row] for row in rows], self.target[rows]
         return subset

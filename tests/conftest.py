@@ -35,6 +35,7 @@ def pytest_collection():
     try:
         return (yield)
     finally:
+        gc.freeze()
         gc.enable()
 
 

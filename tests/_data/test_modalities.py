@@ -82,8 +82,7 @@ def test_one_sample_is_a_tuple_and_samples_can_be_iterated_over():
 
 def test_labels_of_rows_are_those_of_the_first_part_that_has_any():
     assert Modalities(NUMBERS, X[:12]).index is None
-    modalities = Modalities(*forms())
-    assert modalities[2:4].index.tolist() == ["c", "d"]
+    assert Modalities(*forms())[2:4].index.tolist() == ["c", "d"]
     labeled = Modalities(X, pd.DataFrame(X, index=np.arange(101) + 7))
     embedder = small(framework=CMC()).set_output(transform="pandas")
     assert embedder.fit_transform(labeled).index.tolist() == list(range(7, 108))

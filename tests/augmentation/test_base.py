@@ -171,8 +171,7 @@ class Learns(augmentations.GaussianNoise):
 
 def test_an_augmentation_may_override_fit(X):
     assert Learns().fit(X).largest_ == np.abs(X).max()
-    views = Learns().fit_transform(X)
-    assert views.chain[0].largest_ == np.abs(X).max()
+    assert Learns().fit_transform(X).chain[0].largest_ == np.abs(X).max()
     chained = Learns().fit_transform(augmentations.GaussianNoise().fit_transform(X))
     assert len(chained.chain) == 2 and chained.chain[1].largest_ == np.abs(X).max()
     embedder = ContrastiveEmbedder(augmentation=Learns(), max_epochs=1, random_state=0).fit(X)

@@ -171,8 +171,7 @@ def encoded_table(n=200, seed=0):
 def test_columns_of_a_one_hot_code_are_found_and_nothing_else(X):
     assert one_hot_groups(encoded_table()).tolist() == [0, 1, 1, 1, 2, 3, 4]
     assert one_hot_groups(X).tolist() == [0, 1, 2, 3]
-    two = np.hstack([np.eye(2), np.eye(2)])
-    assert one_hot_groups(two).tolist() == [0, 0, 1, 1]
+    assert one_hot_groups(np.hstack([np.eye(2), np.eye(2)])).tolist() == [0, 0, 1, 1]
     assert one_hot_groups(np.zeros((3, 4))).tolist() == [0, 1, 2, 3]
     assert one_hot_groups(np.ones((3, 4))).tolist() == [0, 1, 2, 3]
 

@@ -79,8 +79,7 @@ def test_folders_that_link_to_each_other_are_read_once_for_each_class(tmp_path):
     fill(tmp_path, names)
     for one, other in itertools.permutations("abcdefghij", 2):
         (tmp_path / one / other).symlink_to(tmp_path / other)
-    images = ImageFolder(tmp_path)
-    assert np.bincount(images.target).tolist() == [10] * 10
+    assert np.bincount(ImageFolder(tmp_path).target).tolist() == [10] * 10
 
 
 def test_classes_of_a_training_set_number_those_of_a_test_set(folder):
