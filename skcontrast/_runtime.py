@@ -15,7 +15,7 @@ import psutil
 import torch
 from sklearn import config_context, get_config
 from sklearn.utils import check_random_state
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import OpenBLASController, ThreadpoolController
 
 
 def resolve_device(device: Any, owner: str) -> torch.device:
@@ -120,8 +120,12 @@ _ALLOWED = threading.local()
 # The numbers of threads of torch outside the contexts of `on_threads` that are open. A thread that
 # first uses torch within those of other threads has the number within.
 _OUTSIDE: list[int] = []
-# The libraries of numpy and scipy, found once: that takes milliseconds.
+# The libraries of numpy and scipy, found once, which takes milliseconds; those that are loaded
+# later are not limited. Their numbers of threads belong to the process: of the contexts that are
+# open, the first has stored them, and the last restores them.
 _BLAS = ThreadpoolController().select(user_api="blas")
+_BLAS_LIMITS: list[Any] = []
+_LOCK = threading.Lock()
 
 
 def threads_for(work: float) -> int:
@@ -137,10 +141,10 @@ def threads_for(work: float) -> int:
 
 
 @contextmanager
-def on_threads(
-    n: int = 1, device: torch.device | str = "cpu", *, blas: bool = True
-) -> Iterator[None]:
+def on_threads(n: int = 1, device: torch.device | str = "cpu") -> Iterator[None]:
     """Compute on the CPU in n threads, at most in as many as torch has outside all such contexts.
+
+    numpy and scipy compute in one, in the whole process until the last such context ends.
 
     Small networks train fastest in one: OpenMP's threads wait for each other in busy loops, and on
     a machine that has other work, a small step takes several times as long.
@@ -152,8 +156,6 @@ def on_threads(
         The number of threads of torch.
     device : torch.device or str, default="cpu"
         The device of the computation; nothing changes unless it is the CPU.
-    blas : bool, default=True
-        Whether to limit numpy to one, too.
     """
     if torch.device(device).type != "cpu":
         yield
@@ -169,9 +171,20 @@ def on_threads(
             limits.callback(_OUTSIDE.remove, before)
         limits.callback(torch.set_num_threads, before)
         torch.set_num_threads(min(n, _ALLOWED.n))
-        if blas:
-            limits.enter_context(_BLAS.limit(limits=1))
+        _limit_blas(begins=True)
+        limits.callback(_limit_blas, begins=False)
         yield
+
+
+def _limit_blas(*, begins: bool) -> None:
+    """Limit numpy and scipy to one thread, or end such a limit; the last restores the number."""
+    with _LOCK:
+        if begins:
+            _BLAS_LIMITS.append(_BLAS.limit(limits=1))
+        else:
+            _BLAS_LIMITS.pop().restore_original_limits()
+        # Otherwise threadpoolctl from 3.8 on ignores all other threads while this one lives.
+        getattr(OpenBLASController, "clear_controlling_thread", int)()
 
 
 # The types of devices that `resolve_device` returns.

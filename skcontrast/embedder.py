@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
@@ -466,15 +465,8 @@ class ContrastiveEmbedder(
     @guarded()
     def _encode(self, X: Any, module: nn.Module) -> NDArray[np.float32]:
         """Return the output of a module for samples, shape (n_samples, width)."""
-        with self._computing(blas=False) as device:
-            return self._model.embed(module, self._model.read(X, self), device)
-
-    @contextmanager
-    def _computing(self, *, blas: bool = True) -> Iterator[torch.device]:
-        """Compute on `device`."""
         device = resolve_device(self.device, type(self).__name__)
-        with on_threads(self._model.n_threads, device, blas=blas):
-            yield device
+        return self._model.embed(module, self._model.read(X, self), device)
 
     def _transforming(self) -> nn.Module:
         """Return the network whose output `transform` returns."""
@@ -523,7 +515,8 @@ class ContrastiveEmbedder(
     ) -> float:
         """Return a measure of two views; by default of the augmentation of the kind of X."""
         module, model = self._transforming(), self._model
-        with self._computing() as device, naming_kind(model.schema.kind):
+        device = resolve_device(self.device, type(self).__name__)
+        with on_threads(model.n_threads, device), naming_kind(model.schema.kind):
             X = model.read(X, self, min_samples=2)
             if len(X) < min_samples:
                 raise ValueError(

@@ -51,8 +51,7 @@ def check_values(constraints: dict[str, Any], values: dict[str, Any], owner: str
 
 def _advice(name: str, value: Any, constraints: Sequence[Any]) -> str:
     """Return a suggestion that ends a message, or an empty string."""
-    options = [rule.options for rule in constraints if isinstance(rule, StrOptions)]
-    known = sorted(chain(*options))
+    known = sorted(chain(*[rule.options for rule in constraints if isinstance(rule, StrOptions)]))
     meant = SYNONYMS.get(str(value).removeprefix("torch.").lower())
     if meant in known:
         return f" Mixed precision is {meant!r}."

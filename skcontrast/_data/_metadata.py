@@ -227,8 +227,7 @@ def classes_or_none(y: Any, n_samples: int) -> NDArray[np.int64] | None:
         return None
     labels = _codes(known, is_known, n_samples, "y")
     _, counts = np.unique(labels[labels >= 0], return_counts=True)
-    is_partly_known = bool((labels < 0).any())
-    are_classes = is_partly_known or 2 * len(counts) <= counts.sum()
+    are_classes = bool((labels < 0).any()) or 2 * len(counts) <= counts.sum()
     return labels if len(counts) >= 2 and are_classes else None
 
 

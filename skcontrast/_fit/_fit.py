@@ -92,7 +92,7 @@ def fit_network(
     settings = replace(settings, seed=epoch_state.seed)
     model, loaded = _model(settings, data, past), epoch_state.loaded or {}
     model = replace(model, n_threads=loaded.get("n_threads", model.n_threads))
-    threads = on_threads(model.n_threads, settings.device, blas=False)
+    threads = on_threads(model.n_threads, settings.device)
     if keeps_pretrained(model.network, settings):
         if callbacks or getattr(estimator, "_skl_callbacks", []):
             warn(

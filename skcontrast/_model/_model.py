@@ -18,7 +18,7 @@ from .._checks._arguments import check_argument, naming
 from .._data._arrays import LazySamples, representative_array
 from .._inference import Measure, embedded_views, encode, on_cpu, on_device, score_views
 from .._layers._images import Reduced
-from .._runtime import on_threads, resolve_device, resolve_seed, seeded_everywhere
+from .._runtime import on_threads, resolve_device, resolve_seed, seeded_everywhere, threads_for
 from .._warnings import warn
 from ..augmentation._base import Chain
 from ..augmentation._symmetries import may_show_symmetries
@@ -74,7 +74,9 @@ class Model:
     adaptation : dict, list of (dict or None), or None
         Whether pretrained networks are trained, and why; a list with several encoders.
     n_threads : int
-        CPU threads on which it computes, if as many are allowed.
+        CPU threads on which it is trained, if as many are allowed.
+    work : float
+        Multiplications of the encoder for a sample.
     """
 
     loss: Loss
@@ -93,6 +95,7 @@ class Model:
     n_samples: int = 0
     adaptation: Any = None
     n_threads: int = 1
+    work: float = 0.0
 
     def on_cpu(self) -> Model:
         """Return a copy with all tensors on the CPU."""
@@ -113,7 +116,9 @@ class Model:
         def convert(samples: Any) -> Any:
             return self.scaler.to_tensor(samples, device)
 
-        return encode(on_device(module, device), X, self.schema.kind, to_batch or convert)
+        n_threads = min(self.n_threads, threads_for(self.work * len(X)))
+        with on_threads(n_threads, device):
+            return encode(on_device(module, device), X, self.schema.kind, to_batch or convert)
 
     def projecting(self, network: Network) -> nn.Sequential:
         """Return the map from samples to projections, without concentrations.

@@ -119,6 +119,7 @@ class Built(NamedTuple):
     widths: Widths
     adaptation: Any
     n_threads: int
+    work: float
 
 
 def build_network(
@@ -166,12 +167,13 @@ def build_network(
     _reduce(branches, split)
     for branch in branches:
         branch.build(n_components, owner)
-    n_threads = threads_for(batch_size * sum(branch.work for branch in branches))
+    work = sum(branch.work for branch in branches)
+    n_threads = threads_for(batch_size * work)
     widths = [projection_dim or branch.width for branch in branches]
     _check_widths(widths, projection_dim, similarity, owner)
     heads = [projection_head(b.width, projection_dim, similarity.n_extra) for b in branches]
     channels_last = [to_channels_last(b.parameter, b.encoder, b.kind, b.shape) for b in branches]
-    with on_threads(n_threads, blas=False):
+    with on_threads(n_threads):
         for branch, last in zip(branches, channels_last, strict=True):
             # Modalities in one array share one layer.
             branch.learn(all(channels_last) if isinstance(split, Split) else last, relations)
@@ -179,7 +181,7 @@ def build_network(
     width = sum(branch.width for branch in branches)
     decisions = [branch.adaptation for branch in branches]
     adaptation = decisions if len(decisions) > 1 and any(decisions) else decisions[0]
-    return Built(network, Widths(width, sum(widths), len(branches)), adaptation, n_threads)
+    return Built(network, Widths(width, sum(widths), len(branches)), adaptation, n_threads, work)
 
 
 @dataclass

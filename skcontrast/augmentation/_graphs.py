@@ -190,8 +190,7 @@ class EdgePerturb(_GraphAugmentation):
         if self.add:
             edges = torch.cat([edges, random_pairs(topology.node_ptr, counts, generator)], dim=1)
             # The same number per graph, in the same order, except for graphs of one node.
-            replaced = rows[removed][(topology.sizes > 1)[groups[removed]]]
-            like = torch.cat([like, replaced])
+            like = torch.cat([like, rows[removed][(topology.sizes > 1)[groups[removed]]]])
         if topology.symmetric:
             back = edges[0] != edges[1]
             edges = torch.cat([edges, edges.flip(0)[:, back]], dim=1)

@@ -156,8 +156,7 @@ def mean_auc(aucs: Tensor) -> Estimate:
     aucs = aucs[~aucs.isnan()].double()
     if not len(aucs):
         raise ValueError("y must hold two samples of one class and one of another class.")
-    spread = float(aucs.std(correction=0)) / math.sqrt(len(aucs))
-    return Estimate(float(aucs.mean()), spread)
+    return Estimate(float(aucs.mean()), float(aucs.std(correction=0)) / math.sqrt(len(aucs)))
 
 
 @guarded()

@@ -18,7 +18,7 @@ from .._checks._arguments import as_numbers, check_component, check_length, vali
 from .._data._metadata import validate_labels
 from .._objective._contrast import Contrast, embed_views, in_batch
 from .._objective._mean_loss import tiles
-from .._runtime import guarded, on_threads
+from .._runtime import guarded
 from ..schedules._numbers import check_hyperparameters
 from ..similarity import Cosine, Similarity
 from ..similarity._base import check_view_embeddings, map_entries
@@ -210,9 +210,8 @@ def project_views(
     def view(samples: Any) -> Any:
         return views.draw(views.to_batch(samples), generator)
 
-    with on_threads(model.n_threads, device, blas=False):
-        X = model.read(X, embedder)
-        return tuple(model.embed(module, X, device, view) for _ in range(n_views))
+    X = model.read(X, embedder)
+    return tuple(model.embed(module, X, device, view) for _ in range(n_views))
 
 
 class Estimate(NamedTuple):

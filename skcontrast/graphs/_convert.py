@@ -288,8 +288,7 @@ def _describe(kind: str, names: Sequence, data: Sequence[Mapping]) -> tuple[set[
     keys: set = set().union(*filter(None, data))
     columns: dict[str, Any] = {}
     for key in keys & _READ[kind]:
-        missing = 1.0 if key == "weight" else None
-        values = [attributes.get(key, missing) for attributes in data]
+        values = [attributes.get(key, 1.0 if key == "weight" else None) for attributes in data]
         if any(value is None for value in values):
             if all(value is None for value in values):
                 continue

@@ -276,8 +276,7 @@ def trimmed(X: NDArray, rows: Sequence[int]) -> NDArray:
 
 def _length(series: NDArray) -> int:
     """Return the number of steps of a series (n_channels, n_times) before NaN in all channels."""
-    known = ~np.isnan(series).all(axis=0)
-    return int(known.nonzero()[0].max(initial=-1)) + 1
+    return 1 + int((~np.isnan(series).all(axis=0)).nonzero()[0].max(initial=-1))
 
 
 class SeriesScaler(AffineScaler):

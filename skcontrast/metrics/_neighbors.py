@@ -220,8 +220,7 @@ def map_at_r(
     k, total = int(n_relevant.max()), 0.0
     ranks = np.arange(1, k + 1)
     for rows, neighbors in nearest(labeled.H, labeled.H_test, k, metric):
-        counted = ranks <= n_relevant[rows, None]
-        hits = (labeled.y[neighbors] == truth[rows, None]) & counted
+        hits = (labeled.y[neighbors] == truth[rows, None]) & (ranks <= n_relevant[rows, None])
         precision = hits.cumsum(axis=1) / ranks
         total += float(((precision * hits).sum(axis=1) / n_relevant[rows].clip(1)).sum())
     return total / int(np.count_nonzero(n_relevant))
