@@ -221,7 +221,7 @@ class LabeledFolds(BaseCrossValidator):
     """Cross-validation on labeled samples; unlabeled samples are in every training set.
 
     Other splitters put samples of unknown class into test sets, where most scorers count every
-    prediction as wrong.
+    prediction as wrong. ``cross_val_predict`` needs test sets of all samples: loop over `split`.
 
     Parameters
     ----------

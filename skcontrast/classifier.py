@@ -226,8 +226,9 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
             trained. With 40 groups or more, vectors and frozen pretrained networks get a
             :class:`GroupWhitening` as a further block. ``domains`` and ``descriptions`` for the
             embedder, as :meth:`ContrastiveEmbedder.fit` takes them; ``sample_weight``, array-like
-            of shape (n_samples,), for the embedder and the classifier. In a Pipeline, pass them
-            with the name of the step or by metadata routing.
+            of shape (n_samples,), for the embedder and the classifier; labels of weight 0 are
+            unknown. Their mean should be 1: small weights regularise the classifier. In a
+            Pipeline, pass them with the name of the step or by metadata routing.
 
         Returns
         -------
@@ -243,8 +244,7 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
             one that a fitted embedder or the classifier cannot use.
         """
         validate_parameters(self)
-        codes, classes = _encoded(y)
-        weight = _checked_sample_weight(metadata.get("sample_weight"), codes >= 0)
+        codes, classes, weight = _encoded(y, metadata.get("sample_weight"))
         if not isinstance(X, tuple):  # its length is the number of modalities
             with naming("X", "samples, one for each entry of y"):
                 check_consistent_length(X, codes)
@@ -255,8 +255,7 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
             agreement: GroupAgreement | None = None
             if (groups := metadata.get("groups")) is not None:
                 groups = group_codes(groups, len(codes))
-                # Labels of weight 0 do not count.
-                agreement = agreement_of(np.where(weight == 0, -1, codes), groups)
+                agreement = agreement_of(codes, groups)
                 if agreement.is_low:
                     metadata = {**metadata, "groups": None}
                 else:
@@ -526,18 +525,24 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         return tags
 
 
-def _encoded(y: ArrayLike) -> tuple[NDArray[np.int64], NDArray]:
-    """Return the position of each entry of y among the known classes, −1 if unknown; and these."""
+def _encoded(y: ArrayLike, weight: Any) -> tuple[NDArray[np.int64], NDArray, NDArray | None]:
+    """Return the position of each entry of y among the classes, these, and checked weights.
+
+    The position of unknown entries and of those with weight 0 is −1.
+    """
     values, is_known = known_classes(y, needed_by="ContrastiveClassifier")
+    if (weight := _checked_sample_weight(weight, is_known)) is not None:
+        values, is_known = values[weight[is_known] > 0], is_known & (weight > 0)
     classes, known = np.unique(values, return_inverse=True)
     if len(classes) < 2:
+        of = "" if weight is None else " with sample_weight > 0"
         raise ValueError(
-            "y must hold at least two known classes, got 1 class. -1 marks samples of unknown "
-            "class: if it is a class, rename it, np.where(y == -1, 0, y)."
+            f"y must hold at least two known classes{of}, got 1 class. -1 marks samples of "
+            "unknown class: if it is a class, rename it, np.where(y == -1, 0, y)."
         )
     codes = np.full(len(is_known), -1)
     codes[is_known] = known
-    return codes, classes
+    return codes, classes, weight
 
 
 def _checked_sample_weight(sample_weight: Any, is_known: NDArray[np.bool_]) -> NDArray | None:

@@ -190,6 +190,14 @@ def test_classes_may_be_strings_and_weights_count():
     assert model.accuracy_ == MODEL.accuracy_ and model.temperature_ == MODEL.temperature_
 
 
+def test_labels_of_weight_0_are_unknown():
+    weight = np.where(FEW < 0, 0.0, 1.0)
+    wrong = fitted(np.where(FEW < 0, Y[::-1], FEW), sample_weight=weight)
+    model = fitted(FEW, sample_weight=weight)
+    assert wrong.accuracy_ == model.accuracy_
+    np.testing.assert_array_equal(wrong.predict_proba(X), model.predict_proba(X))
+
+
 def test_any_classifier_has_an_estimate_and_only_probabilities_a_temperature():
     model = fitted(FEW, SVC())
     assert 0.6 < model.accuracy_.value < 1

@@ -114,7 +114,7 @@ def naming(name: str, expected: str, values: Any = None) -> Iterator[None]:
         odd_item = _odd_item(values)
         # The word "a" need not be the argument of that name.
         named = rf"\b{name}\b" if len(name) > 1 or name.isupper() else rf"^(Input )?{name}\b"
-        if re.search(named, str(error)) and not odd_item:
+        if re.search(rf"{named}|^The feature names", str(error)) and not odd_item:
             raise
         kind = TypeError if isinstance(error, TypeError) else ValueError
         # scikit-learn prints whole arrays.

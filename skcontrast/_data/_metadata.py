@@ -164,6 +164,8 @@ def entries(values: Any) -> NDArray:
     """
     if isinstance(values, torch.Tensor):
         return as_array(values)
+    if np.ma.isMaskedArray(values):
+        return np.where(np.ma.getmaskarray(values), np.array(None), values.data)
     if hasattr(values, "columns") and getattr(values, "shape", ())[1:] == (1,):
         return entries(values[values.columns[0]])[:, None]
     array = np.asarray(values, dtype=None if hasattr(values, "dtype") else object)

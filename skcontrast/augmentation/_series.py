@@ -84,8 +84,7 @@ def _curve(relative: Tensor, generator: torch.Generator) -> Tensor:
     It interpolates four draws from the standard normal distribution, evenly spaced from the first
     step to the last, by half cosine waves.
     """
-    n = len(relative)
-    knots = torch.randn(n, _N_KNOTS, generator=generator, device=relative.device)
+    knots = torch.randn(len(relative), _N_KNOTS, generator=generator, device=relative.device)
     position = relative * (_N_KNOTS - 1)
     low = position.floor().clamp(max=_N_KNOTS - 2)
     weight = 0.5 - 0.5 * torch.cos(math.pi * (position - low))
@@ -123,8 +122,7 @@ class TimeCrop(SeriesAugmentation):
         """Return stretched crops."""
         u = uniform(len(batch), 2, generator)
         share = between(u[:, :1], self.scale)
-        start = (1 - share) * u[:, 1:]
-        return steps.at(batch, (start + share * steps.relative) * steps.last)
+        return steps.at(batch, ((1 - share) * u[:, 1:] + share * steps.relative) * steps.last)
 
 
 class TimeWarp(SeriesAugmentation):

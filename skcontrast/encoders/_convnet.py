@@ -119,8 +119,7 @@ class ConvNet(Encoder):
             return self.pool_size
         if not is_large:
             return _SMALL_GRID
-        divides = all(side % _LARGE_GRID == 0 for side in sides)
-        return _LARGE_GRID if divides else _LARGE_GRID - 1
+        return _LARGE_GRID if all(side % _LARGE_GRID == 0 for side in sides) else _LARGE_GRID - 1
 
 
 class PatchNet(Encoder):

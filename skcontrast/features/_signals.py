@@ -259,8 +259,7 @@ class GradientLayer(nn.Module):
         angle = torch.atan2(down, right) * (self.n_orientations / torch.pi)
         far = (torch.remainder(angle, self.n_orientations) - bins).abs()
         near = relu(1 - torch.minimum(far, self.n_orientations - far))
-        length = (right.square() + down.square()).sqrt()
-        counts = self.cells(length * near) * self.cell_area
+        counts = self.cells((right.square() + down.square()).sqrt() * near) * self.cell_area
         # A cell is divided by the norms of the four blocks of 2×2 cells that contain it. Cells
         # outside of the image are 0.
         energy = avg_pool2d(pad(counts.square().sum(1, keepdim=True), (1, 1, 1, 1)), 2, 1) * 4

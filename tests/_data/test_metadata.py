@@ -223,7 +223,8 @@ def test_what_is_unknown_among_strings_or_numbers_is_minus_1(unknown):
     for values in (y.astype(str), y):
         given = values.astype(object)
         given[[3, 7]] = unknown
-        for one in (given, given.tolist(), pd.Series(given), given[:, None]):
+        masked = np.ma.masked_array(values, expected < 0)
+        for one in (given, given.tolist(), pd.Series(given), given[:, None], masked):
             np.testing.assert_array_equal(validate_labels(one, len(y), needed_by=""), expected)
 
 

@@ -111,8 +111,7 @@ def test_the_exported_network_is_transform(case, tmp_path):
 def test_images_may_be_exported_in_another_dtype_of_the_same_unit(fitted_on, passed, tmp_path):
     embedder = fitted(fitted_on, **CONV)
     export(embedder, tmp_path / "network.onnx", passed)
-    found = run(tmp_path / "network.onnx", passed)
-    close(found, embedder.transform(passed))
+    close(run(tmp_path / "network.onnx", passed), embedder.transform(passed))
 
 
 def test_a_pretrained_network_is_exported(tmp_path):

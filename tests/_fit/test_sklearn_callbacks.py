@@ -102,8 +102,7 @@ def test_the_scoring_monitor_scores_a_classifier_on_known_classes():
 
 
 def test_callbacks_that_judge_do_not_change_what_is_learned():
-    monitor = callbacks.ScoringMonitor(scoring=SCORING)
-    watched = small().set_callbacks(monitor).fit(X_DIGITS)
+    watched = small().set_callbacks(callbacks.ScoringMonitor(scoring=SCORING)).fit(X_DIGITS)
     assert np.array_equal(watched.transform(X_DIGITS), small().fit(X_DIGITS).transform(X_DIGITS))
 
 

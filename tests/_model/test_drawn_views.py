@@ -101,8 +101,7 @@ def test_rows_choose_samples_and_all_of_x_decides_about_the_scale(rows):
 
 
 def test_views_of_augmentation_steps_are_those_of_the_steps():
-    steps = make_pipeline(Unflatten((1, 8, 8)), RandomAffine())
-    lazy = steps.fit_transform(X_DIGITS)
+    lazy = make_pipeline(Unflatten((1, 8, 8)), RandomAffine()).fit_transform(X_DIGITS)
     expected = small(augmentation=RandomAffine()).views(IMAGES, random_state=0)
     np.testing.assert_array_equal(small().views(lazy, random_state=0), expected)
     fitted = small_images(max_epochs=1).fit(lazy)

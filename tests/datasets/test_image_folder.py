@@ -75,8 +75,7 @@ def test_links_are_followed_but_not_in_circles(folder, tmp_path):
 
 
 def test_folders_that_link_to_each_other_are_read_once_for_each_class(tmp_path):
-    names = [f"{letter}/{letter}.png" for letter in "abcdefghij"]
-    fill(tmp_path, names)
+    fill(tmp_path, [f"{letter}/{letter}.png" for letter in "abcdefghij"])
     for one, other in itertools.permutations("abcdefghij", 2):
         (tmp_path / one / other).symlink_to(tmp_path / other)
     assert np.bincount(ImageFolder(tmp_path).target).tolist() == [10] * 10

@@ -59,8 +59,7 @@ def test_the_representation_is_a_grid_of_cells(shape, n_cells, n_components):
     expected = n_components or 8 * n_cells
     for mode in (True, False):
         assert module.train(mode)(x).shape == (9, expected)
-        channels_last = x.contiguous(memory_format=torch.channels_last)
-        assert module(channels_last).shape == (9, expected)
+        assert module(x.contiguous(memory_format=torch.channels_last)).shape == (9, expected)
 
 
 @pytest.mark.parametrize("pool_size", [1, 2, 5])

@@ -150,8 +150,7 @@ def test_the_mean_and_the_std_are_needed(given):
 def test_a_network_has_as_many_channels_as_its_first_layer():
     grey = Frozen(Pretrained(Net(channels=1), mean=0.5, std=0.25, size=32)).fit_transform(X[:, :1])
     assert grey.shape == (24, 16)
-    four = np.concatenate([X, X[:, :1]], axis=1)
-    assert frozen(Net(channels=4), four).shape == (24, 16)
+    assert frozen(Net(channels=4), np.concatenate([X, X[:, :1]], axis=1)).shape == (24, 16)
     with pytest.raises(ValueError, match="one number or 3, one for each channel"):
         frozen(Net(), X, mean=(0.1, 0.2, 0.3), std=(0.1, 0.2))
 
@@ -615,8 +614,7 @@ def test_the_head_of_a_frozen_network_is_trained_where_it_is_used_and_refused_el
     kwargs = {"encoder": encoder, "similarity": VonMisesFisher()}
     fitted = [small(**kwargs, max_epochs=n).fit(X) for n in (1, 3)]
     assert [embedder.n_epochs_ for embedder in fitted] == [1, 3]
-    kappas = [embedder.concentration(X) for embedder in fitted]
-    assert not np.allclose(*kappas)
+    assert not np.allclose(*[embedder.concentration(X) for embedder in fitted])
     np.testing.assert_array_equal(*(embedder.transform(X) for embedder in fitted))
 
 

@@ -47,8 +47,7 @@ def test_distributions_are_ranked_by_their_mutual_likelihood():
         roc_auc_score(np.equal.outer(y * 2, y * 2)[i, others[i]], scores[i, others[i]])
         for i in range(12)
     ]
-    auc = macro_auc(*views, y=y, similarity=similarity)
-    assert auc.value == pytest.approx(np.mean(expected))
+    assert macro_auc(*views, y=y, similarity=similarity).value == pytest.approx(np.mean(expected))
     with pytest.raises(TypeError, match="need similarity=VonMisesFisher"):
         positive_ranks(*views)
 

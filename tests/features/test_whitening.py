@@ -1,6 +1,7 @@
 """PartialWhitening: PCA at one end, white at the other."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.decomposition import PCA
 
@@ -33,6 +34,12 @@ def test_power_zero_is_pca_and_power_one_whitens():
     )
     whole = PCA(4, whiten=True).fit_transform(X)
     np.testing.assert_allclose(PartialWhitening(4, power=1).fit_transform(X), whole, atol=1e-10)
+
+
+def test_names_of_features_in_another_order_are_refused_as_by_scikit_learn():
+    table = pd.DataFrame(X).rename(columns=str)
+    with pytest.raises(ValueError, match=r"^The feature names [^:]*must be in the same order"):
+        PartialWhitening(2).fit(table).transform(table[table.columns[::-1]])
 
 
 @pytest.mark.parametrize("n_components, width", [(3, 3), (6, 6), (256, 6)])

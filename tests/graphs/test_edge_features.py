@@ -204,8 +204,7 @@ def test_graphs_are_directed_where_the_directions_of_an_edge_differ():
         packed = packed_arrays(edges, [0, 2], edge_labels=torch.tensor(labels))
         assert packed.topology.symmetric == symmetric
     # Of parallel edges, any may be the reverse.
-    packed = packed_arrays(edges, [0, 2], edge_labels=torch.tensor([0, 1, 1, 0]))
-    assert packed.topology.symmetric
+    assert packed_arrays(edges, [0, 2], edge_labels=torch.tensor([0, 1, 1, 0])).topology.symmetric
 
 
 # What the network sees

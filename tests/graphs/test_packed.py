@@ -99,8 +99,7 @@ def test_arrays_tell_graphs_from_others(packed):
     assert [a.shape for a in packed.arrays()] == [
         tuple(t.shape) for t in (*packed.topology[:3], packed.attributes, packed.labels)
     ]
-    bare = PackedGraphs(packed.topology)
-    assert len(bare.arrays()) == 3
+    assert len(PackedGraphs(packed.topology).arrays()) == 3
 
 
 def test_graphs_are_not_an_array(packed):

@@ -42,8 +42,7 @@ def test_the_map_keeps_its_size_beside_the_names_of_many_classes():
 
 
 def test_unknown_classes_are_grey_and_last_in_the_legend():
-    y = np.array([-1, 0, 1] * 10)
-    display = EmbeddingDisplay(POINTS, y).plot()
+    display = EmbeddingDisplay(POINTS, np.array([-1, 0, 1] * 10)).plot()
     assert entries(display) == ["0", "1", "unknown"]
     red, green, blue = display.scatters_[-1].get_facecolor()[0][:3]
     assert red == green == blue

@@ -39,8 +39,7 @@ def test_rows_are_queries_and_the_samples_with_the_highest_cosines():
 
 
 def test_frames_say_whether_the_class_is_right_and_unknown_ones_have_none():
-    neighbors = [[3, 4, 7], [1, 2, 3]]
-    display = RetrievalDisplay(IMAGES, [0, 7], neighbors, y=Y).plot()
+    display = RetrievalDisplay(IMAGES, [0, 7], [[3, 4, 7], [1, 2, 3]], y=Y).plot()
     assert set(display.frames_) == {(0, 0), (0, 1)}
     right, wrong = display.frames_[0, 0], display.frames_[0, 1]
     assert (right.get_linestyle(), wrong.get_linestyle()) == ("-", "--")
