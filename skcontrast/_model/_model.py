@@ -116,9 +116,9 @@ class Model:
         def convert(samples: Any) -> Any:
             return self.scaler.to_tensor(samples, device)
 
-        n_threads = min(self.n_threads, threads_for(self.work * len(X)))
-        with on_threads(n_threads, device):
-            return encode(on_device(module, device), X, self.schema.kind, to_batch or convert)
+        kind, module = self.schema.kind, on_device(module, device)
+        with on_threads(threads_for(self.work * min(len(X), kind.rows_per_call(X))), device):
+            return encode(module, X, kind, to_batch or convert)
 
     def projecting(self, network: Network) -> nn.Sequential:
         """Return the map from samples to projections, without concentrations.
