@@ -110,9 +110,9 @@ def resolve_seed(random_state: Any) -> int:
 
 
 # The fewest multiplications of a forward pass for each thread. From twice this number on, a step
-# on two quiet cores is at least 1.4 times as fast on two threads (`benchmarks/speed/threads.py`), and
-# so is a call of `transform`, with the same bits.
-# Threads are not chosen by timing, so that a seed gives one result.
+# on two quiet cores is at least 1.4 times as fast on two threads (`benchmarks/speed/threads.py`),
+# and so is a call of `transform`, with the same bits. Threads are not chosen by timing, so that a
+# seed gives one result.
 _WORK_OF_A_THREAD = 3e8
 
 # For each thread of the program, the most threads that its contexts of `on_threads` may use, and
