@@ -121,7 +121,7 @@ TOY = {
     ),
     "studies.epochs": (
         ["DATA", "--rows", "OUT/rows.jsonl"],
-        {"TUNED": ("digits",), "CONFIRMED": (), "STEPS": {250: {2: 1}}, "N_DRAWS": 1},
+        {"TUNED": ("digits",), "CONFIRMED": (), "STEPS": {250: (2,)}, "N_DRAWS": 1},
     ),
     "studies.estimation": (["--n-positives", "100", "--lengths", "1"], {"BATCH": 32}),
     "studies.few_label_recipes": (["--rows", "DATA/v.npz", "--per-class", "1", *ONE], {}),
