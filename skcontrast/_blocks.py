@@ -68,7 +68,8 @@ class Labels:
     Attributes
     ----------
     codes : ndarray of shape (n,), dtype int64
-        The position of the class of each row among `classes`; −1 where unknown.
+        The position of the class of each row among `classes`; −1 where unknown, −2 where the
+        weight of a label is 0.
     classes : ndarray of shape (n_classes,)
         The known classes.
     weight : ndarray of shape (n,) or None
@@ -84,7 +85,7 @@ class Labels:
 
     def fit(self, classifier: Any, Z: NDArray) -> None:
         """Fit a classifier to the rows whose class is known."""
-        rows = self.codes >= 0
+        rows = (self.codes >= 0) & (True if self.weight is None else self.weight > 0)
         weights = {} if self.weight is None else {"sample_weight": self.weight[rows]}
         classifier.fit(Z[rows], self.classes[self.codes[rows]], **weights)
 
@@ -150,7 +151,7 @@ class WeightedBlocks:
         shares = np.ones(len(H))
         shares[0] = block_defaults(self.embedder).embedding
         Z = self._scaled(H, shares)
-        if len(H) == 1 or (labels.codes >= 0).all():
+        if len(H) == 1 or (labels.codes != -1).all():
             return Z
         kappa = self._agreement(Z, classifier, labels)
         del Z  # may be large
@@ -162,7 +163,7 @@ class WeightedBlocks:
         predicted, every = [], np.arange(len(labels.classes))
         for features in (Z, *(Z[:, block] / np.sqrt(share) for block, share in blocks)):
             labels.fit(classifier, features)
-            predicted.append(labels.predict(classifier, features[labels.codes < 0]))
+            predicted.append(labels.predict(classifier, features[labels.codes == -1]))
         with catch_warnings(action="ignore", category=UndefinedMetricWarning):  # 0, below
             kappa = [cohen_kappa_score(predicted[0], one, labels=every) for one in predicted[1:]]
         return np.clip(np.nan_to_num(kappa), _LEAST_AGREEMENT, 1 - _LEAST_AGREEMENT)

@@ -130,15 +130,14 @@ _LOCK = threading.Lock()
 
 
 def threads_for(work: float) -> int:
-    """Return the number of CPU threads on which a network trains.
+    """Return the number of CPU threads that pay for a batch, at least 1.
 
     Parameters
     ----------
     work : float
         Multiplications of a forward pass of a batch.
     """
-    allowed = getattr(_ALLOWED, "n", torch.get_num_threads())
-    return int(min(allowed, max(1, work // _WORK_OF_A_THREAD)))
+    return int(max(1, work // _WORK_OF_A_THREAD))
 
 
 @contextmanager

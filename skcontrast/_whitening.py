@@ -147,8 +147,7 @@ class ViewWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared)
         del H  # may be large
         D = self._deviations(X, seed)
         n_degrees = len(D) * (1 - 1 / self.n_views)
-        squares = np.einsum("ij,ij->", D, D, dtype=np.float64)
-        mean = squares / (n_degrees * D.shape[1])  # tr W / d
+        mean = np.einsum("ij,ij->", D, D, dtype=np.float64) / (n_degrees * D.shape[1])  # tr W / d
         if mean < _ROUNDING:
             raise ValueError(
                 "All views of a sample have equal features, with "

@@ -262,14 +262,14 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
                     own = replace(own, groups=groups)
             with naming("blocks", "a list of transformers, such as [PatchDictionary()]"):
                 given = None if self.blocks is None else [clone(one) for one in self.blocks]
-            embedder = self._trained(X, codes, metadata)
+            embedder = self._trained(X, codes.clip(-1), metadata)
             if given is None:
                 given = default_blocks(embedder, resolve_seed(self.random_state), own.groups)
             blocks = WeightedBlocks(embedder, given)
             Z = blocks.fit_transform(X, classifier, own)
             own.fit(classifier, Z)
             trust, in_groups = Trust(), agreement is not None and agreement.is_known
-            if self.pseudo_labels and (codes < 0).any():
+            if self.pseudo_labels and (codes == -1).any():
                 trust = refit(
                     classifier, blocks, Z, own, in_groups=in_groups, uses_y=self.use_labels
                 )
@@ -528,9 +528,10 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
 def _encoded(y: ArrayLike, weight: Any) -> tuple[NDArray[np.int64], NDArray, NDArray | None]:
     """Return the position of each entry of y among the classes, these, and checked weights.
 
-    The position of unknown entries and of those with weight 0 is −1.
+    The position of unknown entries is −1, that of others with weight 0 is −2.
     """
     values, is_known = known_classes(y, needed_by="ContrastiveClassifier")
+    codes = np.where(is_known, -2, -1)
     if (weight := _checked_sample_weight(weight, is_known)) is not None:
         values, is_known = values[weight[is_known] > 0], is_known & (weight > 0)
     classes, known = np.unique(values, return_inverse=True)
@@ -540,7 +541,6 @@ def _encoded(y: ArrayLike, weight: Any) -> tuple[NDArray[np.int64], NDArray, NDA
             f"y must hold at least two known classes{of}, got 1 class. -1 marks samples of "
             "unknown class: if it is a class, rename it, np.where(y == -1, 0, y)."
         )
-    codes = np.full(len(is_known), -1)
     codes[is_known] = known
     return codes, classes, weight
 

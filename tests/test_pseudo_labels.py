@@ -191,11 +191,12 @@ def test_classes_may_be_strings_and_weights_count():
 
 
 def test_labels_of_weight_0_are_unknown():
-    weight = np.where(FEW < 0, 0.0, 1.0)
-    wrong = fitted(np.where(FEW < 0, Y[::-1], FEW), sample_weight=weight)
-    model = fitted(FEW, sample_weight=weight)
+    labels = np.where(np.arange(len(FEW)) % 2, FEW, np.where(FEW < 0, Y[::-1], FEW))
+    weight = 1.0 * (labels == FEW)
+    wrong, model = (fitted(known, sample_weight=weight) for known in (labels, FEW))
     assert wrong.accuracy_ == model.accuracy_
     np.testing.assert_array_equal(wrong.predict_proba(X), model.predict_proba(X))
+    assert fitted(Y, sample_weight=weight).accuracy_ is None  # no class is unknown
 
 
 def test_any_classifier_has_an_estimate_and_only_probabilities_a_temperature():

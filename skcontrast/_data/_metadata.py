@@ -165,7 +165,8 @@ def entries(values: Any) -> NDArray:
     if isinstance(values, torch.Tensor):
         return as_array(values)
     if np.ma.isMaskedArray(values):
-        return np.where(np.ma.getmaskarray(values), np.array(None), values.data)
+        pairs = zip(np.ma.getmaskarray(values).flat, values.data.flat, strict=True)
+        return np.array([None if m else v for m, v in pairs], dtype=object).reshape(values.shape)
     if hasattr(values, "columns") and getattr(values, "shape", ())[1:] == (1,):
         return entries(values[values.columns[0]])[:, None]
     array = np.asarray(values, dtype=None if hasattr(values, "dtype") else object)

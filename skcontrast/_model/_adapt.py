@@ -186,5 +186,4 @@ def _share_retrieved(
     batches = images.split(_BATCH)
     features = [torch.cat([network(draw(x, generator)) for x in batches]) for _ in range(2)]
     first, second = (nn.functional.normalize(h - h.mean(0)) for h in features)
-    nearest = (first @ second.T).argmax(1)
-    return float((nearest == torch.arange(len(images))).double().mean())
+    return float(((first @ second.T).argmax(1) == torch.arange(len(images))).double().mean())

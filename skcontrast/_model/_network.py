@@ -168,12 +168,12 @@ def build_network(
     for branch in branches:
         branch.build(n_components, owner)
     work = sum(branch.work for branch in branches)
-    n_threads = threads_for(batch_size * work)
     widths = [projection_dim or branch.width for branch in branches]
     _check_widths(widths, projection_dim, similarity, owner)
     heads = [projection_head(b.width, projection_dim, similarity.n_extra) for b in branches]
     channels_last = [to_channels_last(b.parameter, b.encoder, b.kind, b.shape) for b in branches]
-    with on_threads(n_threads):
+    with on_threads(threads_for(batch_size * work)):
+        n_threads = torch.get_num_threads()
         for branch, last in zip(branches, channels_last, strict=True):
             # Modalities in one array share one layer.
             branch.learn(all(channels_last) if isinstance(split, Split) else last, relations)

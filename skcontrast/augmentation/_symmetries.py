@@ -226,8 +226,7 @@ def _components(features: NDArray) -> NDArray[np.float64]:
     """Return principal components, (..., n_components); the first has variance 1."""
     rows = features.reshape(-1, features.shape[-1])
     variances, axes = np.linalg.eigh(rows.T @ rows / len(rows))
-    scale = np.sqrt(max(variances[-1], 1e-12))
-    return features @ axes[:, ::-1][:, :_N_COMPONENTS] / scale
+    return features @ axes[:, ::-1][:, :_N_COMPONENTS] / np.sqrt(max(variances[-1], 1e-12))
 
 
 def _auc(originals: NDArray, moved: NDArray, fold: NDArray) -> float:
