@@ -214,8 +214,8 @@ class ContrastiveClassifier(CallbackSupportMixin, ClassifierMixin, TransformerMi
         X : array-like or Views
             Samples as :meth:`ContrastiveEmbedder.fit` takes them.
         y : array-like of shape (n_samples,)
-            Classes, numbers or strings, at least two of them; −1, None, NaN or ``pandas.NA``
-            where unknown.
+            Classes, numbers or strings, at least two of them; −1, None, NaN, ``pandas.NA`` or
+            masked where unknown.
         **metadata : dict
             ``groups`` (n_samples,): samples that share a class, such as those of one patient; −1
             for none. Label some samples of the same groups. Unlabeled samples get the class of

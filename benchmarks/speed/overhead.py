@@ -36,7 +36,7 @@ from skcontrast.encoders import MLP, ConvNet
 BATCH, EPOCHS = 256, 5
 RATIOS = (
     "fit / the same by hand",
-    "fit as it is / a usual loop",
+    "default fit / a usual loop",
     "transform / on tensors",
     "transform / array to array",
 )

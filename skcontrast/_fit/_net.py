@@ -218,9 +218,8 @@ class ContrastiveNet(NeuralNet):
             self.history[-2]["batches"].clear()
         settings, context, epoch = self.settings, self.context, self.first_epoch_ + self.epoch_
         # In partial_fit, schedules count all epochs; in fit, those of this call.
-        progress = epoch_progress(
-            epoch if settings.one_epoch else self.epoch_, settings.max_epochs
-        )
+        counted = epoch if settings.one_epoch else self.epoch_
+        progress = epoch_progress(counted, settings.max_epochs)
         components = self.auto.at(settings.loss, settings.similarity, progress)
         self.loss_, self.similarity_, values = components
         for name, value in values.items():

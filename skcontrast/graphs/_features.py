@@ -162,9 +162,8 @@ class NodeFeatures:
         n_edges, edges = len(topology.sources), None
         if self.edges_ is not None:
             edges = self.edges_.to_columns(n_edges, graphs.of_edges(), graphs.edge_categories)
-        return GraphBatch(topology, dense, codes, n_codes, self.kind_ == "degree", edges).to(
-            device
-        )
+        is_ordinal = self.kind_ == "degree"
+        return GraphBatch(topology, dense, codes, n_codes, is_ordinal, edges).to(device)
 
     def from_tensor(self, batch: GraphBatch, X: PackedGraphs) -> PackedGraphs:
         """Return views of graphs with attributes and labels as in X.
